@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Make .venv from the lock file: find uv and a Python of 3.12 or newer, then `uv sync`.
+# Quick when nothing changed. Needs no root.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+stamp=.venv/.setup-stamp
+if [ -f "$stamp" ] && [ "$stamp" -nt uv.lock ] && [ "$stamp" -nt pyproject.toml ] && [ "$stamp" -nt scripts/setup.sh ] \
+   && .venv/bin/python -c '' 2>/dev/null; then
+  exit 0
+fi
+
+# A name on the PATH may be a shim that fails, so each candidate is run before it is believed.
+is_new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; }
+find_python() {
+  for name in "${PYTHON:-}" python3.14 python3.13 python3.12 python3 python; do
+    [ -n "$name" ] && command -v "$name" >/dev/null 2>&1 || continue
+    if is_new_enough "$name"; then command -v "$name"; return; fi
+  done
+  for candidate in $(ls -d "${PYENV_ROOT:-$HOME/.pyenv}"/versions/*/bin/python3 2>/dev/null | sort -Vr); do
+    if is_new_enough "$candidate"; then echo "$candidate"; return; fi
+  done
+}
+
+find_uv() {
+  if command -v uv >/dev/null 2>&1 && uv --version >/dev/null 2>&1; then command -v uv; return; fi
+  if [ ! -x .tools/bin/uv ]; then
+    for name in "$1" python3 python; do
+      [ -n "$name" ] || continue
+      if "$name" -m venv .tools >/dev/null 2>&1 && .tools/bin/python -m pip install -q 'uv>=0.9' >&2; then break; fi
+      rm -rf .tools
+    done
+  fi
+  [ -x .tools/bin/uv ] && echo "$PWD/.tools/bin/uv"
+}
+
+python=$(find_python || true)
+uv=$(find_uv "$python" || true)
+if [ -z "$uv" ]; then
+  echo "setup: neither uv nor a Python with venv and pip was found. Install one of them (Debian: apt-get install python3-venv) and run this again." >&2
+  exit 1
+fi
+echo "setup: ${python:-a Python that uv downloads}, $("$uv" --version)"
+if ! "$uv" sync --frozen --python "${python:-3.12}"; then
+  echo "setup: the environment could not be made. If no Python of 3.12 or newer is installed and uv cannot download one, install one (Debian 13: apt-get install python3-venv; or pyenv install 3.13) or set PYTHON=/path/to/python." >&2
+  exit 1
+fi
+touch "$stamp"

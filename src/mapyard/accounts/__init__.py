@@ -1,0 +1,1 @@
+"""Accounts, keys, plans, limits, usage."""

@@ -1,0 +1,1 @@
+"""The build pipeline: steps, progress, preflight, resume."""

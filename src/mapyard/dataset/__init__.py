@@ -1,0 +1,1 @@
+"""A dataset directory: layout, manifest, open, verify, switch."""

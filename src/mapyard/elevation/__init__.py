@@ -1,0 +1,1 @@
+"""Elevation models: reading, sampling, profiles."""

@@ -1,0 +1,1 @@
+"""Feature filters, spatial predicates and name search."""

@@ -1,0 +1,1 @@
+"""Pure functions on coordinates and shapes."""

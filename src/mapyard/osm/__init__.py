@@ -1,0 +1,1 @@
+"""What OSM means: element types, reading files, the area rule, multipolygons, tag helpers."""

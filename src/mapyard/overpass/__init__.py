@@ -1,0 +1,1 @@
+"""Overpass QL: parser, plan, execution, output."""

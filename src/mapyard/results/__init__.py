@@ -1,0 +1,1 @@
+"""What every list answer shares: feature JSON, output options, pages and cursors, streams."""

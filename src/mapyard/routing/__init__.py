@@ -1,0 +1,1 @@
+"""Routes, nearest roads, isochrones, matrices, map matching and optimization on Valhalla."""

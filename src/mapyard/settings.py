@@ -1,0 +1,52 @@
+"""All settings: environment variables with the prefix MAPYARD_, or one .env-style file.
+
+Every field has a description; `mapyard settings` prints them and docs/reference holds them.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """The settings of one process."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="MAPYARD_", env_file=".env", env_file_encoding="utf-8", extra="ignore"
+    )
+
+    # Data
+    data: Path = Field(Path("data"), description="Data folder of all commands.")
+    keep_datasets: int = Field(2, ge=1, description="Datasets kept by pruning, the served one included.")
+
+    # Serving
+    host: str = Field("127.0.0.1", description="Address to listen on; ::1 is added to 127.0.0.1.")
+    port: int = Field(4000, ge=1, le=65535, description="Port to listen on.")
+    workers: int = Field(2, ge=1, le=256, description="Worker processes.")
+    threads: int = Field(4, ge=1, le=64, description="Threads for longer work in each worker.")
+    queue: int = Field(64, ge=0, description="Requests waiting for a thread; beyond them 503.")
+    timeout_s: float = Field(30.0, gt=0, le=3600, description="Time limit of one request, seconds.")
+    max_body_bytes: int = Field(10_485_760, ge=1024, description="Largest request body, bytes.")
+    cors_origins: list[str] = Field(
+        default_factory=list, description="Origins allowed by CORS; empty switches CORS off."
+    )
+    public_url: str = Field("", description="Address that answers name, such as https://maps.example.org.")
+    trusted_proxies: list[str] = Field(
+        default_factory=list,
+        description="Addresses whose X-Forwarded-* headers are believed.",
+    )
+    metrics_token: str = Field("", description="Bearer token for /metrics from elsewhere than loopback.")
+    log_level: str = Field("info", description="debug, info, warning or error.")
+    anonymous_per_minute: int = Field(
+        60, ge=1, description="Requests a minute and client address without a valid key."
+    )
+
+
+@lru_cache(maxsize=1)
+def get_settings() -> Settings:
+    """Return the settings of this process, read once."""
+    return Settings()

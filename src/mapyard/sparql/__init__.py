@@ -1,0 +1,1 @@
+"""SPARQL 1.1 with GeoSPARQL: parser, algebra, compilation, results."""

@@ -1,0 +1,1 @@
+"""Analysis of names and addresses, the text index and its documents."""

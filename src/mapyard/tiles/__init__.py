@@ -1,0 +1,1 @@
+"""Vector tiles: Shortbread layers, encoder, TileJSON, style, glyphs, archives."""

@@ -1,0 +1,1 @@
+"""Replication: fetch, apply, rebuild, switch."""
