@@ -33,6 +33,7 @@ def _rounded(polygons: list) -> list:
 
 
 def main() -> None:
+    """Read the unpacked npm package named on the command line and write the packed data."""
     package = Path(sys.argv[1])
     version = json.loads((package / "package.json").read_text())["version"]
     source = json.loads((package / "src/data/borders.json").read_text())
@@ -66,9 +67,9 @@ def main() -> None:
     license_text = (package / "LICENSE.md").read_text().replace("## ISC License", "").strip()
     (DATA / "README.md").write_text(
         "# countries.json.gz\n\n"
-        f"Borders, driving side and speed unit of the world's countries, from country-coder {version}\n"
-        "(github.com/rapideditor/country-coder), made by scripts/update_countries.py, coordinates\n"
-        f"rounded to {DECIMALS} decimals. License: ISC.\n\n{license_text}\n"
+        "Borders, driving side and speed unit of the world's countries, from country-coder\n"
+        f"{version} (github.com/rapideditor/country-coder), made by scripts/update_countries.py,\n"
+        f"coordinates rounded to {DECIMALS} decimals. License: ISC.\n\n{license_text}\n"
     )
     missing = used - set(content["names"])
     print(f"{len(regions)} regions, {target.stat().st_size} bytes, codes without a name: {missing}")
