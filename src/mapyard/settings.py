@@ -21,7 +21,9 @@ class Settings(BaseSettings):
 
     # Data
     data: Path = Field(Path("data"), description="Data folder of all commands.")
-    keep_datasets: int = Field(2, ge=1, description="Datasets kept by pruning, the served one included.")
+    keep_datasets: int = Field(
+        2, ge=1, description="Datasets kept by pruning, the served one included."
+    )
 
     # Serving
     host: str = Field("127.0.0.1", description="Address to listen on; ::1 is added to 127.0.0.1.")
@@ -34,12 +36,16 @@ class Settings(BaseSettings):
     cors_origins: list[str] = Field(
         default_factory=list, description="Origins allowed by CORS; empty switches CORS off."
     )
-    public_url: str = Field("", description="Address that answers name, such as https://maps.example.org.")
+    public_url: str = Field(
+        "", description="Address that answers name, such as https://maps.example.org."
+    )
     trusted_proxies: list[str] = Field(
         default_factory=list,
         description="Addresses whose X-Forwarded-* headers are believed.",
     )
-    metrics_token: str = Field("", description="Bearer token for /metrics from elsewhere than loopback.")
+    metrics_token: str = Field(
+        "", description="Bearer token for /metrics from elsewhere than loopback."
+    )
     log_level: str = Field("info", description="debug, info, warning or error.")
     anonymous_per_minute: int = Field(
         60, ge=1, description="Requests a minute and client address without a valid key."

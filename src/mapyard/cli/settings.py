@@ -17,5 +17,7 @@ def command() -> None:
     for name, field in type(settings).model_fields.items():
         value = getattr(settings, name)
         masked = value and any(word in name for word in SECRET_WORDS) and name != "public_url"
-        table.add_row(f"MAPYARD_{name.upper()}", "••••" if masked else str(value), field.description)
+        table.add_row(
+            f"MAPYARD_{name.upper()}", "••••" if masked else str(value), field.description
+        )
     Console().print(table)

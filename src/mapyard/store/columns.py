@@ -1,0 +1,134 @@
+"""Columns: flat little-endian arrays, each one .npy file, appended once and then mapped for reading."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+Array = NDArray[Any]
+
+
+class ColumnWriter:
+    """Appends arrays to one .npy file; memory stays at one chunk."""
+
+    def __init__(self, folder: Path, name: str, dtype: DTypeLike, width: int = 0) -> None:
+        self._dtype = np.dtype(dtype)
+        self._width = width
+        self.length = 0
+        self._file = (folder / f"{name}.npy").open("wb")
+        self._write_header()
+
+    def _write_header(self) -> None:
+        shape = (self.length, self._width) if self._width else (self.length,)
+        header = {"descr": self._dtype.str, "fortran_order": False, "shape": shape}
+        # numpy pads the header so that the first axis can grow in place.
+        np.lib.format.write_array_header_1_0(self._file, header)
+
+    def append(self, values: Array) -> None:
+        """Append values of shape (n,) or (n, width)."""
+        values = np.ascontiguousarray(values, dtype=self._dtype)
+        self.length += len(values)
+        self._file.write(values.data if values.size else b"")
+
+    def close(self) -> None:
+        """Write the final length and close the file."""
+        self._file.seek(0)
+        self._write_header()
+        self._file.close()
+
+    def __enter__(self) -> ColumnWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def write_column(folder: Path, name: str, values: Array) -> None:
+    """Write one whole column."""
+    with ColumnWriter(folder, name, values.dtype, values.shape[1] if values.ndim == 2 else 0) as w:
+        w.append(values)
+
+
+def open_column(folder: Path, name: str) -> Array:
+    """Map a column read-only as a plain ndarray; raises FileNotFoundError when absent."""
+    path = folder / f"{name}.npy"
+    with path.open("rb") as file:
+        np.lib.format.read_magic(file)
+        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+        if 0 in shape:
+            return np.empty(shape, dtype)
+    return np.asarray(np.load(path, mmap_mode="r"))
+
+
+def write_heap(folder: Path, name: str, items: list[bytes]) -> None:
+    """Write byte strings as `name_bytes` and `name_offsets`."""
+    lengths = np.fromiter((len(i) for i in items), np.int64, len(items))
+    write_column(folder, f"{name}_offsets", offsets_of(lengths))
+    write_column(folder, f"{name}_bytes", np.frombuffer(b"".join(items), np.uint8))
+
+
+class Heap:
+    """Byte strings by index, on two mapped columns."""
+
+    __slots__ = ("_bytes", "offsets")
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.offsets = open_column(folder, f"{name}_offsets")
+        self._bytes = memoryview(open_column(folder, f"{name}_bytes")).cast("B")
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index: int) -> bytes:
+        return bytes(self._bytes[self.offsets[index] : self.offsets[index + 1]])
+
+    def take(self, indexes: Array) -> list[bytes]:
+        """Return the strings at the indexes, in their order."""
+        data = self._bytes
+        starts = self.offsets[indexes].tolist()
+        ends = self.offsets[np.asarray(indexes) + 1].tolist()
+        return [bytes(data[a:b]) for a, b in zip(starts, ends, strict=True)]
+
+    def span(self, start: int, stop: int) -> list[bytes]:
+        """Return the strings of the index range [start, stop)."""
+        if stop <= start:
+            return []
+        offsets = self.offsets[start : stop + 1]
+        base = int(offsets[0])
+        data = bytes(self._bytes[base : int(offsets[-1])])
+        edges = (offsets - base).tolist()
+        return [data[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+
+    def raw(self, start: int, stop: int) -> memoryview:
+        """Return the bytes of the index range, run together, without a copy."""
+        return self._bytes[self.offsets[start] : self.offsets[stop]]
+
+    def find(self, text: bytes, start: int, stop: int) -> int:
+        """Return the first index in [start, stop) whose string is ≥ text; the range is sorted."""
+        while start < stop:
+            middle = (start + stop) // 2
+            if self[middle] < text:
+                start = middle + 1
+            else:
+                stop = middle
+        return start
+
+
+def offsets_of(lengths: Array) -> NDArray[np.int64]:
+    """Return the n + 1 offsets of runs with these lengths."""
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+def ranges(starts: Array, lengths: Array) -> NDArray[np.int64]:
+    """Return the concatenation of arange(start, start + length) for each pair."""
+    lengths = np.asarray(lengths, np.int64)
+    total = int(lengths.sum())
+    if total == 0:
+        return np.empty(0, np.int64)
+    shift = np.asarray(starts, np.int64) - (np.cumsum(lengths) - lengths)
+    return np.arange(total, dtype=np.int64) + np.repeat(shift, lengths)
