@@ -1,0 +1,160 @@
+"""Analysis of names and addresses: the terms of a name, and the slots of a query.
+
+One analysis serves both sides of the index. A name gives a set of terms. A query gives one `Slot`
+per word, with alternatives; an alternative is a tuple of terms that must all be there. What is
+written joined, apart, abbreviated, with umlauts or as a numeral meets in one of them:
+
+    terms("Landstrasse")    landstrasse land strasse
+    slots("Landstr.")       [landstr] or [landstrasse] or [land, strasse]
+    terms("Clematis Weg")   clematis weg clematisweg
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from mapyard.text.folding import (
+    fold,
+    fold_umlauts,
+    is_spaceless,
+    split_apostrophe,
+    split_grams,
+    split_words,
+)
+from mapyard.text.words import (
+    ABBREVIATIONS,
+    GROUPS,
+    LITTLE_WORDS,
+    ORDINAL_ENDINGS,
+    ORDINALS,
+    ROMAN,
+    SUFFIX_FORMS,
+    SUFFIXES,
+)
+
+#: Longer queries are refused or cut by the callers; more words than this are ignored.
+MAX_WORDS = 24
+MAX_WORD_LETTERS = 60
+_HAS_UMLAUT = re.compile("[äöüåøÄÖÜÅØ]|[aouAOU][\u0308\u030a]")
+_ORDINAL = re.compile(rf"^(\d{{1,3}})(?:{'|'.join(sorted(set(ORDINAL_ENDINGS), key=len)[::-1])})$")
+_MIN_STEM = 3
+
+
+class Slot(NamedTuple):
+    """One word of a query and what may stand for it in a name."""
+
+    #: The word as typed, folded.
+    word: str
+    #: Each alternative is a tuple of terms that must all be in the name.
+    alternatives: tuple[tuple[str, ...], ...]
+    #: Whether it is a word like "de" or "of", which hardly tells names apart.
+    is_little: bool
+    has_digit: bool
+
+
+def split_compound(word: str) -> tuple[str, str] | None:
+    """Return (stem, full form of the street word) of a joined street name, or None."""
+    for suffix, full in SUFFIXES:
+        if word.endswith(suffix) and len(word) - len(suffix) >= _MIN_STEM:
+            return word[: -len(suffix)], full
+    return None
+
+
+def _numeral(word: str) -> str | None:
+    """Return the number that an ordinal or Roman numeral stands for."""
+    if word[0].isdigit():
+        match = _ORDINAL.match(word)
+        return match.group(1) if match else None
+    return ORDINALS.get(word) or ROMAN.get(word)
+
+
+@lru_cache(maxsize=65_536)
+def _word_forms(word: str) -> tuple[tuple[str, ...], ...]:
+    """Return the alternatives of one folded word; the first is the word itself."""
+    if is_spaceless(word):
+        return ((word,), tuple(split_grams(word))) if len(word) > 1 else ((word,),)
+    bare, joined = split_apostrophe(word)
+    forms: list[tuple[str, ...]] = [(bare,)]
+    if joined != bare:
+        forms.append((joined,))
+    forms += [(full,) for full in ABBREVIATIONS.get(bare, ())]
+    compound = split_compound(bare) if len(bare) > _MIN_STEM + 1 else None
+    if compound:
+        stem, full = compound
+        forms += [(stem + full,), (stem, full)]
+    number = _numeral(bare)
+    if number:
+        forms.append((number,))
+    if bare.startswith("ال") and len(bare) > 4:
+        forms.append((bare[2:],))
+    return tuple(dict.fromkeys(forms))
+
+
+def _spellings(text: str) -> list[str]:
+    """Return the folded spellings of a text: one, or two with umlauts."""
+    folded = fold(text)
+    return [folded, fold_umlauts(text)] if _HAS_UMLAUT.search(text) else [folded]
+
+
+@lru_cache(maxsize=16_384)
+def terms(name: str) -> tuple[str, ...]:
+    """Return the terms under which a name is indexed, each once, in order of appearance."""
+    found: dict[str, None] = {}
+    for spelling in _spellings(name):
+        words = split_words(spelling)
+        previous = ""
+        for word in words:
+            for form in _word_forms(word):
+                for term in form:
+                    found[term[:MAX_WORD_LETTERS]] = None
+            if is_spaceless(word):
+                for letter in word:
+                    found[letter] = None
+            bare = split_apostrophe(word)[0]
+            if "'" in word:
+                found[word.partition("'")[0]] = None
+            if previous and bare in SUFFIX_FORMS:
+                found[previous + bare] = None
+                for full in ABBREVIATIONS.get(bare, ()):
+                    found[previous + full] = None
+            previous = bare
+        for hyphened in re.findall(r"[^\W_]+(?:-[^\W_]+)+", spelling):
+            found[hyphened.replace("-", "")[:MAX_WORD_LETTERS]] = None
+    return tuple(found)
+
+
+def slots(text: str) -> list[Slot]:
+    """Return the slots of a query in order, at most `MAX_WORDS`."""
+    spellings = [split_words(spelling)[:MAX_WORDS] for spelling in _spellings(text)]
+    found = []
+    for i, word in enumerate(spellings[0]):
+        forms = dict.fromkeys(_word_forms(word[:MAX_WORD_LETTERS]))
+        # Both spellings have the same words unless a letter is lost, which folding never does.
+        if len(spellings) > 1 and len(spellings[1]) == len(spellings[0]):
+            forms |= dict.fromkeys(_word_forms(spellings[1][i][:MAX_WORD_LETTERS]))
+        found.append(
+            Slot(
+                word=word[:MAX_WORD_LETTERS],
+                alternatives=tuple(forms),
+                is_little=word in LITTLE_WORDS or split_apostrophe(word)[0] in LITTLE_WORDS,
+                has_digit=any(letter.isdigit() for letter in word),
+            )
+        )
+    return found
+
+
+@lru_cache(maxsize=65_536)
+def name_key(name: str) -> str:
+    """Return the key under which two spellings of one whole name are equal.
+
+    "Nofler Strasse", "Noflerstr." and "NOFLERSTRASSE" have the same key, as have "St. John Street"
+    and "Saint John St". It is coarse: compare it only among names that are near each other.
+    """
+    parts = []
+    for word in split_words(fold(name)):
+        bare = split_apostrophe(word)[0]
+        compound = split_compound(bare) if len(bare) > _MIN_STEM + 1 else None
+        parts += [GROUPS.get(part, part) for part in compound or (_numeral(bare) or bare,)]
+    return " ".join(parts)

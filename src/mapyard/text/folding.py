@@ -1,0 +1,101 @@
+"""Folding: one spelling for every way to write the same letters, and cutting text into words.
+
+Both sides of the index use it, so only equality matters, not beauty: case, accents, apostrophes,
+width, Arabic spelling variants and points go; the vowel signs of Thaana and the Indic scripts stay,
+because there they are the vowels.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+# Letters that Unicode does not decompose.
+_LETTERS = str.maketrans(
+    {
+        "ß": "ss", "ẞ": "ss", "ø": "o", "æ": "ae", "œ": "oe", "đ": "d", "ð": "d", "þ": "th",
+        "ł": "l", "ħ": "h", "ı": "i", "ŋ": "n", "ŧ": "t", "ə": "a",
+        # Arabic and Persian: one alef, one yeh, one kaf, one heh; no tatweel.
+        "أ": "ا", "إ": "ا", "آ": "ا", "ٱ": "ا", "ى": "ي", "ی": "ي", "ئ": "ي", "ؤ": "و",
+        "ة": "ه", "ک": "ك", "ھ": "ه", "ہ": "ه", "ـ": None,
+        # Apostrophes and the like become one, which words() then treats.
+        "’": "'", "‘": "'", "ʼ": "'", "ʻ": "'", "`": "'", "´": "'", "′": "'", "ʹ": "'", "‛": "'",
+        # Invisible: direction marks, joiners, soft hyphen, byte order mark.
+        "\u200b": None, "\u200c": None, "\u200d": None, "\u200e": None, "\u200f": None,
+        "\u202a": None, "\u202b": None, "\u202c": None, "\u202d": None, "\u202e": None,
+        "\u2066": None, "\u2067": None, "\u2068": None, "\u2069": None, "\u00ad": None,
+        "\ufeff": None,
+        # Half rings of Arabic transliteration.
+        "ʿ": None, "ʾ": None,
+    }
+)  # fmt: skip
+# Points and accents of the scripts where a reader writes the same word without them.
+_MARKS = re.compile(
+    "[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1-\u05c7\u0610-\u061a\u064b-\u065f\u0670"
+    "\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
+)
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe"})
+
+# A word: letters and digits, with the vowel signs and apostrophes inside.
+_SIGNS = "\u0780-\u07b1\u0900-\u0fff\u1000-\u109f\u1780-\u17ff\ua980-\ua9df"
+_WORD = re.compile(f"[^\\W_](?:[^\\W_{_SIGNS}]|[{_SIGNS}]|'(?=[^\\W_]))*")
+_SPACELESS = re.compile(
+    "[\u3005-\u3007\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f"
+    "\u1780-\u17ff\U00020000-\U0003ffff]+"
+)
+_ELISION = re.compile(r"^(?:[a-z]|qu|dell|nell|sull|dall|all|degl|un|sant|gl)'(?=.{3})")
+
+
+@lru_cache(maxsize=65_536)
+def fold(text: str) -> str:
+    """Return `text` in its folded spelling; word separators are kept as they are."""
+    if text.isascii():
+        return text.lower().replace("`", "'")
+    # Twice, because small letters appear under compatibility forms and the reverse.
+    for _ in range(2):
+        text = unicodedata.normalize("NFKD", text).casefold().translate(_LETTERS)
+    return unicodedata.normalize("NFC", _MARKS.sub("", text)).translate(_LETTERS)
+
+
+def fold_umlauts(text: str) -> str:
+    """Return the folded spelling with ä, ö, ü, å and ø written ae, oe, ue, aa, oe."""
+    return fold(unicodedata.normalize("NFC", text).casefold().translate(_UMLAUTS))
+
+
+def is_spaceless(word: str) -> bool:
+    """Return whether a word is of a script written without spaces (Han, Kana, Thai, …)."""
+    return _SPACELESS.match(word) is not None
+
+
+def split_words(folded: str) -> list[str]:
+    """Return the words of a folded text in order; runs of spaceless scripts stand alone.
+
+    Apostrophes may still be inside a word: see `split_apostrophe`.
+    """
+    found = []
+    for match in _WORD.finditer(folded):
+        word = match.group()
+        if word.isascii() or not _SPACELESS.search(word):
+            found.append(word)
+            continue
+        start = 0
+        for run in _SPACELESS.finditer(word):
+            found += [part for part in (word[start : run.start()], run.group()) if part]
+            start = run.end()
+        if word[start:]:
+            found.append(word[start:])
+    return found
+
+
+def split_apostrophe(word: str) -> tuple[str, str]:
+    """Return (bare word, joined word): d'italie → (italie, ditalie), john's → (johns, johns)."""
+    if "'" not in word:
+        return word, word
+    joined = word.replace("'", "")
+    return _ELISION.sub("", word).replace("'", ""), joined
+
+
+def split_grams(run: str) -> list[str]:
+    """Return the letter pairs of a run of a spaceless script, or its single letter."""
+    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]

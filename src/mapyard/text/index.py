@@ -1,0 +1,186 @@
+"""The text index of a dataset: one tantivy index for name search and geocoding.
+
+It holds two families of documents, told apart by the fields they fill:
+
+- elements, one per element with a searchable text: `name`, `name_key`, `other`, `group`, `eid`;
+- places, one per thing that can be an answer of the geocoder: `place_name`, `place_key`, `context`,
+  `category`, `layer`, `country`, `document`, `lon`, `lat`.
+
+All text fields take ready terms (see analysis.py): terms of one value are separated by spaces,
+keys are whole. Scores are never BM25: every query here gives constant scores, so that an answer
+does not depend on what else is in the extract.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import tantivy
+from numpy.typing import NDArray
+from tantivy import FieldType, Occur, Order
+
+Query = tantivy.Query
+
+#: Terms fields: space-separated terms, no positions.
+TERM_FIELDS: Final = ("name", "other", "place_name", "context")
+#: Key fields: each value is one term.
+KEY_FIELDS: Final = ("name_key", "group", "place_key", "category", "layer", "country")
+NUMBER_FIELDS: Final = ("eid", "document", "lon", "lat")
+
+_WRITER_BYTES: Final = 200_000_000
+
+
+def _build_schema() -> Any:
+    builder = tantivy.SchemaBuilder()
+    for name in TERM_FIELDS:
+        builder.add_text_field(name, tokenizer_name="whitespace", index_option="basic")
+    for name in KEY_FIELDS:
+        builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
+    for name in NUMBER_FIELDS:
+        builder.add_integer_field(name, fast=True, indexed=name == "eid")
+    return builder.build()
+
+
+_SCHEMA: Final = _build_schema()
+
+
+class IndexWriter:
+    """Writes a new index; memory is bounded by the writer's own buffer."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._index = tantivy.Index(_SCHEMA, path=str(folder))
+        # One thread: builds are to be the same twice, and segments few.
+        self._writer = self._index.writer(_WRITER_BYTES, 1)
+        self.count = 0
+
+    def add(
+        self,
+        terms: Iterable[tuple[str, Iterable[str]]],
+        keys: Iterable[tuple[str, Iterable[str]]],
+        numbers: Iterable[tuple[str, int]],
+    ) -> None:
+        """Add one document: (field, terms), (field, keys), (field, number)."""
+        document = tantivy.Document()
+        for field, values in terms:
+            text = " ".join(values)
+            if text:
+                document.add_text(field, text)
+        for field, values in keys:
+            for value in values:
+                document.add_text(field, value)
+        for field, number in numbers:
+            document.add_integer(field, number)
+        self._writer.add_document(document)
+        self.count += 1
+
+    def close(self) -> None:
+        """Write everything to disk."""
+        self._writer.commit()
+        self._writer.wait_merging_threads()
+
+
+class Hits(NamedTuple):
+    """Found documents: scores or sort keys, and their addresses."""
+
+    scores: NDArray[np.float64]
+    addresses: list[Any]
+
+
+class TextIndex:
+    """An opened index; may be used by several threads."""
+
+    def __init__(self, folder: Path) -> None:
+        self._index = tantivy.Index.open(str(folder))
+        self.schema = self._index.schema
+        self._searcher = self._index.searcher()
+
+    # ---- queries ----------------------------------------------------------------------------
+
+    def term(self, field: str, value: str) -> Any:
+        """Return the query for one whole term or key."""
+        return Query.term_query(self.schema, field, value)
+
+    def prefix(self, field: str, value: str) -> Any:
+        """Return the query for terms that begin with a text."""
+        return Query.fuzzy_term_query(self.schema, field, value, 0, True, True)
+
+    def fuzzy(self, field: str, value: str, distance: int = 1, *, prefix: bool = False) -> Any:
+        """Return the query for terms within an edit distance (a swap of neighbors counts one)."""
+        return Query.fuzzy_term_query(self.schema, field, value, distance, True, prefix)
+
+    def number_range(self, field: str, low: int, high: int) -> Any:
+        """Return the query for low ≤ number ≤ high."""
+        return Query.range_query(self.schema, field, FieldType.Integer, low, high)
+
+    # ---- answers ----------------------------------------------------------------------------
+
+    def search(self, query: Any, limit: int) -> Hits:
+        """Return the best documents by score; ties in the order of writing."""
+        hits = self._searcher.search(query, limit, count=False).hits
+        return Hits(
+            np.fromiter((hit[0] for hit in hits), np.float64, len(hits)), [hit[1] for hit in hits]
+        )
+
+    def search_ordered(self, query: Any, field: str, limit: int, offset: int = 0) -> list[int]:
+        """Return the numbers in `field` of the matching documents, ascending."""
+        result = self._searcher.search(
+            query, limit, count=False, order_by_field=field, order=Order.Asc, offset=offset
+        )
+        return [hit[0] for hit in result.hits]
+
+    def count(self, query: Any) -> int:
+        """Return the number of matching documents."""
+        return int(self._searcher.search(query, 1, count=True).count)
+
+    def numbers(self, field: str, addresses: list[Any]) -> NDArray[np.int64]:
+        """Return the number in a field for each address."""
+        return np.array(self._searcher.fast_field_values(field, addresses), np.int64)
+
+    def frequency(self, field: str, term: str) -> int:
+        """Return the number of documents with a term."""
+        return int(self._searcher.doc_freq(field, term))
+
+    def complete(self, field: str, prefix: str, limit: int) -> list[tuple[str, int]]:
+        """Return up to `limit` (term, documents) that begin with a prefix."""
+        found: list[tuple[str, int]] = self._searcher.terms_with_prefix(field, prefix, limit=limit)
+        return found
+
+    @property
+    def document_count(self) -> int:
+        """Number of documents of both families."""
+        return int(self._searcher.num_docs)
+
+
+def all_of(queries: Sequence[Any]) -> Any:
+    """Return the conjunction; scores add up."""
+    if len(queries) == 1:
+        return queries[0]
+    return Query.boolean_query([(Occur.Must, query) for query in queries])
+
+
+def any_of(queries: Sequence[Any]) -> Any:
+    """Return the disjunction; the best score counts."""
+    return queries[0] if len(queries) == 1 else Query.disjunction_max_query(list(queries))
+
+
+def at_least(queries: Sequence[Any], minimum: int) -> Any:
+    """Return the query for at least `minimum` of the queries; scores add up."""
+    return Query.boolean_query(
+        [(Occur.Should, query) for query in queries], minimum_number_should_match=minimum
+    )
+
+
+def without(query: Any, excluded: Sequence[Any]) -> Any:
+    """Return the query less the documents of the excluded ones."""
+    return Query.boolean_query(
+        [(Occur.Must, query), *((Occur.MustNot, other) for other in excluded)]
+    )
+
+
+def constant(query: Any, score: float) -> Any:
+    """Return the query with one score for all its documents."""
+    return Query.const_score_query(query, score)
