@@ -1,0 +1,146 @@
+"""From the bytes of a request to one mapping of raw parameters.
+
+Query string and body are merged, the body wins. A raw value is a text (query, form), a JSON value
+(body), a list of texts (a name given several times), or for `name[key]=…` a mapping. `null` and
+empty texts are absent. What is no JSON and no form goes whole into the parameter that the
+endpoint names for its media type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+import orjson
+
+from mapyard.errors import InvalidRequest, TooLarge
+
+MAX_QUERY_BYTES: Final = 65_536
+MAX_FIELDS: Final = 1_000
+FORM: Final = "application/x-www-form-urlencoded"
+
+Raw = dict[str, Any]
+
+
+def read_query(query_string: bytes) -> Raw:
+    """Return the raw parameters of a query string."""
+    if not query_string:
+        return {}
+    if len(query_string) > MAX_QUERY_BYTES:
+        raise TooLarge(
+            f"the query string has {len(query_string)} bytes, at most {MAX_QUERY_BYTES}: "
+            "send the parameters in the body of a POST",
+            details={"limit": MAX_QUERY_BYTES, "count": len(query_string)},
+        )
+    return _read_pairs(query_string)
+
+
+def read_body(
+    body: bytes, content_type: str, texts: Mapping[str, str], known: Collection[str]
+) -> Raw:
+    """Return the raw parameters of a body.
+
+    Args:
+        body: the whole body; an empty one has no parameters.
+        content_type: the header's value.
+        texts: media type → parameter for bodies that are one text; "*" is any other type.
+        known: names of the endpoint's parameters, to tell a form from a text sent as a form.
+    """
+    if not body or body.isspace():
+        return {}
+    media_type = content_type.partition(";")[0].strip().lower()
+    if media_type in texts:
+        return {texts[media_type]: _decode(body)}
+    looks_like_json = body.lstrip()[:1] in (b"{", b"[")
+    if media_type == FORM and not looks_like_json:  # curl -d sends everything as a form
+        pairs = _read_pairs(body.strip())
+        if "*" in texts and not any(name in known for name in pairs):
+            return {texts["*"]: _decode(body)}
+        return pairs
+    is_json = media_type.endswith(("/json", "+json")) or (
+        looks_like_json and media_type in ("", FORM, "text/plain", "application/octet-stream")
+    )
+    if not is_json and "*" in texts:
+        return {texts["*"]: _decode(body)}
+    return _read_json(body)
+
+
+def merge(query: Raw, body: Raw) -> Raw:
+    """Return both together: the body wins, `name[key]` by key; absent values are dropped."""
+    merged = dict(query)
+    for name, value in body.items():
+        if isinstance(value, dict) and isinstance(merged.get(name), dict):
+            merged[name] = merged[name] | value
+        elif not _is_absent(value):
+            merged[name] = value
+    return {name: value for name, value in merged.items() if not _is_absent(value)}
+
+
+def _is_absent(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and not value)
+
+
+def _decode(body: bytes) -> str:
+    try:
+        return body.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidRequest.of("body", f"is not UTF-8 at byte {error.start}") from None
+
+
+def _read_pairs(text: bytes) -> Raw:
+    try:
+        pairs = parse_qsl(
+            text.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MAX_FIELDS
+        )
+    except ValueError:
+        raise TooLarge(
+            f"more than {MAX_FIELDS} parameters", details={"limit": MAX_FIELDS}
+        ) from None
+    raw: Raw = {}
+    for name, value in pairs:
+        if value:
+            _put(raw, name, value)
+    return raw
+
+
+def _read_json(body: bytes) -> Raw:
+    try:
+        value = orjson.loads(body.removeprefix(b"\xef\xbb\xbf"))
+    except orjson.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise InvalidRequest.of("body", f"is not valid JSON at {where}") from None
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise InvalidRequest.of("body", "must be a JSON object")
+    raw: Raw = {}
+    for name, item in value.items():
+        _put(raw, name, item)
+    return raw
+
+
+def _put(raw: Raw, name: str, value: Any) -> None:
+    """Add one parameter; `tags[a]=1&tags[b]=2&tags=c` becomes {"a": 1, "b": 2, "": "c"}."""
+    opening = name.find("[")
+    if opening > 0 and name.endswith("]"):
+        name, key = name[:opening], name[opening + 1 : -1]
+        held = raw.setdefault(name, {})
+        if not isinstance(held, dict):
+            held = raw[name] = {"": held}
+        _append(held, key, value)
+    elif isinstance(raw.get(name), dict) and not isinstance(value, dict):
+        _append(raw[name], "", value)
+    else:
+        _append(raw, name, value)
+
+
+def _append(raw: Raw, name: str, value: Any) -> None:
+    if name in raw and isinstance(value, str) and isinstance(raw[name], str | Repeated):
+        raw[name] = Repeated([*([raw[name]] if isinstance(raw[name], str) else raw[name]), value])
+    else:
+        raw[name] = value
+
+
+class Repeated(list[str]):
+    """The texts of a name that came several times in a query string or form."""

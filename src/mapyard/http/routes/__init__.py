@@ -1,0 +1,14 @@
+"""The endpoints: one module per group. A module listed here is served and documented."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+#: Modules of this package, in the order of the reference.
+MODULES: tuple[str, ...] = ("system",)
+
+
+def load_modules() -> list[ModuleType]:
+    """Import and return the listed modules."""
+    return [importlib.import_module(f"{__name__}.{name}") for name in MODULES]

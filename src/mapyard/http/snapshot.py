@@ -1,0 +1,191 @@
+"""The open dataset of a worker: parts opened when first asked for, closed with the last lease.
+
+Requests lease the snapshot from start to end. `current` is looked at on each lease: when it names
+another dataset, the new one is opened, and the old one closes when its last request is through.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import orjson
+
+from mapyard.errors import MapyardError, NotInstalled
+from mapyard.settings import Settings
+
+if TYPE_CHECKING:
+    from mapyard.store.reader import Store
+
+log = logging.getLogger(__name__)
+
+#: Opens one part of a snapshot: gets the snapshot, returns any object; `close()` is called on it
+#: if it has one. Raises NotInstalled, or FileNotFoundError, when the dataset is without it.
+Opener = Callable[["Snapshot"], Any]
+#: Part name → opener. Route modules add theirs with `register_part`.
+OPENERS: Final[dict[str, Opener]] = {}
+#: How long a dataset that could not be opened is left alone, seconds.
+RETRY_S: Final = 5.0
+
+
+class NoDataset(MapyardError):  # noqa: N818
+    """Nothing has been built yet."""
+
+    status, code = 503, "overloaded"
+
+
+def register_part(name: str, opener: Opener) -> None:
+    """Make `snapshot.part(name)` open with this function."""
+    OPENERS[name] = opener
+
+
+class Snapshot:
+    """One dataset directory, open; safe to use from several threads."""
+
+    def __init__(self, folder: Path, settings: Settings) -> None:
+        self.folder = folder
+        self.id = folder.name
+        self.settings = settings
+        self.manifest: dict[str, Any] = orjson.loads((folder / "manifest.json").read_bytes())
+        #: Time of the data, ISO 8601 UTC, or "" when the dataset does not know it.
+        self.timestamp: str = self.manifest.get("osm_timestamp") or ""
+        self._parts: dict[str, Any] = {}
+        self._lock = threading.RLock()
+        self._leases = 0
+        self._retired = False
+
+    @property
+    def store(self) -> Store:
+        """Return the feature store."""
+        return cast("Store", self.part("store"))
+
+    def part(self, name: str) -> Any:
+        """Return an open part; raise NotInstalled when the dataset was built without it."""
+        part = self._parts.get(name)
+        if part is not None:
+            return part
+        with self._lock:
+            if name not in self._parts:
+                opener = OPENERS.get(name)
+                if opener is None:
+                    raise NotInstalled.part(name)
+                try:
+                    self._parts[name] = opener(self)
+                except FileNotFoundError:
+                    raise NotInstalled.part(name) from None
+            return self._parts[name]
+
+    @property
+    def open_parts(self) -> list[str]:
+        """Return the names of the parts opened so far."""
+        return list(self._parts)
+
+    def lease(self) -> Snapshot:
+        """Count one user more."""
+        with self._lock:
+            self._leases += 1
+        return self
+
+    def release(self) -> None:
+        """Count one user less; the last user of a retired snapshot closes it."""
+        with self._lock:
+            self._leases -= 1
+            self._close_if_done()
+
+    def retire(self) -> None:
+        """Close as soon as no one uses it."""
+        with self._lock:
+            self._retired = True
+            self._close_if_done()
+
+    def _close_if_done(self) -> None:
+        if not self._retired or self._leases:
+            return
+        for part in self._parts.values():
+            if hasattr(part, "close"):
+                part.close()
+        self._parts.clear()
+
+
+def _open_store(snapshot: Snapshot) -> Store:
+    from mapyard.store.reader import Store
+
+    return Store(snapshot.folder / "elements")
+
+
+register_part("store", _open_store)
+
+
+class Snapshots:
+    """Hands out leases on the dataset that `current` names."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._link = os.fspath(settings.data / "current")
+        self._target = ""
+        self._snapshot: Snapshot | None = None
+        self._retry_at_s = 0.0
+        self._lock = threading.Lock()
+        #: Called with (new, old) after a switch, to open the new one's parts ahead.
+        self.on_switch: Callable[[Snapshot, Snapshot | None], None] = lambda new, old: None
+
+    def lease(self) -> Snapshot:
+        """Return the current snapshot, leased: call `release()` on it at the end."""
+        try:
+            target = os.readlink(self._link)  # noqa: PTH115 - one microsecond on each request
+        except OSError:
+            target = ""
+        snapshot = self._snapshot
+        if snapshot is None or target != self._target:
+            snapshot = self._switch(target)
+        return snapshot.lease()
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether a dataset can be leased."""
+        try:
+            self.lease().release()
+        except MapyardError:
+            return False
+        return True
+
+    def close(self) -> None:
+        """Let the current snapshot go."""
+        with self._lock:
+            if self._snapshot is not None:
+                self._snapshot.retire()
+            self._snapshot = None
+            self._target = ""
+
+    def _switch(self, target: str) -> Snapshot:
+        with self._lock:
+            old = self._snapshot
+            if old is not None and (
+                target in ("", self._target) or time.monotonic() < self._retry_at_s
+            ):
+                return old
+            try:
+                if not target:
+                    raise FileNotFoundError(self._link)
+                new = Snapshot(Path(self._link).parent / target, self.settings)
+                new.part("store")
+            except (OSError, ValueError, KeyError, MapyardError) as error:
+                self._retry_at_s = time.monotonic() + RETRY_S
+                if old is None:
+                    raise NoDataset(
+                        "no dataset is served yet; build one with: mapyard build SOURCE",
+                        headers={"Retry-After": "5"},
+                    ) from error
+                log.error("dataset %s cannot be opened: %s; serving %s on", target, error, old.id)
+                return old
+            self._snapshot, self._target = new, target
+            if old is not None:
+                log.info("serving dataset %s instead of %s", new.id, old.id)
+                old.retire()
+        self.on_switch(new, old)
+        return new
