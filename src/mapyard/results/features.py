@@ -1,0 +1,156 @@
+"""Features as GeoJSON bytes, from rows of the store; no Python object per tag or coordinate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from mapyard.geo.antimeridian import cut_antimeridian
+from mapyard.geo.geojson import dump_floats, write_geometries
+from mapyard.osm.elements import TYPE_NAMES
+from mapyard.results.output import DEFAULT_OUTPUT, Output
+from mapyard.results.shaping import Geometries, find_boxes, find_centers, shape_geometries
+from mapyard.store.reader import Rows, Store
+
+type Floats = NDArray[np.float64]
+
+_FEATURES = [
+    f'{{"type":"Feature","id":"{name}/%d","osm_id":%d%b,"geometry":%b,'
+    f'"properties":{{"@type":"{name}","@id":%d%b}}}}'.encode()
+    for name in TYPE_NAMES
+]
+
+
+def write_features(
+    store: Store,
+    rows: Rows,
+    output: Output = DEFAULT_OUTPUT,
+    *,
+    distances_m: Floats | None = None,
+    extra: Sequence[bytes] | None = None,
+) -> list[bytes]:
+    """Return the GeoJSON Feature of each row, in the order of `rows`.
+
+    `distances_m` becomes the property distance_m. `extra` holds for each feature further
+    properties as JSON members (`"score":1.5`), or b"".
+    """
+    count = len(rows)
+    if not count:
+        return []
+    rows = np.asarray(rows, np.int64)
+    geometries: Geometries | None = None
+    written = [b"null"] * count
+    if output.geometry or "bbox" in output.include or "center" in output.include:
+        geometries = cut_antimeridian(store.geometries(rows))
+    if geometries is not None and output.geometry:
+        written = write_geometries(shape_geometries(geometries, output), precision=output.precision)
+    members = [b""] * count
+    properties = _write_properties(store, rows, output)
+    if geometries is not None and output.include:
+        members = _add_boxes(properties, geometries, output)
+    if distances_m is not None:
+        for place, text in enumerate(_split_floats(np.round(distances_m, 2))):
+            properties[place] += b',"distance_m":' + text
+    if extra is not None:
+        properties = [p + b"," + e if e else p for p, e in zip(properties, extra, strict=True)]
+    ids = store.ids[rows].tolist()
+    return [
+        _FEATURES[kind] % (osm_id, osm_id, member, geometry, osm_id, text)
+        for kind, osm_id, member, geometry, text in zip(
+            store.types(rows).tolist(), ids, members, written, properties, strict=True
+        )
+    ]
+
+
+def write_tags(store: Store, rows: Rows, fields: Sequence[str] | None = None) -> list[bytes]:
+    """Return each row's tags as a JSON object, of `fields` only if given.
+
+    A key that begins with @ gets one more @, so that no tag is taken for @type or @id.
+    """
+    texts = store.tags_json(rows)
+    if fields is not None:
+        return [_pick(text, fields) for text in texts]
+    return [_escape_at(text) if b'"@' in text else text for text in texts]
+
+
+def _escape_at(text: bytes) -> bytes:
+    # In JSON text of an object of strings, `{"` and `,"` unescaped only ever begin a key.
+    return text.replace(b',"@', b',"@@').replace(b'{"@', b'{"@@', 1)
+
+
+def _pick(text: bytes, fields: Sequence[str]) -> bytes:
+    tags = orjson.loads(text)
+    picked = {}
+    for field in fields:
+        key = field[1:] if field.startswith("@@") else field
+        if key in tags and (field != key or not field.startswith("@")):
+            picked[field] = tags[key]
+    return orjson.dumps(picked)
+
+
+def _write_properties(store: Store, rows: Rows, output: Output) -> list[bytes]:
+    """Return the properties after @type and @id, each beginning with a comma."""
+    properties = [
+        b"," + text[1:-1] if len(text) > 2 else b""
+        for text in write_tags(store, rows, output.fields)
+    ]
+    for place in np.flatnonzero(store.is_tainted(rows)).tolist():
+        properties[place] += b',"@tainted":true'
+    if "meta" in output.include:
+        meta = write_meta(store, rows)
+        properties = [p + m for p, m in zip(properties, meta, strict=True)]
+    return properties
+
+
+def write_meta(store: Store, rows: Rows) -> list[bytes]:
+    """Return `,"@version":…,"@timestamp":…` of each row, as far as the dataset knows them."""
+    meta = store.meta(rows)
+    if meta is None:
+        return [b""] * len(rows)
+    times = np.datetime_as_string(meta.timestamp.astype("datetime64[s]"), timezone="UTC").tolist()
+    user_ids, user_names = store.users
+    texts = []
+    for version, seconds, time, changeset, user in zip(
+        meta.version.tolist(),
+        meta.timestamp.tolist(),
+        times,
+        meta.changeset.tolist(),
+        meta.user.tolist(),
+        strict=True,
+    ):
+        text = b""
+        if version:
+            text += b',"@version":%d' % version
+        if seconds:
+            text += b',"@timestamp":"%b"' % time.encode()
+        if changeset:
+            text += b',"@changeset":%d' % changeset
+        if user:
+            text += b',"@user":' + orjson.dumps(user_names[user])
+            text += b',"@uid":%d' % user_ids[user]
+        texts.append(text)
+    return texts
+
+
+def _add_boxes(properties: list[bytes], geometries: Geometries, output: Output) -> list[bytes]:
+    """Add @center to properties; return the bbox member of each feature."""
+    boxes = find_boxes(geometries)
+    known = ~np.isnan(boxes[:, 0])
+    if "center" in output.include:
+        centers = np.round(find_centers(boxes), output.precision) + 0.0
+        for place in np.flatnonzero(known).tolist():
+            properties[place] += b',"@center":' + dump_floats(centers[place])
+    if "bbox" not in output.include:
+        return [b""] * len(properties)
+    rounded = np.round(boxes, output.precision) + 0.0
+    return [
+        b',"bbox":' + dump_floats(box) if has else b""
+        for box, has in zip(rounded, known.tolist(), strict=True)
+    ]
+
+
+def _split_floats(values: Floats) -> list[bytes]:
+    return dump_floats(np.ascontiguousarray(values))[1:-1].split(b",")

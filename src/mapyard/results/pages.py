@@ -1,0 +1,83 @@
+"""Pages of lists: what was asked, what comes next, and how an answer says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+from urllib.parse import quote, urlencode
+
+import orjson
+
+ATTRIBUTION: Final = "© OpenStreetMap contributors (ODbL)"
+GEOJSON: Final = "application/geo+json; charset=utf-8"
+
+_HEAD: Final = b'{"type":"FeatureCollection","attribution":' + orjson.dumps(ATTRIBUTION)
+#: Parameters that a Link never repeats: secrets, and what it sets itself.
+_NOT_IN_LINK: Final = frozenset(("api_key", "cursor", "offset", "limit"))
+
+
+class PageRequest(NamedTuple):
+    """A page as asked for; a cursor takes precedence over an offset."""
+
+    limit: int
+    cursor: str | None = None
+    offset: int | None = None
+
+    @property
+    def by_offset(self) -> bool:
+        """Return whether the page is counted by offset."""
+        return self.cursor is None and self.offset is not None
+
+
+class PageEnd(NamedTuple):
+    """How a page ended: whether more follows, and from where in the mode that was asked."""
+
+    limit: int
+    has_more: bool
+    next_cursor: str | None = None
+    next_offset: int | None = None
+
+
+def page_headers(end: PageEnd, path: str, query: Iterable[tuple[str, str]] = ()) -> dict[str, str]:
+    """Return the paging headers of interface.md.
+
+    `path` and `query` are those of the request, for the Link to the next page: a GET hands its
+    decoded query parameters; a POST none, because its client sends the body again. The Link is
+    relative (RFC 8288 resolves it against the request), so it holds behind any proxy.
+    """
+    headers = {"X-Limit": str(end.limit), "X-Has-More": "true" if end.has_more else "false"}
+    if not end.has_more:
+        return headers
+    if end.next_cursor is not None:
+        headers["X-Next-Cursor"] = end.next_cursor
+        place = ("cursor", end.next_cursor)
+    else:
+        headers["X-Next-Offset"] = str(end.next_offset)
+        place = ("offset", str(end.next_offset))
+    kept = [(name, value) for name, value in query if name not in _NOT_IN_LINK]
+    target = urlencode([*kept, ("limit", str(end.limit)), place], quote_via=quote, safe="[]:,*~")
+    headers["Link"] = f'<{path}?{target}>; rel="next"'
+    return headers
+
+
+def write_collection(
+    features: Sequence[bytes],
+    *,
+    pagination: PageEnd | None = None,
+    members: Sequence[tuple[str, bytes]] = (),
+) -> bytes:
+    """Return a FeatureCollection with attribution.
+
+    `features` are JSON; `pagination` adds the body member that early client libraries read;
+    `members` are further top-level members as (name, JSON).
+    """
+    extra = [b'"' + name.encode() + b'":' + value for name, value in members]
+    if pagination is not None:
+        extra.append(b'"pagination":' + orjson.dumps(pagination._asdict()))
+    head = b",".join([_HEAD, *extra])
+    return head + b',"features":[' + b",".join(features) + b"]}"
+
+
+def open_collection() -> bytes:
+    """Return the start of a streamed FeatureCollection, up to its first feature."""
+    return _HEAD + b',"features":['
