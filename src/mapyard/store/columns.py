@@ -1,7 +1,8 @@
-"""Columns: flat little-endian arrays, each one .npy file, appended once and then mapped for reading."""
+"""Columns: flat little-endian arrays, each one .npy file, written once and then mapped."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +101,7 @@ class Heap:
         base = int(offsets[0])
         data = bytes(self._bytes[base : int(offsets[-1])])
         edges = (offsets - base).tolist()
-        return [data[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+        return [data[a:b] for a, b in pairwise(edges)]
 
     def raw(self, start: int, stop: int) -> memoryview:
         """Return the bytes of the index range, run together, without a copy."""

@@ -494,10 +494,10 @@ class Store:
         return Heap(self._folder, "geometry_wkb")
 
     def geometries(self, rows: Rows) -> NDArray[np.object_]:
-        """Return the shapely geometry of each row in degrees (order kept), None where there is none.
+        """Return the shapely geometry of each row in degrees, order kept, None where there is none.
 
-        By the rules of docs/features.md: Point, LineString or Polygon; MultiPolygon, MultiLineString
-        or MultiPoint for relations.
+        By the rules of docs/features.md: Point, LineString or Polygon; MultiPolygon,
+        MultiLineString or MultiPoint for relations.
         """
         rows = np.asarray(rows, np.int64)
         result = np.full(len(rows), None, np.object_)
@@ -546,7 +546,7 @@ class Store:
         return shapes
 
     def way_coordinates(self, rows: Rows) -> tuple[NDArray[np.int32], Ints]:
-        """Return the present node positions of ways: (n, 2) lon, lat in 1e-7 degree, and offsets."""
+        """Return the present nodes of ways: (n, 2) lon, lat in 1e-7 degree, and offsets."""
         refs, offsets = self.way_nodes(rows)
         present = refs < self.node_count
         if not present.all():

@@ -16,7 +16,8 @@ from mapyard.store.columns import open_column, write_column
 FANOUT = 16
 _ARANGE = np.arange(FANOUT, dtype=np.int64)
 
-Boxes = NDArray[np.int32]  # (n, 4): x0, y0, x1, y1
+# (n, 4): x0, y0, x1, y1; points are (n, 2), so x1 and y1 are read as [-2] and [-1].
+Boxes = NDArray[np.int32]
 
 
 def hilbert_code(x: NDArray[np.int64], y: NDArray[np.int64]) -> NDArray[np.uint32]:
@@ -38,18 +39,16 @@ def hilbert_code(x: NDArray[np.int64], y: NDArray[np.int64]) -> NDArray[np.uint3
     return code
 
 
-def hilbert_order(
-    boxes_center_x: NDArray[np.int64], center_y: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def hilbert_order(center_x: NDArray[np.int64], center_y: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the order of points (1e-7 degree) along a Hilbert curve over their extent."""
-    if not len(boxes_center_x):
+    if not len(center_x):
         return np.empty(0, np.int64)
 
     def scaled(values: NDArray[np.int64]) -> NDArray[np.int64]:
         low, high = int(values.min()), int(values.max())
         return ((values - low) * 65535 // max(1, high - low)).astype(np.int64)
 
-    return np.argsort(hilbert_code(scaled(boxes_center_x), scaled(center_y)), kind="stable")
+    return np.argsort(hilbert_code(scaled(center_x), scaled(center_y)), kind="stable")
 
 
 def build_levels(boxes: Boxes) -> list[Boxes]:
@@ -61,8 +60,8 @@ def build_levels(boxes: Boxes) -> list[Boxes]:
             [
                 np.minimum.reduceat(boxes[:, 0], starts),
                 np.minimum.reduceat(boxes[:, 1], starts),
-                np.maximum.reduceat(boxes[:, 2], starts),
-                np.maximum.reduceat(boxes[:, 3], starts),
+                np.maximum.reduceat(boxes[:, -2], starts),
+                np.maximum.reduceat(boxes[:, -1], starts),
             ]
         ).astype(np.int32)
         levels.append(boxes)
@@ -72,12 +71,13 @@ def build_levels(boxes: Boxes) -> list[Boxes]:
 def write_rtree(folder: Path, name: str, rows: NDArray[np.uint32], boxes: Boxes) -> None:
     """Write the tree over items `rows` with their boxes, both in any order."""
     wide = boxes.astype(np.int64)
-    order = hilbert_order(wide[:, 0] + wide[:, 2], wide[:, 1] + wide[:, 3])
+    order = hilbert_order(wide[:, 0] + wide[:, -2], wide[:, 1] + wide[:, -1])
     boxes = boxes[order]
     levels = build_levels(boxes)
     write_column(folder, f"{name}_rows", rows[order])
     write_column(folder, f"{name}_boxes", boxes)
-    write_column(folder, f"{name}_levels", np.concatenate(levels) if levels else boxes[:0])
+    upper = np.concatenate(levels) if levels else np.empty((0, 4), np.int32)
+    write_column(folder, f"{name}_levels", upper)
 
 
 class Rtree:
@@ -97,7 +97,7 @@ class Rtree:
     def search(self, x0: int, y0: int, x1: int, y1: int) -> NDArray[np.uint32]:
         """Return the rows (Hilbert order) whose box meets the box, edges included."""
         found: NDArray[np.int64] | None = None
-        for level, boxes in reversed(list(enumerate(self._levels))):
+        for boxes in reversed(self._levels):
             if found is None:
                 near = boxes
             else:
@@ -105,15 +105,16 @@ class Rtree:
                 if len(found) and found[-1] >= len(boxes):
                     found = found[found < len(boxes)]
                 near = boxes[found]
-            hit = (near[:, 0] <= x1) & (near[:, 2] >= x0) & (near[:, 1] <= y1) & (near[:, 3] >= y0)
+            hit = (
+                (near[:, 0] <= x1) & (near[:, -2] >= x0) & (near[:, 1] <= y1) & (near[:, -1] >= y0)
+            )
             found = np.flatnonzero(hit) if found is None else found[hit]
             if not len(found):
                 break
-            del level
         return self.rows[found]
 
     def search_many(self, boxes: Boxes) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
-        """Return all pairs (index of a query box, row) that meet, grouped by nothing in particular."""
+        """Return all pairs (index of a query box, row) that meet, in no particular order."""
         query = np.arange(len(boxes), dtype=np.int64)
         found: NDArray[np.int64] | None = None
         for level in reversed(self._levels):
@@ -128,9 +129,9 @@ class Rtree:
             near, asked = level[found], boxes[query]
             hit = (
                 (near[:, 0] <= asked[:, 2])
-                & (near[:, 2] >= asked[:, 0])
+                & (near[:, -2] >= asked[:, 0])
                 & (near[:, 1] <= asked[:, 3])
-                & (near[:, 3] >= asked[:, 1])
+                & (near[:, -1] >= asked[:, 1])
             )
             found, query = found[hit], query[hit]
         assert found is not None
