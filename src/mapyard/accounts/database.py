@@ -1,0 +1,104 @@
+"""Open the accounts database: SQLite in the data directory, or PostgreSQL by URL."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import Connection, create_engine, event, make_url, update
+from sqlalchemy.engine import Engine
+from sqlalchemy.orm import Session
+
+from mapyard.accounts.models import Revision
+from mapyard.errors import MapyardError
+
+FILE_NAME: Final = "accounts.sqlite"
+_BUSY_TIMEOUT_S: Final = 10
+
+
+class AccountsUnavailable(MapyardError):  # noqa: N818 - as in errors.py, named after its code
+    """The accounts database cannot be opened, or is of another version."""
+
+    status, code = 503, "accounts_unavailable"
+
+
+class Database:
+    """The engine and its two kinds of transactions."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether the database is a file of this machine."""
+        return self.engine.dialect.name == "sqlite"
+
+    @contextmanager
+    def read(self) -> Iterator[Session]:
+        """Yield a session that sees one consistent state."""
+        with self.engine.connect() as connection, Session(connection) as session:
+            yield session
+
+    @contextmanager
+    def write(self) -> Iterator[Session]:
+        """Yield a session; commit at the end, roll back on an exception.
+
+        On SQLite the write lock is taken at the start, so that what is read inside stays true.
+        """
+        with (
+            self.engine.connect().execution_options(mapyard_write=True) as connection,
+            Session(connection, expire_on_commit=False) as session,
+            session.begin(),
+        ):
+            yield session
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+
+def open_database(data: Path, url: str | None = None) -> Database:
+    """Open DATA/accounts.sqlite, or the database of `url`; connects at first use."""
+    if url:
+        parsed = make_url(url)
+        if parsed.drivername in ("postgres", "postgresql"):
+            parsed = parsed.set(drivername="postgresql+psycopg")
+        engine = create_engine(parsed, pool_pre_ping=True, pool_size=4)
+    else:
+        data.mkdir(parents=True, exist_ok=True)
+        engine = create_engine(f"sqlite:///{data / FILE_NAME}")
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+    return Database(engine)
+
+
+def bump_revision(session: Session) -> None:
+    """Let all workers look again at accounts and keys (within half a second)."""
+    session.execute(update(Revision).values(value=Revision.value + 1))
+
+
+def now_s() -> int:
+    """Return the time in Unix seconds."""
+    return int(time.time())
+
+
+def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    # SQLAlchemy's begin event opens the transactions, not the driver: see _begin_sqlite.
+    connection.isolation_level = None
+    for pragma in (
+        f"busy_timeout = {_BUSY_TIMEOUT_S * 1000}",
+        "journal_mode = WAL",
+        # The usage journals are deleted after a commit: it must have reached the disk.
+        "synchronous = FULL",
+        "foreign_keys = ON",
+    ):
+        connection.execute(f"PRAGMA {pragma}").close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    writes = connection.get_execution_options().get("mapyard_write", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

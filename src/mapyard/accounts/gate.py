@@ -1,0 +1,113 @@
+"""What the HTTP middleware calls inline around each request: authenticate, admit, settle.
+
+Each call takes microseconds; the database is asked only for keys not seen since the last change.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from mapyard.accounts.addresses import AddressLimiter
+from mapyard.accounts.database import Database
+from mapyard.accounts.decisions import Decision
+from mapyard.accounts.journal import JournalWriter
+from mapyard.accounts.limiter import Limiter, LocalLimiter
+from mapyard.accounts.lookup import Identity, KeyLookup
+from mapyard.accounts.usage import enter_journals
+
+LIMITS_FOLDER: Final = "limits"
+USAGE_FOLDER: Final = "usage"
+
+
+class AccountsGate:
+    """The gate of one worker process.
+
+    >>> identity = gate.authenticate(raw_key)          # KeyRefused → 401, AccountSuspended → 403
+    >>> decision = gate.admit(identity, premium=True)  # decision.allowed, .headers(), .error()
+    >>> gate.settle(decision, 200, "/api/v1/route", 12.5)  # always, also when not allowed
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        data: Path,
+        *,
+        anonymous_per_minute: int = 60,
+        redis_url: str | None = None,
+    ) -> None:
+        self._lookup = KeyLookup(database)
+        self._limiter: Limiter = LocalLimiter(data / LIMITS_FOLDER / "accounts")
+        if redis_url:
+            from mapyard.accounts.redis_limiter import RedisLimiter
+
+            self._limiter = RedisLimiter(redis_url, fallback=self._limiter)
+        self._addresses = AddressLimiter(
+            data / LIMITS_FOLDER / "addresses.limits", anonymous_per_minute
+        )
+        self._journal = JournalWriter(data / USAGE_FOLDER)
+
+    def authenticate(self, raw_key: str | None) -> Identity:
+        """Return whose key this is; raise KeyRefused (401) or AccountSuspended (403)."""
+        return self._lookup.find_account_by_key(raw_key)
+
+    def admit(self, identity: Identity, *, premium: bool) -> Decision:
+        """Admit a request and reserve its units, or say which limit forbids it."""
+        decision = self._limiter.check(identity.account_id, identity.limits, premium=premium)
+        decision.key_id = identity.key_id
+        return decision
+
+    def admit_address(self, address: str) -> Decision:
+        """Count a request without a valid key for its client address."""
+        return self._addresses.check(address)
+
+    def settle(
+        self,
+        decision: Decision,
+        status: int,
+        endpoint: str,
+        took_ms: float,
+        *,
+        code: str = "",
+        request_id: str = "",
+    ) -> None:
+        """Note the outcome of a request; its units go back when it failed by 429 or 5xx.
+
+        `endpoint` is the route's template, never the path that was asked for; `code` is the error
+        code of the answer. Requests without a key are not noted.
+        """
+        if not decision.account_id:
+            return
+        units, overage = decision.units, decision.overage
+        if decision.allowed and (status == 429 or status >= 500):
+            self._limiter.give_back(decision)
+            units, overage = 0, False
+        self._journal.append(
+            admitted_s=decision.admitted_s,
+            account_id=decision.account_id,
+            key_id=decision.key_id,
+            took_us=max(0, int(took_ms * 1000)),
+            status=status,
+            units=units,
+            premium=decision.premium,
+            overage=overage,
+            endpoint=endpoint,
+            code=code,
+            request_id=request_id,
+        )
+
+    @property
+    def lost_records(self) -> int:
+        """Usage records that could not be kept (a full disk); for /metrics."""
+        return self._journal.lost
+
+    def close(self) -> None:
+        """Let the journal go, so that the supervisor enters and deletes it."""
+        self._journal.close()
+        self._addresses.close()
+        self._limiter.close()
+
+
+def flush_usage(database: Database, data: Path) -> int:
+    """Enter all workers' usage into the ledger; the supervisor calls this every few seconds."""
+    return enter_journals(database, data / USAGE_FOLDER)

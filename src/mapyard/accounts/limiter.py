@@ -1,0 +1,202 @@
+"""Limits of one machine: a mapped file per account, shared by all worker processes.
+
+The file holds the day and month counters and the sliding window (window.py). All reading and
+writing happens under its flock, which the kernel releases when a process dies; the pages belong to
+the kernel, so a killed worker loses nothing. The critical section takes microseconds.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, Protocol
+
+from mapyard.accounts import window
+from mapyard.accounts.decisions import Decision, day_and_month, month_start_s, whole_seconds
+from mapyard.accounts.mapped import FIRST, MappedWords
+from mapyard.accounts.plans import PREMIUM_UNITS, STANDARD_UNITS, WINDOW_S, Limits
+
+_MAGIC: Final = 0x4D59_4C49_4D30_3031  # "MYLIM001"
+# Counters lie in a few slots by day and month, so that a wall clock that steps over midnight and
+# back finds its counters again, and one that was years ahead leaves no trace.
+_DAY_SLOTS: Final = 8
+_MONTH_SLOTS: Final = 4
+_DAYS: Final = FIRST  # word: per slot day, standard units, premium units
+_MONTHS: Final = _DAYS + 3 * _DAY_SLOTS  # per slot month, units, overage standard, overage premium
+_RING: Final = 64
+_LEAST_CAPACITY: Final = 64
+_OPEN_FILES: Final = 256
+
+
+class Limiter(Protocol):
+    """What admits requests: one machine's files, or Redis for several machines."""
+
+    def check(self, account_id: int, limits: Limits, *, premium: bool) -> Decision:
+        """Admit a request and reserve its units, or say which limit forbids it."""
+        ...
+
+    def give_back(self, decision: Decision) -> None:
+        """Return the units of an admitted request that failed."""
+        ...
+
+    def close(self) -> None:
+        """Let go what is open."""
+        ...
+
+
+class LocalLimiter:
+    """Limits in `folder`, one file per account."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        window_s: float = WINDOW_S,
+        clock: Callable[[], float] = time.time,
+        monotonic_ns: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._window_ns = int(window_s * 1e9)
+        self._clock = clock
+        self._monotonic_ns = monotonic_ns
+        self._files: OrderedDict[int, MappedWords] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def check(self, account_id: int, limits: Limits, *, premium: bool) -> Decision:
+        """Admit a request and reserve its units, or say which limit forbids it."""
+        with self._lock, self._open(account_id) as file:
+            if file.words[_RING + window.CAPACITY] < limits.per_minute:
+                _grow(file, limits.per_minute)
+            return self._decide(file.words, account_id, limits, premium=premium)
+
+    def give_back(self, decision: Decision) -> None:
+        """Return the units of an admitted request that failed."""
+        with self._lock, self._open(decision.account_id) as file:
+            words = file.words
+            at = _DAYS + 3 * (decision.day % _DAY_SLOTS)
+            if words[at] == decision.day:
+                _lower(words, at + 1 + decision.premium, decision.units)
+            at = _MONTHS + 4 * (decision.month % _MONTH_SLOTS)
+            if words[at] == decision.month:
+                if decision.overage:
+                    _lower(words, at + 2 + decision.premium, 1)
+                else:
+                    _lower(words, at + 1, decision.units)
+
+    def used(self, account_id: int) -> tuple[int, int, int]:
+        """Return the standard and premium units of the UTC day and the units of the month."""
+        day, month = day_and_month(self._clock())
+        with self._lock, self._open(account_id) as file:
+            at_day = _slot(file.words, _DAYS, 3, _DAY_SLOTS, day)
+            at_month = _slot(file.words, _MONTHS, 4, _MONTH_SLOTS, month)
+            words = file.words
+            return words[at_day + 1], words[at_day + 2], words[at_month + 1]
+
+    def close(self) -> None:
+        """Close all files."""
+        with self._lock:
+            while self._files:
+                self._files.popitem()[1].close()
+
+    def _decide(
+        self, words: window.Words, account_id: int, limits: Limits, *, premium: bool
+    ) -> Decision:
+        ring = words[_RING:]
+        now_ns, now_s = self._monotonic_ns(), self._clock()
+        limit = limits.per_minute
+        count = window.count_recent(ring, now_ns, self._window_ns)
+        day, month = day_and_month(now_s)
+        decision = Decision(
+            allowed=False,
+            code="",
+            limit=limit,
+            remaining=max(0, limit - count),
+            reset_s=whole_seconds(now_s),
+            premium=premium,
+            admitted_s=int(now_s),
+            day=day,
+            month=month,
+            account_id=account_id,
+            local=True,
+        )
+        if count:
+            wait_s = (window.oldest_ns(ring) + self._window_ns - now_ns) / 1e9
+            decision.reset_s = whole_seconds(now_s + wait_s)
+        if count >= limit:
+            wait_s = (window.free_at_ns(ring, self._window_ns, limit) - now_ns) / 1e9
+            decision.code, decision.retry_after_s = "rate_limited", whole_seconds(wait_s)
+            decision.reset_s = whole_seconds(now_s + wait_s)
+            return decision
+
+        units = PREMIUM_UNITS if premium else STANDARD_UNITS
+        at_day = _slot(words, _DAYS, 3, _DAY_SLOTS, day) + 1 + premium
+        day_cap = limits.day_premium_units if premium else limits.day_standard_units
+        if day_cap is not None and words[at_day] + units > day_cap:
+            decision.code = "daily_limit_exceeded"
+            decision.retry_after_s = whole_seconds((day + 1) * 86_400 - now_s)
+            return decision
+        at_month = _slot(words, _MONTHS, 4, _MONTH_SLOTS, month) + 1
+        if limits.month_units is not None and words[at_month] >= limits.month_units:
+            if not limits.overage:
+                decision.code = "monthly_limit_exceeded"
+                decision.retry_after_s = whole_seconds(month_start_s(month + 1) - now_s)
+                return decision
+            decision.overage = True
+
+        # In this order: a process that dies between leaves units taken for nothing, never a
+        # request that was not counted.
+        words[at_day] += units
+        if decision.overage:
+            words[at_month + 1 + premium] += 1
+        else:
+            words[at_month] += units
+        window.push(ring, now_ns)
+        if not count:
+            decision.reset_s = whole_seconds(now_s + self._window_ns / 1e9)
+        decision.allowed = True
+        decision.units = units
+        decision.remaining = limit - count - 1
+        return decision
+
+    def _open(self, account_id: int) -> MappedWords:
+        file = self._files.get(account_id)
+        if file is None:
+            file = MappedWords(
+                self._folder / f"{account_id}.limits", magic=_MAGIC, length=_length(_LEAST_CAPACITY)
+            )
+            self._files[account_id] = file
+            if len(self._files) > _OPEN_FILES:
+                self._files.popitem(last=False)[1].close()
+        else:
+            self._files.move_to_end(account_id)
+        return file
+
+
+def _length(capacity: int) -> int:
+    return _RING + window.words_needed(capacity)
+
+
+def _grow(file: MappedWords, limit: int) -> None:
+    capacity = max(file.words[_RING + window.CAPACITY], _LEAST_CAPACITY)
+    while capacity < limit:
+        capacity *= 2
+    file.lengthen(_length(capacity))
+    window.grow(file.words[_RING:], capacity)
+
+
+def _lower(words: window.Words, at: int, units: int) -> None:
+    words[at] = max(0, words[at] - units)
+
+
+def _slot(words: window.Words, start: int, width: int, slots: int, period: int) -> int:
+    """Return where the counters of this day or month lie, cleared if another's were there."""
+    at = start + width * (period % slots)
+    if words[at] != period:
+        words[at] = period
+        for i in range(at + 1, at + width):
+            words[i] = 0
+    return at

@@ -1,0 +1,152 @@
+"""Find the account of a key, from memory while nothing changed.
+
+Every change that matters raises the database's revision; each worker reads it at most twice a
+second and forgets everything when it moved. So a revoked key stops within half a second, and a key
+costs a look-up only once per change. Entries also end after a minute, for changes made by hand.
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
+
+from mapyard.accounts.database import AccountsUnavailable, Database
+from mapyard.accounts.keys import hash_key, is_well_formed
+from mapyard.accounts.models import Account, Key, Revision
+from mapyard.accounts.plans import Limits, effective_limits
+from mapyard.errors import MapyardError
+
+log = logging.getLogger(__name__)
+
+_POLL_S: Final = 0.5
+_ENTRY_LIFE_S: Final = 60.0
+_MOST_ENTRIES: Final = 50_000
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """Who asks: an account and which of its keys, with the limits to enforce."""
+
+    account_id: int
+    key_id: int
+    plan: str
+    limits: Limits
+    #: Prefix and last four: fit for logs.
+    masked_key: str
+
+
+class KeyRefused(MapyardError):  # noqa: N818 - as in errors.py, named after its code
+    """No key, an unknown one, or one that was revoked."""
+
+    status, code = 401, "invalid_key"
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message, code=code, headers={"WWW-Authenticate": "Bearer"})
+
+
+class AccountSuspended(MapyardError):  # noqa: N818 - as in errors.py, named after its code
+    """The key is good, but the operator suspended its account."""
+
+    status, code = 403, "account_suspended"
+
+
+_MESSAGES: Final = {
+    "missing_key": "an API key is needed: send it as header X-API-Key or Authorization: Bearer",
+    "invalid_key": "this API key is not valid; look whether it was copied whole",
+    "revoked_key": "this API key was revoked; create a new one in the dashboard",
+    "account_suspended": "this account is suspended; ask the operator of the service",
+}
+
+
+def _refusal(code: str) -> MapyardError:
+    if code == AccountSuspended.code:
+        return AccountSuspended(_MESSAGES[code])
+    return KeyRefused(_MESSAGES[code], code)
+
+
+class KeyLookup:
+    """Look up keys in `database`, with a cache per process."""
+
+    def __init__(
+        self, database: Database, *, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._database = database
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        #: Per SHA-256 the identity, or the code of the refusal, and when the entry ends.
+        self._entries: dict[bytes, tuple[Identity | str, float]] = {}
+        self._revision = -1
+        self._next_poll_s = 0.0
+
+    def find_account_by_key(self, raw_key: str | None) -> Identity:
+        """Return whose key this is; raise KeyRefused or AccountSuspended."""
+        if not raw_key:
+            raise _refusal("missing_key")
+        now_s = self._monotonic()
+        if now_s >= self._next_poll_s:
+            self._poll(now_s)
+        digest = hash_key(raw_key)
+        entries = self._entries  # a poll in another thread puts a new dict in its place
+        entry = entries.get(digest)
+        if entry is None or now_s >= entry[1]:
+            if not is_well_formed(raw_key):
+                raise _refusal("invalid_key")
+            if len(entries) >= _MOST_ENTRIES:
+                entries.clear()
+            entry = entries[digest] = (self._read(digest), now_s + _ENTRY_LIFE_S)
+        found = entry[0]
+        if isinstance(found, Identity):
+            return found
+        raise _refusal(found)
+
+    def _poll(self, now_s: float) -> None:
+        with self._lock:
+            if now_s < self._next_poll_s:
+                return
+            self._next_poll_s = now_s + _POLL_S
+            try:
+                with self._database.engine.connect() as connection:
+                    revision = connection.scalar(select(Revision.value))
+            except SQLAlchemyError as error:
+                # Nobody can revoke anything in a database that is away: known keys go on.
+                log.warning("the accounts database does not answer: %s", type(error).__name__)
+                return
+            if revision != self._revision:
+                self._revision = revision if revision is not None else -1
+                self._entries = {}
+
+    def _read(self, digest: bytes) -> Identity | str:
+        columns = (
+            Key.id,
+            Key.sha256,
+            Key.environment,
+            Key.last_four,
+            Key.revoked_at,
+            Account.id,
+            Account.plan,
+            Account.per_minute_override,
+            Account.month_units_override,
+            Account.suspended_at,
+        )
+        query = select(*columns).join(Account, Account.id == Key.account_id)
+        try:
+            with self._database.engine.connect() as connection:
+                row = connection.execute(query.where(Key.sha256 == digest)).one_or_none()
+        except SQLAlchemyError as error:
+            raise AccountsUnavailable("the accounts database does not answer") from error
+        if row is None or not hmac.compare_digest(row[1], digest):
+            return "invalid_key"
+        key_id, _, environment, last_four, revoked_at, account_id, plan, minute, month, stop = row
+        if revoked_at is not None:
+            return "revoked_key"
+        if stop is not None:
+            return AccountSuspended.code
+        limits = effective_limits(plan, minute, month)
+        return Identity(account_id, key_id, plan, limits, f"pk_{environment}_…{last_four}")

@@ -1,0 +1,1 @@
+"""Alembic migrations of the accounts database; run by `database.migrate`, never by a worker."""

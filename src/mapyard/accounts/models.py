@@ -1,0 +1,184 @@
+"""Tables of the accounts database. Times are Unix seconds, days are UTC dates, money is integer."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+from sqlalchemy import JSON, BigInteger, ForeignKey, Index, LargeBinary, String, text
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+
+class Base(DeclarativeBase):
+    """Root of all models."""
+
+
+def _time(**kwargs: Any) -> Any:
+    return mapped_column(BigInteger, **kwargs)
+
+
+class Revision(Base):
+    """One row, raised by every change that the key check must see; workers poll it."""
+
+    __tablename__ = "revision"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    value: Mapped[int] = mapped_column(BigInteger)
+
+
+class Account(Base):
+    """Somebody who has keys, a plan and maybe a password."""
+
+    __tablename__ = "accounts"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    email: Mapped[str] = mapped_column(String(254), unique=True)
+    plan: Mapped[str] = mapped_column(String(32))
+    is_operator: Mapped[bool] = mapped_column(default=False)
+    per_minute_override: Mapped[int | None]
+    month_units_override: Mapped[int | None] = mapped_column(BigInteger)
+    password_hash: Mapped[str | None] = mapped_column(String(255))
+    oidc_subject: Mapped[str | None] = mapped_column(String(255), unique=True)
+    created_at: Mapped[int] = _time()
+    verified_at: Mapped[int | None] = _time()
+    suspended_at: Mapped[int | None] = _time()
+    suspended_reason: Mapped[str | None] = mapped_column(String(500))
+
+
+class Key(Base):
+    """An API key; the key itself is stored nowhere."""
+
+    __tablename__ = "keys"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    account_id: Mapped[int] = mapped_column(ForeignKey("accounts.id"), index=True)
+    sha256: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
+    environment: Mapped[str] = mapped_column(String(4))
+    last_four: Mapped[str] = mapped_column(String(4))
+    name: Mapped[str] = mapped_column(String(100), default="")
+    created_at: Mapped[int] = _time()
+    last_used_at: Mapped[int | None] = _time()
+    revoked_at: Mapped[int | None] = _time()
+
+    @property
+    def masked(self) -> str:
+        """The key as people may see it: prefix and last four."""
+        return f"pk_{self.environment}_…{self.last_four}"
+
+
+class PlanChange(Base):
+    """History of an account's plan."""
+
+    __tablename__ = "plan_changes"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    account_id: Mapped[int] = mapped_column(ForeignKey("accounts.id"), index=True)
+    plan: Mapped[str] = mapped_column(String(32))
+    changed_at: Mapped[int] = _time()
+    changed_by: Mapped[str] = mapped_column(String(254))
+
+
+class UsageDay(Base):
+    """The ledger: what one key did on one UTC day at one endpoint with one outcome."""
+
+    __tablename__ = "usage_days"
+    account_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    day: Mapped[dt.date] = mapped_column(primary_key=True)
+    key_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    endpoint: Mapped[str] = mapped_column(String(64), primary_key=True)
+    status: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    premium: Mapped[bool] = mapped_column(primary_key=True, autoincrement=False)
+    requests: Mapped[int] = mapped_column(BigInteger)
+    #: Units taken from the allowance (refused and failed requests take none).
+    units: Mapped[int] = mapped_column(BigInteger)
+    #: Requests admitted beyond the monthly allowance.
+    overage: Mapped[int] = mapped_column(BigInteger)
+    total_us: Mapped[int] = mapped_column(BigInteger)
+
+
+class UsageLatency(Base):
+    """Histogram of answer times: bucket b holds what took below 2**b / 8 milliseconds."""
+
+    __tablename__ = "usage_latency"
+    account_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    day: Mapped[dt.date] = mapped_column(primary_key=True)
+    endpoint: Mapped[str] = mapped_column(String(64), primary_key=True)
+    bucket: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    requests: Mapped[int] = mapped_column(BigInteger)
+
+
+class UsageJournal(Base):
+    """How far a worker's usage journal has been entered into the ledger."""
+
+    __tablename__ = "usage_journals"
+    journal: Mapped[str] = mapped_column(String(64), primary_key=True)
+    consumed: Mapped[int] = mapped_column(BigInteger)
+
+
+class RequestError(Base):
+    """A recent request that failed, so that its owner can find out why."""
+
+    __tablename__ = "request_errors"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    account_id: Mapped[int]
+    key_id: Mapped[int]
+    failed_at: Mapped[int] = _time()
+    endpoint: Mapped[str] = mapped_column(String(64))
+    status: Mapped[int]
+    code: Mapped[str] = mapped_column(String(32))
+    request_id: Mapped[str] = mapped_column(String(32))
+    __table_args__ = (Index("ix_request_errors_account", "account_id", "id"),)
+
+
+class Job(Base):
+    """Work that outlives its request; whichever worker holds the lease does it."""
+
+    __tablename__ = "jobs"
+    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    account_id: Mapped[int] = mapped_column(index=True)
+    kind: Mapped[str] = mapped_column(String(32))
+    state: Mapped[str] = mapped_column(String(16))
+    request: Mapped[bytes]
+    result: Mapped[bytes | None]
+    error: Mapped[bytes | None]
+    lease_owner: Mapped[str | None] = mapped_column(String(64))
+    leased_until: Mapped[int | None] = _time()
+    attempts: Mapped[int] = mapped_column(default=0)
+    created_at: Mapped[int] = _time()
+    finished_at: Mapped[int | None] = _time()
+    __table_args__ = (Index("ix_jobs_state", "state", "created_at"),)
+
+
+class Session(Base):
+    """A signed-in browser; the cookie holds the token, the table only its SHA-256."""
+
+    __tablename__ = "sessions"
+    sha256: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
+    account_id: Mapped[int] = mapped_column(ForeignKey("accounts.id"), index=True)
+    csrf_token: Mapped[str] = mapped_column(String(64))
+    created_at: Mapped[int] = _time()
+    confirmed_at: Mapped[int] = _time()
+    expires_at: Mapped[int] = _time()
+    user_agent: Mapped[str] = mapped_column(String(200), server_default=text("''"))
+
+
+class Token(Base):
+    """A link that was handed out once: verification, password reset, invitation."""
+
+    __tablename__ = "tokens"
+    sha256: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
+    kind: Mapped[str] = mapped_column(String(16))
+    email: Mapped[str] = mapped_column(String(254), index=True)
+    plan: Mapped[str | None] = mapped_column(String(32))
+    created_at: Mapped[int] = _time()
+    expires_at: Mapped[int] = _time()
+    used_at: Mapped[int | None] = _time()
+
+
+class AuditEntry(Base):
+    """Who changed what, when, from where."""
+
+    __tablename__ = "audit"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    at: Mapped[int] = _time(index=True)
+    actor: Mapped[str] = mapped_column(String(254))
+    action: Mapped[str] = mapped_column(String(64))
+    account_id: Mapped[int | None] = mapped_column(index=True)
+    details: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
+    address: Mapped[str] = mapped_column(String(64), default="")

@@ -1,0 +1,199 @@
+"""Accounts and their keys: create, list, change, revoke."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from mapyard.accounts.database import Database, bump_revision, now_s
+from mapyard.accounts.keys import Environment, hash_key, make_key
+from mapyard.accounts.models import Account, AuditEntry, Key, PlanChange
+from mapyard.accounts.plans import MAX_ACTIVE_KEYS, get_plan
+from mapyard.errors import InvalidRequest, MapyardError, NotFound
+
+#: Actor of what the command line and the server itself do.
+SYSTEM: Final = "system"
+_EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s.]+(?:\.[^@\s.]+)*")
+
+
+class Conflict(MapyardError):  # noqa: N818 - as in errors.py, named after its code
+    """What was asked for contradicts what is there: an address taken, a fourth key."""
+
+    status, code = 422, "validation_failed"
+
+
+def normalize_email(email: str) -> str:
+    """Return the address as it is stored, or raise InvalidRequest."""
+    email = email.strip().lower()
+    if len(email) > 254 or _EMAIL.fullmatch(email) is None:
+        raise InvalidRequest.of("email", f"'{email[:80]}' is not an e-mail address")
+    return email
+
+
+def create_account(
+    database: Database,
+    email: str,
+    plan: str = "free",
+    *,
+    operator: bool = False,
+    actor: str = SYSTEM,
+    **fields: Any,
+) -> Account:
+    """Create an account; raise Conflict when the address is taken."""
+    email, plan = normalize_email(email), get_plan(plan).id
+    with database.write() as session:
+        return add_account(session, email, plan, operator=operator, actor=actor, **fields)
+
+
+def add_account(
+    session: Session, email: str, plan: str, *, operator: bool, actor: str, **fields: Any
+) -> Account:
+    """Create an account inside a transaction (`email` and `plan` were checked)."""
+    if session.scalar(select(Account.id).where(Account.email == email)) is not None:
+        raise Conflict(f"an account with the address {email} exists")
+    account = Account(email=email, plan=plan, is_operator=operator, created_at=now_s(), **fields)
+    session.add(account)
+    session.flush()
+    session.add(PlanChange(account_id=account.id, plan=plan, changed_at=now_s(), changed_by=actor))
+    audit(session, actor, "account.create", account.id, {"email": email, "plan": plan})
+    return account
+
+
+def find_account(database: Database, email: str) -> Account | None:
+    """Return the account of this address."""
+    with database.read() as session:
+        return session.scalar(select(Account).where(Account.email == normalize_email(email)))
+
+
+def get_account(database: Database, email: str) -> Account:
+    """Return the account of this address, or raise NotFound."""
+    account = find_account(database, email)
+    if account is None:
+        raise NotFound(f"no account has the address {normalize_email(email)}")
+    return account
+
+
+def list_accounts(database: Database) -> Sequence[Account]:
+    """Return all accounts, oldest first."""
+    with database.read() as session:
+        return session.scalars(select(Account).order_by(Account.id)).all()
+
+
+def change_account(
+    database: Database, account_id: int, *, action: str, actor: str = SYSTEM, **fields: Any
+) -> Account:
+    """Set fields of an account (plan, overrides, suspension) and note it in the audit log."""
+    with database.write() as session:
+        account = session.get(Account, account_id)
+        if account is None:
+            raise NotFound(f"there is no account {account_id}")
+        if "plan" in fields and get_plan(fields["plan"]).id != account.plan:
+            session.add(
+                PlanChange(
+                    account_id=account_id,
+                    plan=fields["plan"],
+                    changed_at=now_s(),
+                    changed_by=actor,
+                )
+            )
+        for name, value in fields.items():
+            setattr(account, name, value)
+        audit(session, actor, action, account_id, fields)
+        bump_revision(session)
+        return account
+
+
+def create_key(
+    database: Database,
+    account_id: int,
+    environment: Environment = "live",
+    name: str = "",
+    *,
+    actor: str = SYSTEM,
+) -> tuple[Key, str]:
+    """Create a key; return its row and the key itself, which is stored nowhere.
+
+    Raises Conflict when the account has three active keys.
+    """
+    with database.write() as session:
+        return add_key(session, account_id, environment, name, actor=actor)
+
+
+def add_key(
+    session: Session, account_id: int, environment: Environment, name: str, *, actor: str
+) -> tuple[Key, str]:
+    """Create a key inside a transaction."""
+    # The row lock makes two creators of one account wait for each other (PostgreSQL; on SQLite
+    # every writing transaction is alone).
+    locked = select(Account.id).where(Account.id == account_id).with_for_update()
+    if session.scalar(locked) is None:
+        raise NotFound(f"there is no account {account_id}")
+    active = session.scalar(
+        select(func.count()).where(Key.account_id == account_id, Key.revoked_at.is_(None))
+    )
+    if (active or 0) >= MAX_ACTIVE_KEYS:
+        raise Conflict(
+            f"the account has {MAX_ACTIVE_KEYS} active keys, which is the most; revoke one first"
+        )
+    secret = make_key(environment)
+    key = Key(
+        account_id=account_id,
+        sha256=hash_key(secret),
+        environment=environment,
+        last_four=secret[-4:],
+        name=name.strip()[:100],
+        created_at=now_s(),
+    )
+    session.add(key)
+    session.flush()
+    audit(session, actor, "key.create", account_id, {"key": key.masked, "name": key.name})
+    bump_revision(session)
+    return key, secret
+
+
+def list_keys(database: Database, account_id: int) -> Sequence[Key]:
+    """Return all keys of an account, revoked ones included, oldest first."""
+    with database.read() as session:
+        return session.scalars(
+            select(Key).where(Key.account_id == account_id).order_by(Key.id)
+        ).all()
+
+
+def revoke_key(database: Database, account_id: int, key_id: int, *, actor: str = SYSTEM) -> Key:
+    """Revoke a key of this account; every worker refuses it within two seconds."""
+    with database.write() as session:
+        key = session.get(Key, key_id)
+        if key is None or key.account_id != account_id:
+            raise NotFound(f"the account has no key {key_id}")
+        if key.revoked_at is None:
+            key.revoked_at = now_s()
+            audit(session, actor, "key.revoke", account_id, {"key": key.masked, "name": key.name})
+            bump_revision(session)
+        return key
+
+
+def audit(
+    session: Session,
+    actor: str,
+    action: str,
+    account_id: int | None,
+    details: dict[str, Any],
+    address: str = "",
+) -> None:
+    """Note a change in the audit log; no secret ever belongs into `details`."""
+    hidden = {"password_hash"}
+    shown = {name: value for name, value in details.items() if name not in hidden}
+    session.add(
+        AuditEntry(
+            at=now_s(),
+            actor=actor,
+            action=action,
+            account_id=account_id,
+            details=shown,
+            address=address,
+        )
+    )
