@@ -266,10 +266,10 @@ def _write_topology(loader: _Loader) -> None:
     write_column(folder, "member_roles", roles)
     write_heap(folder, "role_text", list(loader.roles))
     present = np.flatnonzero(rows >= 0)
-    owner = np.repeat(np.arange(nodes + ways, nodes + ways + relations), np.diff(member_offsets))[
+    holder = np.repeat(np.arange(nodes + ways, nodes + ways + relations), np.diff(member_offsets))[
         present
     ]
-    order = np.lexsort((owner, rows[present]))
+    order = np.lexsort((holder, rows[present]))
     write_column(folder, "member_of_rows", rows[present][order].astype(np.uint32))
     write_column(folder, "member_of_relations", holder[order].astype(np.uint32))
     write_column(folder, "member_of_places", present[order].astype(np.int64))
