@@ -1,1 +1,1 @@
-"""Overpass QL: parser, plan, execution, output."""
+"""Overpass QL on the store: parser, execution, output."""
