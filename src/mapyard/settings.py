@@ -51,6 +51,12 @@ class Settings(BaseSettings):
         60, ge=1, description="Requests a minute and client address without a valid key."
     )
 
+    # Accounts
+    accounts_url: str = Field(
+        "", description="Accounts database (postgresql://…); empty is a file in the data folder."
+    )
+    redis_url: str = Field("", description="Redis for limits shared by several machines.")
+
 
 @lru_cache(maxsize=1)
 def get_settings() -> Settings:

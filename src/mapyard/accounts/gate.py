@@ -61,6 +61,10 @@ class AccountsGate:
         """Count a request without a valid key for its client address."""
         return self._addresses.check(address)
 
+    def peek_address(self, address: str) -> Decision:
+        """Return the state of a client address, counting nothing: for pages that need no key."""
+        return self._addresses.check(address, take=False)
+
     def settle(
         self,
         decision: Decision,

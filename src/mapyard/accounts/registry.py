@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from mapyard.accounts.database import Database, bump_revision, now_s
 from mapyard.accounts.keys import Environment, hash_key, make_key
 from mapyard.accounts.models import Account, AuditEntry, Key, PlanChange
-from mapyard.accounts.plans import MAX_ACTIVE_KEYS, get_plan
+from mapyard.accounts.plans import MAX_ACTIVE_KEYS, Limits, effective_limits, get_plan
 from mapyard.errors import InvalidRequest, MapyardError, NotFound
 
 #: Actor of what the command line and the server itself do.
@@ -77,10 +77,15 @@ def get_account(database: Database, email: str) -> Account:
     return account
 
 
-def list_accounts(database: Database) -> Sequence[Account]:
+def limits_of(account: Account) -> Limits:
+    """Return the limits that are enforced for an account."""
+    return effective_limits(account.plan, account.per_minute_override, account.month_units_override)
+
+
+def list_accounts(database: Database) -> list[Account]:
     """Return all accounts, oldest first."""
     with database.read() as session:
-        return session.scalars(select(Account).order_by(Account.id)).all()
+        return list(session.scalars(select(Account).order_by(Account.id)))
 
 
 def change_account(
@@ -155,12 +160,24 @@ def add_key(
     return key, secret
 
 
-def list_keys(database: Database, account_id: int) -> Sequence[Key]:
+def list_keys(database: Database, account_id: int) -> list[Key]:
     """Return all keys of an account, revoked ones included, oldest first."""
     with database.read() as session:
-        return session.scalars(
-            select(Key).where(Key.account_id == account_id).order_by(Key.id)
-        ).all()
+        query = select(Key).where(Key.account_id == account_id).order_by(Key.id)
+        return list(session.scalars(query))
+
+
+def find_key(keys: Sequence[Key], wanted: str) -> Key:
+    """Return the key of this id, or the active one with these last four; raise NotFound."""
+    matches = [key for key in keys if str(key.id) == wanted] or [
+        key for key in keys if key.last_four == wanted and key.revoked_at is None
+    ]
+    if len(matches) != 1:
+        raise NotFound(
+            f"the account has {'no' if not matches else 'more than one'} key '{wanted}'; "
+            "name it by its id (mapyard keys list EMAIL)"
+        )
+    return matches[0]
 
 
 def revoke_key(database: Database, account_id: int, key_id: int, *, actor: str = SYSTEM) -> Key:

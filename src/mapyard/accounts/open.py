@@ -1,0 +1,41 @@
+"""Open the accounts of a data directory, made ready on first use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import func, select
+
+from mapyard.accounts import registry
+from mapyard.accounts.database import Database, open_database
+from mapyard.accounts.models import Account
+from mapyard.accounts.schema import migrate
+
+OWNER_EMAIL: Final = "owner@localhost"
+
+
+def open_accounts(data: Path, url: str | None = None) -> Database:
+    """Open and migrate the accounts database; for commands and the supervisor, not for workers."""
+    database = open_database(data, url)
+    migrate(database)
+    return database
+
+
+def ensure_owner(database: Database, email: str = OWNER_EMAIL) -> str | None:
+    """Give a new server its owner: an operator account on the Enterprise plan.
+
+    Returns the owner's key, to be shown once and never logged; None when there are accounts.
+    """
+    with database.write() as session:
+        if session.scalar(select(func.count()).select_from(Account)):
+            return None
+        owner = registry.add_account(
+            session,
+            registry.normalize_email(email),
+            "enterprise",
+            operator=True,
+            actor=registry.SYSTEM,
+        )
+        _, secret = registry.add_key(session, owner.id, "live", "first key", actor=registry.SYSTEM)
+        return secret

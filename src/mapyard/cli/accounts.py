@@ -1,0 +1,162 @@
+"""`mapyard accounts`: who may use the API, on which plan."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from mapyard.accounts import registry
+from mapyard.accounts.database import FILE_NAME, Database
+from mapyard.accounts.models import Account, Key
+from mapyard.accounts.open import open_accounts
+from mapyard.accounts.plans import PLANS
+from mapyard.errors import NotFound
+from mapyard.settings import get_settings
+
+app = typer.Typer(help="Accounts: create, list, show, change the plan.", no_args_is_help=True)
+
+DataOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--data", help="Data folder (default: MAPYARD_DATA, else ./data).", show_default=False
+    ),
+]
+Email = Annotated[str, typer.Argument(help="E-mail address of the account.")]
+PlanOption = Annotated[str, typer.Option(help=f"One of {', '.join(PLANS)}.")]
+
+
+def open_data(data: Path | None, *, new: bool = False) -> Database:
+    """Open the accounts of --data, or of the settings; only `new` makes a folder."""
+    settings = get_settings()
+    folder = data or settings.data
+    if not new and not settings.accounts_url and not (folder / FILE_NAME).exists():
+        raise NotFound(
+            f"there are no accounts in the folder {folder}; name another one with --data, "
+            "or begin with: mapyard accounts create EMAIL"
+        )
+    return open_accounts(folder, settings.accounts_url or None)
+
+
+def actor() -> str:
+    """Return who runs this command, for the audit log."""
+    return f"command line ({os.environ.get('USER') or os.getuid()})"
+
+
+@app.command(epilog="Example: mapyard accounts create me@example.org --plan pro-100k")
+def create(
+    email: Email, plan: PlanOption = "free", operator: bool = False, data: DataOption = None
+) -> None:
+    """Create an account; its keys come from: mapyard keys create EMAIL."""
+    account = registry.create_account(
+        open_data(data, new=True), email, plan, operator=operator, actor=actor()
+    )
+    Console().print(f"Created {account.email} on the plan {PLANS[account.plan].name}.")
+    Console().print(f"Next: mapyard keys create {account.email}", style="dim")
+
+
+@app.command("list", epilog="Example: mapyard accounts list --data data")
+def list_(data: DataOption = None) -> None:
+    """List all accounts."""
+    database = open_data(data)
+    table = Table(
+        "E-mail",
+        "Plan",
+        "Per minute",
+        "Active keys",
+        "Created",
+        "State",
+        box=None,
+        header_style="bold",
+    )
+    for account in registry.list_accounts(database):
+        keys = [key for key in registry.list_keys(database, account.id) if key.revoked_at is None]
+        table.add_row(
+            account.email,
+            PLANS[account.plan].name,
+            f"{registry.limits_of(account).per_minute:,}",
+            str(len(keys)),
+            when(account.created_at),
+            _state(account),
+        )
+    Console().print(table)
+
+
+@app.command(epilog="Example: mapyard accounts show me@example.org")
+def show(email: Email, data: DataOption = None) -> None:
+    """Show one account with its limits and keys."""
+    database = open_data(data)
+    account = registry.get_account(database, email)
+    limits = registry.limits_of(account)
+    table = Table(box=None, show_header=False)
+    for name, value in (
+        ("E-mail", account.email),
+        ("Plan", PLANS[account.plan].name),
+        ("State", _state(account)),
+        ("Created", when(account.created_at)),
+        ("Requests per minute", f"{limits.per_minute:,}"),
+        ("Standard units per day", _amount(limits.day_standard_units)),
+        ("Premium units per day", _amount(limits.day_premium_units)),
+        ("Units per month", _amount(limits.month_units)),
+        ("Beyond a month's units", "metered as overage" if limits.overage else "refused"),
+    ):
+        table.add_row(f"[bold]{name}[/]", value)
+    Console().print(table)
+    print_keys(registry.list_keys(database, account.id))
+
+
+@app.command(epilog="Example: mapyard accounts plan me@example.org pro-300k")
+def plan(
+    email: Email,
+    plan: Annotated[str, typer.Argument(help=f"One of {', '.join(PLANS)}.")],
+    data: DataOption = None,
+) -> None:
+    """Change the plan of an account; it holds within two seconds, nothing counted is lost."""
+    database = open_data(data)
+    account = registry.get_account(database, email)
+    account = registry.change_account(
+        database, account.id, action="account.plan", actor=actor(), plan=plan
+    )
+    Console().print(f"{account.email} is on the plan {PLANS[account.plan].name} now.")
+
+
+@app.command(epilog="Example: mapyard accounts migrate")
+def migrate(data: DataOption = None) -> None:
+    """Bring the accounts database to this version (other commands and serve do it, too)."""
+    open_data(data)
+    Console().print("The accounts database is up to date.")
+
+
+def print_keys(keys: list[Key]) -> None:
+    """Print a table of keys."""
+    if not keys:
+        Console().print("No keys.", style="dim")
+        return
+    table = Table(
+        "Id", "Key", "Name", "Created", "Last used", "State", box=None, header_style="bold"
+    )
+    for key in keys:
+        state = "active" if key.revoked_at is None else f"revoked {when(key.revoked_at)}"
+        used = when(key.last_used_at) if key.last_used_at else "never"
+        table.add_row(str(key.id), key.masked, key.name, when(key.created_at), used, state)
+    Console().print(table)
+
+
+def when(unix_s: int) -> str:
+    """Return a time as people read it, in UTC."""
+    return f"{dt.datetime.fromtimestamp(unix_s, dt.UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def _state(account: Account) -> str:
+    if account.suspended_at is not None:
+        return "suspended"
+    return "operator" if account.is_operator else "active"
+
+
+def _amount(units: int | None) -> str:
+    return "no limit" if units is None else f"{units:,}"
