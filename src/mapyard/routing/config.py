@@ -1,0 +1,88 @@
+"""The engine's configuration: one place for paths, limits and algorithm choices."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from valhalla import get_config
+
+#: Costing models in use; the engine's name per public mode.
+COSTINGS: Final = {"auto": "auto", "foot": "pedestrian", "bicycle": "bicycle"}
+
+#: Longest way per costing, as the crow flies over all its points: longer searches would hold a
+#: thread for many seconds, and no one walks so far.
+MAX_DISTANCE_M: Final = {"auto": 5_000_000.0, "pedestrian": 500_000.0, "bicycle": 1_000_000.0}
+#: The engine's own limits lie beyond ours, so that ours answer with our messages.
+MAX_LOCATIONS: Final = 1_000
+MAX_MATRIX_PAIRS: Final = 1_000_000
+MAX_ISOCHRONE_MINUTES: Final = 240
+MAX_ISOCHRONE_KM: Final = 1_000
+MAX_ALTERNATES: Final = 3
+MAX_CONTOURS: Final = 10
+MAX_TRACE_POINTS: Final = 20_000
+MAX_TRACE_KM: Final = 5_000
+#: Perimeter of all `avoid_polygons` of one request.
+MAX_AVOID_PERIMETER_M: Final = 500_000
+MAX_AVOID_VERTICES: Final = 10_000
+
+
+def make_build_config(
+    directory: Path, *, admins: Path | None, timezones: Path | None, threads: int
+) -> dict[str, Any]:
+    """Return the configuration for building tiles in `directory`/tiles."""
+    tiles = directory / "tiles"
+    tiles.mkdir(parents=True, exist_ok=True)
+    config: dict[str, Any] = get_config(tile_extract="", tile_dir=tiles)
+    mjolnir = config["mjolnir"]
+    mjolnir["tile_extract"] = str(directory / "tiles.tar")
+    mjolnir["admin"] = str(admins or "")
+    mjolnir["timezone"] = str(timezones or "")
+    mjolnir["concurrency"] = threads
+    # The table of ids grows with what it meets; the default reserves half a gigabyte at once.
+    mjolnir["id_table_size"] = 1
+    for unused in ("traffic_extract", "landmarks", "transit_dir", "transit_feeds_dir"):
+        mjolnir[unused] = ""
+    config["additional_data"]["elevation"] = ""
+    config["logging"] = {"type": "std_out", "color": False}
+    return config
+
+
+def make_serve_config(tiles_tar: Path, *, one_search_per_origin: bool = True) -> dict[str, Any]:
+    """Return the configuration of the actors that answer from a tar of tiles.
+
+    `one_search_per_origin` chooses the matrix algorithm; the engine takes it from here only, so
+    that an actor of each kind is kept (see routing/matrix.py for which one is asked when).
+    """
+    config: dict[str, Any] = get_config(tile_extract=tiles_tar, tile_dir="")
+    mjolnir = config["mjolnir"]
+    for unused in ("admin", "timezone", "traffic_extract", "landmarks", "transit_dir"):
+        mjolnir[unused] = ""
+    config["additional_data"]["elevation"] = ""
+    config["logging"] = {"type": ""}
+
+    config["thor"]["source_to_target_algorithm"] = (
+        "timedistancematrix" if one_search_per_origin else "costmatrix"
+    )
+    # Give label memory of a big request back instead of keeping it for ever.
+    config["thor"]["clear_reserved_memory"] = True
+
+    limits = config["service_limits"]
+    for costing, distance_m in MAX_DISTANCE_M.items():
+        limits[costing].update(
+            max_distance=distance_m,
+            max_locations=MAX_LOCATIONS,
+            max_matrix_distance=distance_m,
+            max_matrix_location_pairs=MAX_MATRIX_PAIRS,
+        )
+    limits["isochrone"].update(
+        max_contours=MAX_CONTOURS,
+        max_time_contour=MAX_ISOCHRONE_MINUTES,
+        max_distance_contour=MAX_ISOCHRONE_KM,
+    )
+    limits["trace"].update(max_shape=MAX_TRACE_POINTS, max_distance=MAX_TRACE_KM * 1000.0)
+    limits["max_exclude_polygons_length"] = MAX_AVOID_PERIMETER_M
+    limits["max_exclude_polygons_vertices"] = MAX_AVOID_VERTICES
+    limits["max_alternates"] = MAX_ALTERNATES
+    limits["allow_hard_exclusions"] = True
+    return config

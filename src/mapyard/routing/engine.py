@@ -1,0 +1,117 @@
+"""Calls into the routing engine: one actor per thread, errors turned into ours.
+
+An actor shared by threads crashes the process, so each thread has its own. Actors let go of the
+interpreter lock while they work, so threads run in parallel. The tiles are mapped into memory and
+shared by all actors of all processes.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import orjson
+from valhalla import Actor, ValhallaError
+
+from mapyard.errors import MapyardError, NotFound, NotInstalled, TooLarge, Unsupported
+from mapyard.routing.config import make_serve_config
+
+Action = Literal[
+    "route", "locate", "isochrone", "matrix", "trace_route", "trace_attributes", "expansion"
+]
+
+#: Codes of the engine: https://valhalla.github.io/valhalla/api/turn-by-turn/api-reference/
+NO_ROAD: Final = 171
+TOO_FAR: Final = 154
+_NO_WAY: Final = frozenset((170, 430, 441, 442))
+_NO_MATCH: Final = frozenset((172, 443, 444))
+_LIMITS: Final = frozenset((150, 151, 152, 153, 157, 158, 166, 167, 168))
+
+
+class NoRoad(NotFound):
+    """No road near a position; the engine does not say which one: see snapping.explain()."""
+
+    code = "no_road_found"
+
+
+class NoRoute(NotFound):
+    """The positions are on roads, but no way leads from one to the other."""
+
+    code = "no_route_found"
+
+
+class TooFarApart(TooLarge):
+    """The positions are farther apart than this mode's limit, or off the map."""
+
+
+class Engine:
+    """A pool of actors over one tar of tiles."""
+
+    def __init__(self, tiles_tar: Path) -> None:
+        if not tiles_tar.is_file():
+            raise NotInstalled.part("routing")
+        self._configs = {
+            kind: make_serve_config(tiles_tar, one_search_per_origin=kind) for kind in (True, False)
+        }
+        self._actors: dict[tuple[int, bool], Actor] = {}
+
+    def call(
+        self, action: Action, request: dict[str, Any], *, one_search_per_origin: bool = True
+    ) -> Any:
+        """Return the engine's decoded answer.
+
+        Raises `NoRoad`, `NoRoute`, `TooFarApart`, or another `MapyardError` for what the engine
+        refuses.
+        """
+        actor = self._get_actor(one_search_per_origin)
+        text = orjson.dumps(request, option=orjson.OPT_SERIALIZE_NUMPY).decode()
+        try:
+            answer = getattr(actor, action)(text)
+        except ValhallaError as error:
+            raise explain_error(error.code, error.message) from error
+        return orjson.loads(answer)
+
+    def close(self) -> None:
+        """Let all actors go; no call may be running."""
+        self._actors.clear()
+
+    def _get_actor(self, one_search_per_origin: bool) -> Actor:
+        # Idents are used again only after a thread's end, so that no two threads meet in an actor.
+        key = (threading.get_ident(), one_search_per_origin)
+        actor = self._actors.get(key)
+        if actor is None:
+            actor = self._actors[key] = _make_actor(self._configs[one_search_per_origin])
+        return actor
+
+
+def _make_actor(config: dict[str, Any]) -> Actor:
+    # From a file, which is read once: given a mapping, the binding leaves a file behind each time.
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        file.write(orjson.dumps(config))
+        file.flush()
+        return Actor(Path(file.name))
+
+
+def explain_error(code: int, message: str) -> MapyardError:
+    """Return our error for an error code of the engine."""
+    if code == NO_ROAD:
+        return NoRoad("there is no road near a position")
+    if code in _NO_WAY:
+        return NoRoute(
+            "no way leads from one position to the other in this mode: "
+            "they may lie on different islands, or behind roads closed to this mode"
+        )
+    if code == TOO_FAR:
+        return TooFarApart("the positions are too far apart for this mode")
+    if code in _NO_MATCH:
+        return Unsupported(
+            "the trace cannot be matched to roads: too far from them, or its points too far apart",
+            details={"trace": ["cannot be matched to roads"]},
+        )
+    if code in _LIMITS:
+        return TooLarge(f"beyond a limit of the routing engine: {message}")
+    if 100 <= code < 200:
+        return Unsupported(f"the routing engine refused the request: {message}")
+    return MapyardError(f"the routing engine failed with code {code}")

@@ -1,0 +1,116 @@
+"""Build the road graph: the engine's tiles in one tar, from one .osm.pbf file."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from mapyard.geo.bbox import Bbox
+from mapyard.routing.admins import build_admins
+from mapyard.routing.config import make_build_config
+from mapyard.routing.timezones import build_timezones
+from mapyard.routing.tools import RoutingBuildFailed, run_module, run_tool
+
+TILES_NAME = "tiles.tar"
+META_NAME = "routing.json"
+
+#: Lines that the tile builder logs when a stage begins, and the share of the work done by then.
+_STAGES = (
+    ("Parsing ways", 0.05, "reading roads"),
+    ("Parsing relations", 0.20, "reading restrictions"),
+    ("Parsing nodes", 0.25, "reading nodes"),
+    ("Creating graph edges", 0.35, "making edges"),
+    ("Building edge shapes", 0.45, "making shapes"),
+    ("Enhancing local graph", 0.60, "working out turns and densities"),
+    ("HierarchyBuilder", 0.75, "making the hierarchy"),
+    ("Creating shortcuts", 0.80, "making shortcuts"),
+    ("Adding complex turn restrictions", 0.88, "adding restrictions"),
+    ("Validating", 0.92, "checking"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphMeta:
+    """What a graph was built with; kept as routing.json beside the tiles."""
+
+    engine: str
+    edge_count: int
+    timezone_count: int
+
+    def write(self, directory: Path) -> None:
+        """Write the file into a graph's directory."""
+        content = {
+            "engine": self.engine,
+            "edge_count": self.edge_count,
+            "timezone_count": self.timezone_count,
+        }
+        (directory / META_NAME).write_text(json.dumps(content, indent=1) + "\n")
+
+    @classmethod
+    def read(cls, directory: Path) -> GraphMeta:
+        """Read the file of a graph's directory."""
+        content: dict[str, Any] = json.loads((directory / META_NAME).read_text())
+        return cls(
+            engine=str(content["engine"]),
+            edge_count=int(content["edge_count"]),
+            timezone_count=int(content["timezone_count"]),
+        )
+
+
+def build_graph(
+    pbf: Path,
+    directory: Path,
+    bbox: Bbox,
+    *,
+    threads: int | None = None,
+    on_progress: Callable[[float, str], None] = lambda share, what: None,
+) -> GraphMeta:
+    """Build the graph of `pbf` into `directory` (made if missing): tiles.tar and routing.json.
+
+    `bbox` surrounds the data. `on_progress` gets the share done in 0..1 and what is being done.
+    Working files lie in `directory`/work and are removed at the end. Raises `RoutingBuildFailed`.
+    """
+    work = directory / "work"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    admins, timezones = work / "admins.sqlite", work / "timezones.sqlite"
+    config = make_build_config(
+        work, admins=admins, timezones=timezones, threads=threads or os.cpu_count() or 1
+    )
+    config_path = work / "valhalla.json"
+    config_path.write_text(json.dumps(config))
+
+    on_progress(0.0, "countries and time zones")
+    build_admins(config_path, pbf, admins, bbox, lambda _: None)
+    timezone_count = build_timezones(timezones, admins, bbox)
+
+    edge_count = 0
+
+    def follow(line: str) -> None:
+        nonlocal edge_count
+        if line.startswith("Directed Edge Count = "):
+            edge_count = int(line.rsplit("=", 1)[1])
+        for start, share, what in _STAGES:
+            if line.startswith(start):
+                on_progress(share, what)
+
+    run_tool("valhalla_build_tiles", ["-c", config_path, pbf], follow)
+    if edge_count == 0:
+        raise RoutingBuildFailed(
+            "the extract holds no roads, so there is nothing to route on; "
+            "build without the part 'routing'"
+        )
+    on_progress(0.97, "packing")
+    run_module("valhalla.valhalla_build_extract", ["-c", config_path])
+    (work / TILES_NAME).replace(directory / TILES_NAME)
+    meta = GraphMeta(f"valhalla {version('pyvalhalla')}", edge_count, timezone_count)
+    meta.write(directory)
+    shutil.rmtree(work)
+    on_progress(1.0, "done")
+    return meta
