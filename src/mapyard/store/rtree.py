@@ -113,6 +113,24 @@ class Rtree:
                 break
         return self.rows[found]
 
+    def estimate(self, x0: int, y0: int, x1: int, y1: int) -> int:
+        """Return about how many items `search` would find, rather too many; for query plans."""
+        found: NDArray[np.int64] | None = None
+        for depth in range(len(self._levels) - 1, -1, -1):
+            boxes = self._levels[depth]
+            if found is None:
+                near = boxes
+            else:
+                found = (found[:, None] * FANOUT + _ARANGE).ravel()
+                if len(found) and found[-1] >= len(boxes):
+                    found = found[found < len(boxes)]
+                near = boxes[found]
+            hit = (near[:, 0] <= x1) & (near[:, 2] >= x0) & (near[:, 1] <= y1) & (near[:, 3] >= y0)
+            found = np.flatnonzero(hit) if found is None else found[hit]
+            if depth <= 1 or len(found) > 64:
+                return min(len(found) * FANOUT**depth, len(self.rows))
+        return 0
+
     def search_many(self, boxes: Boxes) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
         """Return all pairs (index of a query box, row) that meet, in no particular order."""
         query = np.arange(len(boxes), dtype=np.int64)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from mapyard.osm.area_rule import AREA, NOT_AREA
 from mapyard.osm.multipolygon import assemble
+from mapyard.store import flags as bit
 from mapyard.store.columns import ColumnWriter, Heap, open_column, ranges, write_column, write_heap
 
 Ints = NDArray[np.int64]
@@ -23,9 +24,6 @@ _CHUNK_WAYS = 50_000
 _CHUNK_RELATIONS = 2_000
 NO_BOX = np.array([2**31 - 1, 2**31 - 1, -(2**31) + 1, -(2**31) + 1], np.int32)
 HALF_TURN = 1_800_000_000
-
-# way_flags and relation_flags, as store/reader.py reads them
-CLOSED, IS_AREA, TAINTED = 1, 2, 4
 
 
 class _Source:
@@ -142,7 +140,7 @@ def _shape_ways(
         stored.append((source.nodes + start + index, shapely.to_wkb(shape)))
     # make_valid and special ways were found in two passes
     stored.sort(key=lambda item: item[0])
-    flags[start:stop] = closed * CLOSED + area * IS_AREA + tainted * TAINTED
+    flags[start:stop] = closed * bit.CLOSED + area * bit.AREA + tainted * bit.TAINTED
     boxes.append(box)
 
 
@@ -197,7 +195,7 @@ def _shape_relations(
             refs = [source.refs(way) for way in ways.tolist()]
             cut = [bool((r >= source.nodes).any()) for r in refs]
             if absent.any() or any(cut):
-                flags[index] |= TAINTED
+                flags[index] |= bit.TAINTED
             shape = None
             if is_area[index]:
                 missing_ring = any(cut) or bool(
@@ -216,10 +214,10 @@ def _shape_relations(
                 else:
                     shape, reason = assemble(whole, source.lon, source.lat)
                 if shape is None:
-                    flags[index] |= TAINTED
+                    flags[index] |= bit.TAINTED
                     _note(problems, "area relation not assembled", source, row, reason)
                 else:
-                    flags[index] |= IS_AREA
+                    flags[index] |= bit.AREA
             shapes.append(shape if shape is not None else children.shape(index))
         array = np.array(shapes, np.object_)
         box = np.tile(NO_BOX, (len(array), 1))
