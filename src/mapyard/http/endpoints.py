@@ -16,10 +16,11 @@ import orjson
 from mapyard.deadline import Deadline
 from mapyard.http.body import Raw
 from mapyard.http.params import Params, Parser
-from mapyard.http.snapshot import Snapshot
+from mapyard.http.snapshot import NoDataset, Snapshot
 from mapyard.settings import Settings
 
 if TYPE_CHECKING:
+    from mapyard.http.request import Request
     from mapyard.http.services import Services
 
 __all__ = ["GEOJSON", "JSON", "Answer", "Context", "Endpoint", "Params", "collect", "endpoint"]
@@ -74,53 +75,87 @@ class Answer:
 class Context:
     """One request, as a handler sees it."""
 
-    __slots__ = (
-        "_base_url", "account_id", "client", "deadline", "headers", "key_id", "method", "path",
-        "raw", "request_id", "services", "settings", "snapshot",
-    )  # fmt: skip
+    __slots__ = ("_request", "_snapshot", "deadline", "raw", "services")
 
     def __init__(
         self,
-        *,
         services: Services,
-        snapshot: Snapshot,
+        snapshot: Snapshot | None,
         deadline: Deadline,
-        method: str,
-        path: str,
-        headers: Mapping[str, str],
+        request: Request,
         raw: Raw,
-        request_id: str = "",
-        client: str = "",
-        base_url: str = "",
-        account_id: int = 0,
-        key_id: int = 0,
     ) -> None:
+        #: What lives as long as the worker.
         self.services = services
-        self.settings: Settings = services.settings
-        self.snapshot = snapshot
+        self._snapshot = snapshot
         self.deadline = deadline
-        self.method = method
-        #: The path asked for, an alias as it was spelled.
-        self.path = path
-        #: Header names in lower case.
-        self.headers = headers
+        self._request = request
         #: All parameters as they came: to tell a JSON list from one value.
         self.raw = raw
-        self.request_id = request_id
-        self.client = client
-        self.account_id = account_id
-        self.key_id = key_id
-        self._base_url = base_url
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """Return the dataset that this request is answered from."""
+        if self._snapshot is None:
+            raise NoDataset("this endpoint was declared without needs_dataset")
+        return self._snapshot
+
+    @property
+    def settings(self) -> Settings:
+        """Return the settings."""
+        return self.services.settings
+
+    @property
+    def method(self) -> str:
+        """Return GET, HEAD, POST, …"""
+        return self._request.method
+
+    @property
+    def path(self) -> str:
+        """Return the path asked for, an alias as it was spelled."""
+        path: str = self._request.scope["path"]
+        return path
+
+    @property
+    def query_string(self) -> bytes:
+        """Return the raw query string."""
+        query_string: bytes = self._request.scope["query_string"]
+        return query_string
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Return the request's headers, names in lower case."""
+        return self._request.headers
+
+    @property
+    def request_id(self) -> str:
+        """Return the id under which the log has this request."""
+        return self._request.id
+
+    @property
+    def client(self) -> str:
+        """Return the client's address."""
+        return self._request.client
+
+    @property
+    def account_id(self) -> int:
+        """Return the account that asks, 0 where no keys are asked for."""
+        return self._request.admission.account_id
+
+    @property
+    def key_id(self) -> int:
+        """Return the key that was used, 0 as above."""
+        return self._request.admission.key_id
 
     @property
     def base_url(self) -> str:
         """Return the address that clients use for this server, without a slash at the end."""
-        return self.settings.public_url.rstrip("/") or self._base_url
+        return self.settings.public_url.rstrip("/") or self._request.base_url
 
     @property
     def is_client_library(self) -> bool:
         """Return whether one of the published client libraries asks."""
-        return "x-stainless-lang" in self.headers
+        return "x-stainless-lang" in self._request.headers
 
     @property
     def accept(self) -> str:
@@ -154,6 +189,7 @@ class Endpoint:
         self.heavy: bool = options["heavy"]
         self.premium: bool = options["premium"]
         self.public: bool = options["public"]
+        self.needs_dataset: bool = options["needs_dataset"]
         self.texts: Mapping[str, str] = options["texts"]
         self.refused: Mapping[str, str] = options["refused"]
         self.media_types: tuple[str, ...] = tuple(options["media_types"])
@@ -185,6 +221,7 @@ def endpoint(
     heavy: bool = False,
     premium: bool = False,
     public: bool = False,
+    needs_dataset: bool = True,
     texts: Mapping[str, str] | None = None,
     refused: Mapping[str, str] | None = None,
     media_types: Iterable[str] = (GEOJSON,),
@@ -206,6 +243,7 @@ def endpoint(
         heavy: runs in the smaller pool for long work, so that it cannot hold up light work.
         premium: counts four units.
         public: needs no key and counts nothing.
+        needs_dataset: False where an answer needs none: it works before the first build.
         texts: media type → parameter for bodies that are one text, "*" for any other type:
             `{"application/sparql-query": "query"}`.
         refused: parameters that clients know and this endpoint does not serve → what to do (422).
@@ -218,7 +256,8 @@ def endpoint(
     options = {
         "path": path, "methods": tuple(methods), "summary": summary, "tag": tag,
         "aliases": tuple(aliases), "inline": inline, "heavy": heavy, "premium": premium,
-        "public": public, "texts": texts or {}, "refused": refused or {},
+        "public": public, "needs_dataset": needs_dataset, "texts": texts or {},
+        "refused": refused or {},
         "media_types": tuple(media_types), "schema": schema, "headers": headers or {},
         "errors": tuple(errors), "examples": tuple(examples),
     }  # fmt: skip

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mapyard.http.snapshot import Snapshots
 from mapyard.settings import Settings
+
+if TYPE_CHECKING:
+    from mapyard.accounts.database import Database
+    from mapyard.accounts.gate import AccountsGate
+    from mapyard.http.endpoints import Endpoint
 
 
 @dataclass
@@ -16,9 +21,15 @@ class Services:
 
     settings: Settings
     snapshots: Snapshots
-    #: Accounts database, limiter and usage; None where no keys are asked for (tests, library).
-    accounts: Any = None
-    #: Further things that route modules keep per worker, by name; made by `get`.
+    #: Accounts database; None where no keys are asked for (tests, library).
+    database: Database | None = None
+    #: Keys, limits and usage of this worker; None as above.
+    accounts: AccountsGate | None = None
+    #: All endpoints, for the reference.
+    endpoints: list[Endpoint] = field(default_factory=list)
+    #: The server is about to stop: /readyz says so.
+    draining: bool = False
+    #: Further things that route modules keep per worker; made by `get`.
     extras: dict[str, Any] = field(default_factory=dict)
 
     def get(self, name: str, make: Callable[[Services], Any]) -> Any:

@@ -1,29 +1,145 @@
-"""Addresses for operators and the paths that clients know and this service does not offer."""
+"""Addresses for operators, and the paths that clients know and this service does not offer."""
 
 from __future__ import annotations
 
+import hmac
+from ipaddress import ip_address
+
 from mapyard import __version__
+from mapyard.errors import NotFound
+from mapyard.http import metrics
 from mapyard.http.endpoints import JSON, Answer, Context, Params, endpoint
+from mapyard.http.errors import NotOffered
+
+TEXT = "text/plain"
 
 
 class NoParams(Params):
     """No parameters."""
 
 
+class DatasetParams(Params):
+    """The id of a dataset of one's own."""
+
+    id: str = ""
+
+
 @endpoint(
     "/version",
-    summary="Version of the software, dataset and time of its data",
-    tag="System",
+    summary="Version of the software, the dataset and the time of its data",
+    tag="Operation",
     public=True,
     inline=True,
     media_types=(JSON,),
+    schema="Version",
 )
 def version(ctx: Context, params: NoParams) -> Answer:
     """Name the software's version, the dataset served and the time of its data."""
-    return Answer.json(
-        {
-            "version": __version__,
-            "dataset": ctx.snapshot.id,
-            "timestamp": ctx.snapshot.timestamp or None,
-        }
+    snapshot = ctx.snapshot
+    fields = {
+        "version": __version__,
+        "dataset": snapshot.id,
+        "timestamp": snapshot.timestamp or None,
+        "bbox": snapshot.manifest.get("bbox"),
+    }
+    return Answer.json(fields)
+
+
+@endpoint(
+    "/healthz",
+    summary="Whether the process lives",
+    tag="Operation",
+    public=True,
+    inline=True,
+    needs_dataset=False,
+    media_types=(JSON,),
+    schema="Status",
+)
+def healthz(ctx: Context, params: NoParams) -> Answer:
+    """Answer 200 as long as the process lives; depends on nothing else."""
+    return Answer.json({"status": "ok"})
+
+
+@endpoint(
+    "/readyz",
+    summary="Whether requests should be sent here",
+    tag="Operation",
+    public=True,
+    inline=True,
+    needs_dataset=False,
+    media_types=(JSON,),
+    schema="Status",
+)
+def readyz(ctx: Context, params: NoParams) -> Answer:
+    """Answer 200 when a dataset is open and the server is not about to stop, else 503."""
+    if ctx.services.draining:
+        return Answer.json({"status": "stopping"}, status=503)
+    if not ctx.services.snapshots.is_ready:
+        return Answer.json({"status": "no dataset"}, status=503)
+    return Answer.json({"status": "ready"})
+
+
+@endpoint(
+    "/metrics",
+    summary="Prometheus metrics of all workers",
+    tag="Operation",
+    public=True,
+    needs_dataset=False,
+    media_types=(TEXT,),
+)
+def read_metrics(ctx: Context, params: NoParams) -> Answer:
+    """Answer to loopback, and elsewhere to `Authorization: Bearer` with MAPYARD_METRICS_TOKEN."""
+    if not (_is_loopback(ctx) or _has_token(ctx)):
+        raise NotFound("/metrics is served to loopback only, or with the operator's metrics token")
+    return Answer(metrics.render(), metrics.CONTENT_TYPE, headers={"Cache-Control": "no-store"})
+
+
+def _is_loopback(ctx: Context) -> bool:
+    """Tell a client on this machine from one behind a proxy on this machine."""
+    if "x-forwarded-for" in ctx.headers and not ctx.settings.trusted_proxies:
+        return False
+    try:
+        return ip_address(ctx.client).is_loopback
+    except ValueError:
+        return False
+
+
+def _has_token(ctx: Context) -> bool:
+    token = ctx.settings.metrics_token
+    given = ctx.headers.get("authorization", "")
+    return bool(token) and hmac.compare_digest(given.encode(), f"Bearer {token}".encode())
+
+
+@endpoint(
+    "/api/v1/datasets",
+    methods=("GET", "POST"),
+    aliases=(
+        "/api/v1/datasets/{id}",
+        "/api/v1/datasets/{id}/features",
+    ),
+    summary="Datasets of one's own (not offered)",
+    tag="Not offered",
+    inline=True,
+    needs_dataset=False,
+    media_types=(JSON,),
+)
+def datasets(ctx: Context, params: DatasetParams) -> Answer:
+    """Always answer 501 not_implemented: this service serves OpenStreetMap data only."""
+    raise NotOffered(
+        "datasets of one's own are not offered; this service serves OpenStreetMap data, "
+        "built by its operator with: mapyard build"
     )
+
+
+@endpoint(
+    "/api/v1/datasets/{id}",
+    methods=("DELETE",),
+    summary="Delete a dataset of one's own (not offered)",
+    tag="Not offered",
+    inline=True,
+    needs_dataset=False,
+    media_types=(JSON,),
+)
+def delete_dataset(ctx: Context, params: DatasetParams) -> Answer:
+    """Always answer 501 not_implemented."""
+    return datasets(ctx, params)

@@ -1,0 +1,108 @@
+"""Who asks and whether it may: key, account, limits, and the headers that say so.
+
+The accounts' gate decides; this module reads the key from a request and keeps what belongs to the
+request until it is settled. Without a gate (library use, tests) everything is admitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qsl
+
+from mapyard.errors import MapyardError
+
+if TYPE_CHECKING:
+    from mapyard.accounts.decisions import Decision
+    from mapyard.accounts.gate import AccountsGate
+
+HeaderList = list[tuple[bytes, bytes]]
+
+#: Headers of every answer that browsers of other origins may read.
+EXPOSED: Final = (
+    "X-Request-Id, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, "
+    "X-Dataset-Timestamp, X-Limit, X-Has-More, X-Next-Cursor, X-Next-Offset, Link, ETag"
+)
+
+
+class Admission:
+    """What was decided about one request."""
+
+    __slots__ = ("account_id", "decision", "error", "key_id", "key_name")
+
+    def __init__(self) -> None:
+        self.decision: Decision | None = None
+        #: Why the request is refused, or None.
+        self.error: MapyardError | None = None
+        self.account_id = 0
+        self.key_id = 0
+        #: Prefix and last four characters, for the log.
+        self.key_name = ""
+
+    def add_headers(self, headers: HeaderList) -> None:
+        """Append the rate-limit headers."""
+        decision = self.decision
+        if decision is not None:
+            headers.append((b"x-ratelimit-limit", b"%d" % decision.limit))
+            headers.append((b"x-ratelimit-remaining", b"%d" % decision.remaining))
+            headers.append((b"x-ratelimit-reset", b"%d" % decision.reset_s))
+
+
+def read_key(headers: Mapping[str, str], query_string: bytes) -> str | None:
+    """Return the key of a request: X-API-Key, then Authorization: Bearer, then api_key."""
+    key = headers.get("x-api-key")
+    if key:
+        return key.strip()
+    authorization = headers.get("authorization")
+    if authorization and authorization[:7].lower() == "bearer ":
+        return authorization[7:].strip()
+    if b"api_key=" in query_string:
+        for name, value in parse_qsl(query_string.decode("utf-8", "replace")):
+            if name == "api_key":
+                return value
+    return None
+
+
+class Admissions:
+    """Asks the gate, if there is one."""
+
+    def __init__(self, gate: AccountsGate | None) -> None:
+        self.gate = gate
+
+    def admit(
+        self, headers: Mapping[str, str], query_string: bytes, client: str, *, premium: bool
+    ) -> Admission:
+        """Authenticate and count one request; the refusal, if any, is in `error`."""
+        admission = Admission()
+        gate = self.gate
+        if gate is None:
+            return admission
+        try:
+            identity = gate.authenticate(read_key(headers, query_string))
+        except MapyardError as refusal:
+            decision = gate.admit_address(client)
+            admission.error = refusal if decision.allowed else decision.error()
+            admission.decision = decision
+            return admission
+        admission.account_id, admission.key_id = identity.account_id, identity.key_id
+        admission.key_name = identity.masked_key
+        admission.decision = decision = gate.admit(identity, premium=premium)
+        if not decision.allowed:
+            admission.error = decision.error()
+        return admission
+
+    def show(self, client: str) -> Admission:
+        """Return the state of an address, counting nothing: for pages that need no key."""
+        admission = Admission()
+        if self.gate is not None:
+            admission.decision = self.gate.peek_address(client)
+        return admission
+
+    def settle(
+        self, admission: Admission, status: int, route: str, took_ms: float, code: str, request: str
+    ) -> None:
+        """Note the outcome."""
+        if self.gate is not None and admission.account_id and admission.decision is not None:
+            self.gate.settle(
+                admission.decision, status, route, took_ms, code=code, request_id=request
+            )

@@ -1,0 +1,296 @@
+"""The ASGI application: from a request to its answer.
+
+Plain ASGI, because the way around a by-id look-up would else cost more than the look-up. Order:
+request id → route → key and limits → body → parameters → handler → headers, compression → usage,
+log, metrics. Every failure on this way becomes the JSON envelope.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final
+
+from mapyard.deadline import Cancelled
+from mapyard.errors import MapyardError, NotFound, Overloaded
+from mapyard.http import metrics
+from mapyard.http.access_log import AccessLog
+from mapyard.http.admission import Admissions, HeaderList
+from mapyard.http.body import merge, read_body, read_query
+from mapyard.http.compression import BIG_BYTES
+from mapyard.http.cors import Cors
+from mapyard.http.endpoints import Answer, Context, Endpoint
+from mapyard.http.errors import MethodNotAllowed, encode_error, internal_error
+from mapyard.http.pool import RequestDeadline, WorkPool
+from mapyard.http.reply import Reply, encode_answer
+from mapyard.http.request import ASGIApp, Receive, Request, Scope, Send
+from mapyard.http.router import Route, Router
+from mapyard.http.services import Services
+from mapyard.http.snapshot import Snapshot
+from mapyard.http.web_mount import serve_web
+
+log = logging.getLogger(__name__)
+
+#: Inline handlers whose body is larger run in the pool: reading it would hold the loop.
+INLINE_BODY_BYTES: Final = 65_536
+#: A stream may take this long in all, seconds.
+STREAM_S: Final = 3_600.0
+#: Status in log and metrics of requests whose client went away.
+CLIENT_GONE: Final = 499
+
+
+class Application:
+    """All endpoints of the given list, with keys and limits where the services have a gate."""
+
+    def __init__(
+        self,
+        services: Services,
+        endpoints: Iterable[Endpoint],
+        *,
+        access_log: AccessLog | None = None,
+        web: ASGIApp | None = None,
+    ) -> None:
+        settings = services.settings
+        self.services = services
+        self.router = Router(endpoints)
+        self.admissions = Admissions(services.accounts)
+        self.access_log = access_log or AccessLog(-1)
+        self.cors = Cors(settings.cors_origins)
+        self.light = WorkPool("light", settings.threads, settings.queue)
+        self.heavy = WorkPool("heavy", max(1, settings.threads // 2), settings.queue)
+        self._web = web
+        services.snapshots.on_switch = self._on_switch
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] == "http":
+            await self._serve(Request(scope, receive, send))
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1000})
+
+    def close(self) -> None:
+        """Let go of threads, dataset and log; requests have ended before."""
+        self.light.close()
+        self.heavy.close()
+        self.services.snapshots.close()
+        self.access_log.flush()
+
+    async def _serve(self, request: Request) -> None:
+        metrics.RUNNING.inc()
+        try:
+            await self._answer(request)
+        except Cancelled:
+            request.status = CLIENT_GONE
+        finally:
+            metrics.RUNNING.dec()
+            self._note(request)
+
+    async def _answer(self, request: Request) -> None:
+        path: str = request.scope["path"]
+        found = self.router.find(path)
+        try:
+            if found is None and self._web is not None and not path.startswith("/api/"):
+                request.route = "web"
+                request.admission = self.admissions.show(request.client)
+                await serve_web(self._web, request, self._common_headers(request))
+            elif request.method == "OPTIONS":
+                await self._send(request, self._options(request, found))
+            else:
+                await self._call(request, path, found)
+        except MapyardError as error:
+            await self._send_error(request, error)
+        except Cancelled:
+            raise
+        except Exception:  # the one place where a crash becomes an answer
+            log.exception("%s crashed", request.route, extra={"request_id": request.id})
+            await self._send_error(request, internal_error(request.id))
+
+    async def _call(
+        self, request: Request, path: str, found: tuple[Route, dict[str, str]] | None
+    ) -> None:
+        endpoint: Endpoint | None = None
+        values: Mapping[str, str] = {}
+        if found is not None:
+            route, values = found
+            request.route = route.template
+            endpoint = route.by_method.get("GET" if request.method == "HEAD" else request.method)
+        if (endpoint is not None and endpoint.public) or not path.startswith("/api"):
+            request.admission = self.admissions.show(request.client)
+        else:
+            premium = endpoint is not None and endpoint.premium
+            request.admission = self.admissions.admit(
+                request.headers, request.scope["query_string"], request.client, premium=premium
+            )
+            if request.admission.error is not None:
+                metrics.REFUSED.labels(request.admission.error.code).inc()
+                raise request.admission.error
+        if found is None:
+            raise NotFound(f"there is nothing at {path[:200]}; /docs lists what there is")
+        if endpoint is None:
+            raise MethodNotAllowed(request.method, found[0].allowed)
+        await self._run(request, endpoint, values)
+
+    async def _run(self, request: Request, endpoint: Endpoint, values: Mapping[str, str]) -> None:
+        body = b""
+        if request.method not in ("GET", "HEAD"):
+            body = await request.read_body(self.services.settings)
+        snapshot = self.services.snapshots.lease() if endpoint.needs_dataset else None
+        deadline = RequestDeadline(self.services.settings.timeout_s)
+        head = request.method == "HEAD"
+
+        def handle() -> Answer:
+            raw = read_query(request.scope["query_string"])
+            if body:
+                content_type = request.headers.get("content-type", "")
+                names = endpoint.parser.names
+                raw = merge(raw, read_body(body, content_type, endpoint.texts, names))
+            if values:
+                raw.update(values)
+            params = endpoint.parser.parse(raw, endpoint.refused)
+            ctx = Context(self.services, snapshot, deadline, request, raw)
+            return endpoint.handler(ctx, params)
+
+        def work() -> Reply:
+            deadline.check()
+            return encode_answer(handle(), request.headers, head=head)
+
+        threads = self.heavy if endpoint.heavy else self.light
+        try:
+            if endpoint.inline and len(body) <= INLINE_BODY_BYTES:
+                answer = handle()
+                if isinstance(answer.body, bytes) and len(answer.body) > BIG_BYTES:
+                    reply = await self._in_pool(
+                        threads,
+                        lambda: encode_answer(answer, request.headers, head=head),
+                        request,
+                        deadline,
+                        snapshot,
+                    )
+                else:
+                    reply = encode_answer(answer, request.headers, head=head)
+            else:
+                reply = await self._in_pool(threads, work, request, deadline, snapshot)
+            if reply.stream is None:
+                await self._send(request, reply, snapshot)
+            else:
+                deadline.extend(STREAM_S)
+                await self._stream(request, reply, reply.stream, snapshot, deadline, threads)
+        finally:
+            if snapshot is not None:
+                snapshot.release()
+
+    async def _in_pool[T](
+        self,
+        threads: WorkPool,
+        job: Callable[[], T],
+        request: Request,
+        deadline: RequestDeadline,
+        snapshot: Snapshot | None,
+        *,
+        always: bool = False,
+    ) -> T:
+        """Run a job; the thread holds a lease of its own, for it may outlive the request."""
+        release = snapshot.lease().release if snapshot is not None else None
+        try:
+            return await threads.run(job, deadline, request.receive, release, always=always)
+        except Overloaded:
+            if release is not None:
+                release()
+            raise
+
+    async def _stream(
+        self,
+        request: Request,
+        reply: Reply,
+        chunks: Iterator[bytes],
+        snapshot: Snapshot | None,
+        deadline: RequestDeadline,
+        threads: WorkPool,
+    ) -> None:
+        def step() -> bytes | None:
+            deadline.check()
+            return next(chunks, None)
+
+        chunk = await self._in_pool(threads, step, request, deadline, snapshot)
+        headers = self._common_headers(request, snapshot) + reply.headers
+        request.status = reply.status
+        await request.send(
+            {"type": "http.response.start", "status": reply.status, "headers": headers}
+        )
+        try:
+            while chunk is not None:
+                await request.send({"type": "http.response.body", "body": chunk, "more_body": True})
+                request.bytes_sent += len(chunk)
+                chunk = await self._in_pool(threads, step, request, deadline, snapshot, always=True)
+        except Cancelled:
+            raise
+        except Exception as error:  # the answer has begun: all that is left is to break it off
+            request.code = getattr(error, "code", "internal_error")
+            log.error(
+                "%s: stream broken off: %s", request.route, error,
+                exc_info=not isinstance(error, MapyardError),
+                extra={"request_id": request.id},
+            )  # fmt: skip
+            return
+        await request.send({"type": "http.response.body", "body": b""})
+
+    def _options(self, request: Request, found: tuple[Route, dict[str, str]] | None) -> Reply:
+        if found is None:
+            raise NotFound("there is nothing at this path; /docs lists what there is")
+        request.route = found[0].template
+        methods = ", ".join(found[0].allowed)
+        headers: HeaderList = [(b"allow", methods.encode())]
+        self.cors.add_preflight(request.headers, methods, headers)
+        return Reply(204, headers)
+
+    async def _send(self, request: Request, reply: Reply, snapshot: Snapshot | None = None) -> None:
+        request.status = reply.status
+        headers = self._common_headers(request, snapshot) + reply.headers
+        await request.send(
+            {"type": "http.response.start", "status": reply.status, "headers": headers}
+        )
+        request.bytes_sent = 0 if request.method == "HEAD" else len(reply.body)
+        await request.send({"type": "http.response.body", "body": reply.body})
+
+    async def _send_error(self, request: Request, error: MapyardError) -> None:
+        request.code = error.code
+        answer = Answer(encode_error(error), status=error.status, headers=error.headers)
+        reply = encode_answer(answer, request.headers, head=request.method == "HEAD")
+        await self._send(request, reply)
+
+    def _common_headers(self, request: Request, snapshot: Snapshot | None = None) -> HeaderList:
+        headers: HeaderList = [(b"x-request-id", request.id.encode())]
+        request.admission.add_headers(headers)
+        if snapshot is not None and snapshot.timestamp:
+            headers.append((b"x-dataset-timestamp", snapshot.timestamp.encode()))
+        self.cors.add_headers(request.headers, headers)
+        if self.services.draining or request.must_close:
+            headers.append((b"connection", b"close"))
+        return headers
+
+    def _note(self, request: Request) -> None:
+        """Usage, metrics and log of an answered request."""
+        took_s = time.perf_counter() - request.started_s
+        admission = request.admission
+        self.admissions.settle(
+            admission, request.status, request.route, took_s * 1000, request.code, request.id
+        )
+        metrics.observe(request.route, request.method, request.status, took_s, request.bytes_sent)
+        self.access_log.write(
+            level="error" if request.status >= 500 else "info",
+            request_id=request.id,
+            method=request.method,
+            route=request.route,
+            status=request.status,
+            ms=round(took_s * 1000, 2),
+            account=admission.account_id or None,
+            key=admission.key_name or None,
+            bytes=request.bytes_sent,
+            **({"code": request.code} if request.code else {}),
+        )
+
+    def _on_switch(self, new: Snapshot, old: Snapshot | None) -> None:
+        """Open the parts that were in use ahead of their first request."""
+        for name in old.open_parts if old is not None else ():
+            self.light.warm(lambda name=name: new.part(name))  # type: ignore[misc] # bound now

@@ -1,0 +1,33 @@
+"""Put the parts of a worker together."""
+
+from __future__ import annotations
+
+from mapyard.http.access_log import AccessLog
+from mapyard.http.app import Application
+from mapyard.http.endpoints import collect
+from mapyard.http.routes import load_modules
+from mapyard.http.services import Services
+from mapyard.http.snapshot import Snapshots
+from mapyard.settings import Settings
+
+
+def build_services(settings: Settings, *, with_keys: bool = True) -> Services:
+    """Return the services of a worker; without keys everything is admitted and nothing counted."""
+    services = Services(settings, Snapshots(settings), endpoints=collect(load_modules()))
+    if with_keys:
+        from mapyard.accounts.database import open_database
+        from mapyard.accounts.gate import AccountsGate
+
+        services.database = open_database(settings.data, settings.accounts_url or None)
+        services.accounts = AccountsGate(
+            services.database,
+            settings.data,
+            anonymous_per_minute=settings.anonymous_per_minute,
+            redis_url=settings.redis_url or None,
+        )
+    return services
+
+
+def build_application(services: Services, access_log: AccessLog | None = None) -> Application:
+    """Return the application with all endpoints and the web pages."""
+    return Application(services, services.endpoints, access_log=access_log)

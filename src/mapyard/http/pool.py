@@ -1,0 +1,122 @@
+"""Bounded thread pools for what takes longer than the event loop may be held.
+
+A full queue refuses at once. A client that goes away cancels the request's deadline, which the
+work looks at between its steps; work that ignores its deadline is answered 408 after a grace.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Final, TypeVar
+
+from mapyard.deadline import Cancelled, Deadline
+from mapyard.errors import Overloaded, Timeout
+
+T = TypeVar("T")
+Receive = Callable[[], Awaitable[Any]]
+
+#: How long after its deadline a thread that did not look at it is waited for, seconds.
+GRACE_S: Final = 2.0
+
+
+class RequestDeadline(Deadline):
+    """A deadline that begins anew for a stream, where the client sets the pace."""
+
+    __slots__ = ()
+
+    def extend(self, limit_s: float) -> None:
+        """Let `limit_s` more seconds pass from now on."""
+        self.limit_s = limit_s
+        self._ends_s = time.monotonic() + limit_s
+
+
+class WorkPool:
+    """Threads with a bounded queue before them."""
+
+    def __init__(self, name: str, threads: int, queue: int) -> None:
+        self.name = name
+        self.threads = threads
+        self.queue = queue
+        #: Jobs running or waiting; a job whose client went away counts until its thread is free.
+        self.busy = 0
+        self._lock = threading.Lock()
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix=name)
+
+    def submit(
+        self,
+        job: Callable[[], T],
+        on_done: Callable[[], None] | None = None,
+        *,
+        always: bool = False,
+    ) -> Future[T]:
+        """Return the future of a job; raise Overloaded when the queue is full and not `always`.
+
+        `on_done` is called once, from any thread, when the job has ended or will never begin.
+        """
+        with self._lock:
+            if self.busy >= self.threads + self.queue and not always:
+                raise Overloaded(
+                    "the server has more requests waiting than it can answer in time; "
+                    "try again in a moment",
+                    details={"waiting": self.busy - self.threads, "limit": self.queue},
+                )
+            self.busy += 1
+
+        def done(_: Future[T]) -> None:
+            with self._lock:
+                self.busy -= 1
+            if on_done is not None:
+                on_done()
+
+        future = self._executor.submit(job)
+        future.add_done_callback(done)
+        return future
+
+    async def run(
+        self,
+        job: Callable[[], T],
+        deadline: Deadline,
+        receive: Receive,
+        on_done: Callable[[], None] | None = None,
+        *,
+        always: bool = False,
+    ) -> T:
+        """Run a job in the pool; raise Cancelled when the client goes away, Timeout when late."""
+        work = self.submit(job, on_done, always=always)
+        future = asyncio.wrap_future(work)
+        gone = asyncio.ensure_future(_wait_until_gone(receive))
+        try:
+            await asyncio.wait(
+                (future, gone),
+                timeout=deadline.remaining_s() + GRACE_S,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            if future.done():
+                return future.result()
+            deadline.cancel()
+            if gone.done():
+                raise Cancelled
+            raise Timeout(f"the request took longer than its limit of {deadline.limit_s:g} s")
+        finally:
+            gone.cancel()
+            if not future.done():
+                future.cancel()  # a job still waiting for a thread need not begin
+
+    def warm(self, job: Callable[[], object]) -> None:
+        """Run a job some time, if there is room; its errors do not matter."""
+        if self.busy < self.threads:
+            self.submit(job)
+
+    def close(self) -> None:
+        """Begin nothing more."""
+        self._executor.shutdown(wait=False, cancel_futures=True)
+
+
+async def _wait_until_gone(receive: Receive) -> None:
+    """Return when the client has gone away; what it still sends is passed over."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

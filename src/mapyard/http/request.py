@@ -1,0 +1,107 @@
+"""One request of the application, from its first byte to its log line."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, Final
+
+from mapyard.deadline import Cancelled
+from mapyard.errors import InvalidRequest, Timeout, TooLarge
+from mapyard.http.admission import Admission
+from mapyard.settings import Settings
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_HOST: Final = re.compile(r"[A-Za-z0-9._\[\]:-]{1,255}")
+
+
+class Request:
+    """What is known of a request while it is answered, and of its answer."""
+
+    __slots__ = (
+        "admission", "bytes_sent", "client", "code", "headers", "id", "method", "must_close",
+        "receive", "route", "scope", "send", "started_s", "status",
+    )  # fmt: skip
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.started_s = time.perf_counter()
+        self.scope = scope
+        self.receive = receive
+        self.send = send
+        self.method: str = scope["method"]
+        #: Names in lower case.
+        self.headers: dict[str, str] = {
+            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
+        }
+        client = scope.get("client")
+        self.client: str = client[0] if client else ""
+        given = self.headers.get("x-request-id")
+        self.id = given if given and _REQUEST_ID.fullmatch(given) else os.urandom(8).hex()
+        #: Template of the route: what log, metrics and usage name, never the path itself.
+        self.route = "unknown"
+        self.admission = Admission()
+        self.status = 0
+        self.code = ""
+        self.bytes_sent = 0
+        #: The connection cannot be used again: a body was left unread.
+        self.must_close = False
+
+    @property
+    def base_url(self) -> str:
+        """Return scheme and host as the client named them."""
+        host = self.headers.get("host", "")
+        if not _HOST.fullmatch(host):
+            host = "localhost"
+        return f"{self.scope.get('scheme', 'http')}://{host}"
+
+    async def read_body(self, settings: Settings) -> bytes:
+        """Return the whole body; raise TooLarge, Timeout, or Cancelled when the client leaves."""
+        limit = settings.max_body_bytes
+        encoding = self.headers.get("content-encoding", "identity")
+        if encoding != "identity":
+            self.must_close = True
+            raise InvalidRequest.of(
+                "body", f"content-encoding {encoding} is not read; send it plain"
+            )
+        length = self.headers.get("content-length", "")
+        if length.isdigit() and int(length) > limit:
+            raise self._too_large(limit, int(length))
+        message = await self.receive()
+        if message["type"] == "http.request" and not message.get("more_body"):
+            body: bytes = message.get("body", b"")
+            if len(body) > limit:
+                raise self._too_large(limit, len(body))
+            return body
+        chunks: list[bytes] = []
+        size = 0
+        try:
+            async with asyncio.timeout(settings.timeout_s):
+                while True:
+                    if message["type"] == "http.disconnect":
+                        raise Cancelled
+                    chunk = message.get("body", b"")
+                    size += len(chunk)
+                    if size > limit:
+                        raise self._too_large(limit, size)
+                    chunks.append(chunk)
+                    if not message.get("more_body"):
+                        return b"".join(chunks)
+                    message = await self.receive()
+        except TimeoutError:
+            self.must_close = True
+            raise Timeout(f"the body did not arrive within {settings.timeout_s:g} s") from None
+
+    def _too_large(self, limit: int, count: int) -> TooLarge:
+        self.must_close = True
+        return TooLarge(
+            f"the body has {count} bytes or more, at most {limit} are read; send less at once",
+            details={"parameter": "body", "limit": limit, "count": count},
+        )
