@@ -24,13 +24,13 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = None
     include: Annotated[
-        list[Literal["bbox", "center", "distance", "meta"]],
+        tuple[Literal["bbox", "center", "distance", "meta"], ...],
         Meta(
             description="more per feature: bbox (member bbox), center of the box (@center), "
             "distance (distance_m, in proximity queries always there), meta (@version, "
             "@timestamp, @changeset, @user, @uid)"
         ),
-    ] = []
+    ] = ()
     precision: Annotated[int, Meta(ge=1, le=15, description="decimals of coordinates")] = (
         DEFAULT_PRECISION
     )

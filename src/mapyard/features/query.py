@@ -1,0 +1,190 @@
+"""Feature queries: what is asked of the store, and the plan that answers it page by page.
+
+A query is a conjunction: element types, tag filters, one region. Its rows come in the order of
+eids, (osm_id, type), from one *source* (the postings of the rarest tag filter, the candidates of
+the region's boxes, or the whole list), in growing windows that start behind the cursor; each window
+is then tested against the remaining conditions, cheap ones first, geometry last. The source is the
+one with the least expected work for the page asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapyard.deadline import Deadline
+from mapyard.features.regions import Region
+from mapyard.features.tags import TagFilter, TagMatcher
+from mapyard.osm.elements import NODE, RELATION, WAY
+from mapyard.results.cursor import hash_query
+from mapyard.store.reader import Rows, Store
+
+#: Rows looked at in the first and in the largest window.
+_FIRST_WINDOW: Final = 512
+_LARGEST_WINDOW: Final = 32_768
+#: Postings up to this length are taken without asking the R-tree for an estimate.
+_SHORT: Final = 512
+
+ALL_TYPES: Final = (NODE, WAY, RELATION)
+
+
+class FeatureQuery(NamedTuple):
+    """Elements asked for; all conditions hold at once."""
+
+    types: tuple[int, ...] = ALL_TYPES
+    tags: tuple[TagFilter, ...] = ()
+    region: Region | None = None
+
+    def hash(self, *order: str) -> bytes:
+        """Return the hash that binds a cursor to this query and order."""
+        return hash_query(order, self.types, self.tags, self.region and self.region.key)
+
+
+def iter_rows(
+    store: Store,
+    query: FeatureQuery,
+    deadline: Deadline,
+    *,
+    after_eid: int | None = None,
+    wanted: int | None = None,
+) -> Iterator[Rows]:
+    """Yield the listed rows of a query in the order of their eids, in chunks, possibly empty.
+
+    Rows with an eid up to `after_eid` are left out. `wanted` is how many rows the caller will
+    probably take (None: all); it only guides the plan.
+    """
+    matchers = [TagMatcher(store, tag_filter) for tag_filter in query.tags]
+    if any(matcher.is_impossible for matcher in matchers):
+        return
+    source, left = _choose_source(store, query, matchers, wanted)
+    for rows in _iter_windows(store, source, query.types, after_eid):
+        deadline.check()
+        for matcher in left:
+            if len(rows):
+                rows = rows[matcher.test(rows)]
+        if query.region is not None and len(rows):
+            rows = rows[query.region.test(store, rows)]
+        yield rows
+
+
+def test_rows(store: Store, query: FeatureQuery, rows: Rows) -> NDArray[np.bool_]:
+    """Return which rows (any order) a query lets through; for lists that others have found."""
+    passed = np.isin(store.types(rows), query.types)
+    for tag_filter in query.tags:
+        passed &= TagMatcher(store, tag_filter).test(rows)
+    if query.region is not None and passed.any():
+        passed[passed] = query.region.test(store, np.asarray(rows)[passed])
+    return passed
+
+
+def _choose_source(
+    store: Store, query: FeatureQuery, matchers: list[TagMatcher], wanted: int | None
+) -> tuple[Rows | None, list[TagMatcher]]:
+    """Return the sorted rows to go through (None: all listed), and the filters left to test.
+
+    Costs are in rows looked at. Postings and the list are read only as far as the page needs; the
+    R-tree's candidates must all be found and sorted first.
+    """
+    left = sorted(matchers, key=lambda matcher: (matcher.is_absence, matcher.count))
+    rarest = left[0] if left and not left[0].is_absence else None
+    total = max(1, len(store.listed))
+    boxes = query.region.boxes if query.region is not None else None
+    if rarest is not None and (boxes is None or rarest.count <= _SHORT):
+        return rarest.rows(), left[1:]
+    if boxes is None:
+        return None, left
+    in_boxes = min(total, sum(store.estimate_box(box) for box in boxes))
+    matches = float(in_boxes)
+    for matcher in left:
+        matches *= matcher.count / total if not matcher.is_absence else 1.0
+    share = 1.0 if wanted is None else min(1.0, wanted / max(matches, 1.0))
+    if rarest is not None and rarest.count * share <= in_boxes:
+        return rarest.rows(), left[1:]
+    if total * share < in_boxes:
+        return None, left
+    found = [store.search_box(box) for box in boxes]
+    return found[0] if len(found) == 1 else np.unique(np.concatenate(found)), left
+
+
+def _iter_windows(
+    store: Store, source: Rows | None, types: tuple[int, ...], after_eid: int | None
+) -> Iterator[Rows]:
+    """Yield the rows of a source behind `after_eid` in the order of eids, in growing windows."""
+    size = _FIRST_WINDOW
+    if source is None:
+        place = 0 if after_eid is None else _find_listed(store, after_eid)
+        while place < len(store.listed):
+            rows = store.listed[place : place + size]
+            place += size
+            size = min(2 * size, _LARGEST_WINDOW)
+            yield rows if len(types) == len(ALL_TYPES) else rows[np.isin(store.types(rows), types)]
+        return
+    runs = [_cut_run(store, source, element_type, after_eid) for element_type in types]
+    while runs := [run for run in runs if len(run)]:
+        windows = [run[:size] for run in runs]
+        last = [store.eids(window[-1:])[0] for window in windows]
+        # Behind the first end of a window that goes on, rows of that run could come in between.
+        ends = [end for run, end in zip(runs, last, strict=True) if len(run) > size]
+        rows = np.concatenate(windows)
+        eids = store.eids(rows)
+        order = np.argsort(eids)
+        if ends:
+            order = order[: np.searchsorted(eids[order], min(ends), side="right")]
+            taken = eids <= min(ends)
+            edges = np.cumsum([0, *map(len, windows)])
+            runs = [
+                run[int(taken[a:b].sum()) :]
+                for run, a, b in zip(runs, edges[:-1], edges[1:], strict=True)
+            ]
+        else:
+            runs = []
+        yield rows[order]
+        size = min(2 * size, _LARGEST_WINDOW)
+
+
+def _cut_run(store: Store, source: Rows, element_type: int, after_eid: int | None) -> Rows:
+    """Return the rows of one type of a sorted source, behind `after_eid`."""
+    start, stop = store.type_range(element_type)
+    if after_eid is not None:
+        first_id = (after_eid - element_type) // 4 + 1
+        start += int(np.searchsorted(store.ids[start:stop], first_id))
+    low, high = np.searchsorted(source, np.array([start, stop], source.dtype))
+    return source[low:high]
+
+
+def _find_listed(store: Store, after_eid: int) -> int:
+    """Return the first place in `store.listed` whose eid is above `after_eid`."""
+    low, high = 0, len(store.listed)
+    while low < high:
+        middle = (low + high) // 2
+        if int(store.eids(store.listed[middle : middle + 1])[0]) <= after_eid:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def collect_rows(
+    store: Store,
+    query: FeatureQuery,
+    deadline: Deadline,
+    *,
+    after_eid: int | None = None,
+    skip: int = 0,
+    limit: int | None = None,
+) -> Rows:
+    """Return up to `limit` rows of a query in the order of their eids, after skipping `skip`."""
+    wanted = None if limit is None else skip + limit
+    chunks: list[NDArray[np.int64]] = []
+    count = 0
+    for rows in iter_rows(store, query, deadline, after_eid=after_eid, wanted=wanted):
+        chunks.append(rows.astype(np.int64))
+        count += len(rows)
+        if wanted is not None and count >= wanted:
+            break
+    if not chunks:
+        return np.empty(0, np.int64)
+    return np.concatenate(chunks)[skip:wanted]

@@ -1,0 +1,218 @@
+"""Tag filters: read in all their spellings, answered from the store's postings.
+
+Values: `cafe` (equal), `cafe|bar` (one of), `~^Caf` (regular expression, found anywhere in the
+value), `*` (any value), `!` (no such tag). A backslash takes the special meaning from | * ! ~ and
+from itself. Texts without brackets: `amenity=cafe` (cut at the first =), `amenity:cafe` (cut so
+that the key is the longest one that the dataset has, else at the first colon), `amenity` (any
+value). Several filters are ANDed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+import re2
+from numpy.typing import NDArray
+
+from mapyard.errors import InvalidRequest, TooLarge, Unsupported
+from mapyard.store.reader import Rows, Store
+
+MAX_FILTERS: Final = 50
+MAX_VALUES: Final = 200
+MAX_TEXT: Final = 2_000
+
+type Op = Literal["in", "regex", "exists", "absent"]
+
+
+class TagFilter(NamedTuple):
+    """One condition on one key; `values` are the allowed values, or the one pattern of a regex."""
+
+    key: str
+    op: Op
+    values: tuple[str, ...] = ()
+
+
+def parse_tag_filters(
+    pairs: Iterable[tuple[str, str]],
+    texts: Iterable[str],
+    has_key: Callable[[str], bool],
+    parameter: str = "tags",
+) -> tuple[TagFilter, ...]:
+    """Return the filters of `tags[key]=value` pairs and `tags=text` texts, without doubles.
+
+    `has_key` tells whether the dataset has a key. Raises InvalidRequest naming the filter,
+    Unsupported for a pattern that RE2 cannot run, TooLarge for too many.
+    """
+    filters = [_parse_value(key, value, f"{parameter}[{key}]") for key, value in pairs]
+    for text in texts:
+        key, value = _split_text(text, has_key)
+        filters.append(_parse_value(key, value, parameter))
+    if len(filters) > MAX_FILTERS:
+        raise TooLarge(
+            f"{parameter}: {len(filters)} tag filters, at most {MAX_FILTERS}",
+            details={"limit": MAX_FILTERS, "count": len(filters)},
+        )
+    return tuple(sorted(set(filters)))
+
+
+def _split_text(text: str, has_key: Callable[[str], bool]) -> tuple[str, str]:
+    if "=" in text:
+        key, _, value = text.partition("=")
+        return key, value or "*"
+    if has_key(text) or ":" not in text:
+        return text, "*"
+    cut = len(text)
+    while (cut := text.rfind(":", 0, cut)) > 0:
+        if has_key(text[:cut]) and cut + 1 < len(text):
+            return text[:cut], text[cut + 1 :]
+    key, _, value = text.partition(":")
+    return key, value or "*"
+
+
+def _parse_value(key: str, value: str, parameter: str) -> TagFilter:
+    if not key:
+        raise InvalidRequest.of(parameter, f"the filter '{value[:40]}' has no key before its value")
+    if len(key) + len(value) > MAX_TEXT:
+        raise InvalidRequest.of(parameter, f"has more than {MAX_TEXT} characters")
+    if value == "*":
+        return TagFilter(key, "exists")
+    if value == "!":
+        return TagFilter(key, "absent")
+    if value.startswith("~"):
+        return TagFilter(key, "regex", (_check_pattern(value[1:], parameter),))
+    values = _split_values(value, parameter)
+    if len(values) > MAX_VALUES:
+        raise TooLarge(
+            f"{parameter}: {len(values)} values, at most {MAX_VALUES}",
+            details={"limit": MAX_VALUES, "count": len(values)},
+        )
+    return TagFilter(key, "in", tuple(sorted(set(values))))
+
+
+def _split_values(text: str, parameter: str) -> list[str]:
+    """Return the alternatives of `a|b`, escapes resolved."""
+    values = []
+    current: list[str] = []
+    characters = iter(text)
+    at_start = True
+    for character in characters:
+        if character == "\\":
+            following = next(characters, None)
+            if following is None:
+                raise InvalidRequest.of(
+                    parameter, "ends with a lone backslash; write \\\\ for a backslash"
+                )
+            # Only the special characters need an escape; before any other one it is literal.
+            current.append(following if following in "|*!~\\" else f"\\{following}")
+        elif character == "|":
+            values.append("".join(current))
+            current, at_start = [], True
+            continue
+        elif at_start and character in "!~":
+            raise InvalidRequest.of(
+                parameter,
+                f"a value that begins with {character} must be written \\{character}; "
+                "! alone asks for elements without the key, ~ begins one regular expression for "
+                "the whole filter",
+            )
+        else:
+            current.append(character)
+        at_start = False
+    values.append("".join(current))
+    if not all(values):
+        raise InvalidRequest.of(parameter, "has an empty value beside |; write \\| for a bar")
+    return values
+
+
+def _check_pattern(pattern: str, parameter: str) -> str:
+    if not pattern:
+        raise InvalidRequest.of(parameter, "has an empty regular expression after ~")
+    compile_pattern(pattern, parameter)
+    return pattern
+
+
+def compile_pattern(pattern: str, parameter: str) -> re2._Regexp:
+    """Return the compiled RE2 pattern; raise Unsupported with RE2's reason."""
+    options = re2.Options()
+    options.log_errors = False
+    options.never_capture = True
+    options.max_mem = 8 << 20
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        reason = error.args[0] if error.args else "not valid"
+        if isinstance(reason, bytes):
+            reason = reason.decode("utf-8", "replace")
+        raise Unsupported(
+            f"{parameter}: RE2 cannot run this regular expression: {reason}; look-around and "
+            "back-references are not offered (https://github.com/google/re2/wiki/Syntax)",
+            details={parameter: [f"regular expression: {reason}"]},
+        ) from None
+
+
+class TagMatcher:
+    """One tag filter on one store: the rows that pass it, and a test of given rows."""
+
+    def __init__(self, store: Store, tag_filter: TagFilter) -> None:
+        self._store = store
+        self._key = tag_filter.key
+        self.is_absence = tag_filter.op == "absent"
+        #: Matching kv ids, sorted; None stands for every value of the key.
+        self._kvs: NDArray[np.int64] | None = None
+        if tag_filter.op == "in":
+            found = [store.find_kv(self._key, value) for value in tag_filter.values]
+            self._kvs = np.array(sorted(kv for kv in found if kv >= 0), np.int64)
+        elif tag_filter.op == "regex":
+            self._kvs = _match_values(store, self._key, tag_filter.values[0])
+        #: Number of rows that have the key with a matching value.
+        self.count: int = _count(store, self._key, self._kvs)
+
+    @property
+    def is_impossible(self) -> bool:
+        """Return whether no element at all can pass."""
+        return not self.is_absence and self.count == 0
+
+    def rows(self) -> Rows:
+        """Return the sorted rows that pass; not for an absence."""
+        if self._kvs is None:
+            return self._store.rows_with_key(self._key)
+        if len(self._kvs) == 1:
+            return self._store.rows_with_kv(int(self._kvs[0]))
+        return self._store.rows_with_kvs(self._kvs)
+
+    def test(self, rows: Rows) -> NDArray[np.bool_]:
+        """Return which of the rows (any order) pass."""
+        if self._kvs is not None and len(self._kvs) == 1:
+            return _is_in(rows, self._store.rows_with_kv(int(self._kvs[0])))
+        kvs = self._store.tag_values(rows, self._key)
+        if self._kvs is not None:
+            return _is_in(kvs, self._kvs)
+        return kvs < 0 if self.is_absence else kvs >= 0
+
+
+def _count(store: Store, key: str, kvs: NDArray[np.int64] | None) -> int:
+    if kvs is None:
+        return store.key_count(key)
+    if not len(kvs):
+        return 0
+    first = int(kvs[0])
+    return int(store.kv_counts(first, int(kvs[-1]) + 1)[kvs - first].sum())
+
+
+def _match_values(store: Store, key: str, pattern: str) -> NDArray[np.int64]:
+    search = compile_pattern(pattern, f"tags[{key}]").search
+    start, _ = store.kv_range(key)
+    values = store.values_of_key(key)
+    hits = [place for place, value in enumerate(values) if search(value) is not None]
+    return np.array(hits, np.int64) + start
+
+
+def _is_in(values: NDArray[np.integer], among: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Return which values are in a sorted array."""
+    if not len(among):
+        return np.zeros(len(values), np.bool_)
+    place = np.searchsorted(among, values.astype(among.dtype, copy=False))
+    place[place == len(among)] = 0
+    return np.asarray(among[place] == values)
