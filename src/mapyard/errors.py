@@ -105,8 +105,8 @@ class NotInstalled(MapyardError):  # noqa: N818
     def part(cls, part: str) -> NotInstalled:
         """Return the error for a missing part, with the command that builds it."""
         return cls(
-            f"this dataset was built without its part '{part}'; build it with: "
-            f"mapyard build SOURCE --only {part} (see mapyard build --help)",
+            f"this dataset was built without its part '{part}'; build it again with that part: "
+            "mapyard build SOURCE (all parts), or name it in --only",
             details={"part": part},
         )
 

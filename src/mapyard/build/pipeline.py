@@ -1,0 +1,227 @@
+"""The build: steps write the parts of a new dataset, which is then checked, synced and switched.
+
+The served dataset is never touched: a new one grows in a hidden folder and is renamed when whole.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mapyard import __version__
+from mapyard.build.preflight import Estimate, check_room
+from mapyard.build.progress import Reporter
+from mapyard.dataset.catalog import Catalog, new_dataset_id, sync_file, sync_folder
+from mapyard.dataset.manifest import (
+    Manifest,
+    Part,
+    Replication,
+    describe_file,
+    verify_files,
+    write_manifest,
+)
+from mapyard.errors import MapyardError
+from mapyard.osm.pbf import Header
+from mapyard.osm.source import check_input, prepare_source, sort_memory_bytes
+from mapyard.settings import Settings, get_settings
+from mapyard.store.reader import Store, open_store
+from mapyard.store.writer import write_store
+
+#: PBF bytes → what the step needs.
+EstimateFunction = Callable[[int], Estimate]
+
+
+@dataclass(slots=True, frozen=True)
+class Step:
+    """One part of a dataset: its name, what writes it, and what that needs.
+
+    `run` writes into the context's folder and may return figures for the report.
+    """
+
+    name: str
+    run: Callable[[StepContext], Mapping[str, Any] | None]
+    estimate: EstimateFunction
+
+
+@dataclass
+class StepContext:
+    """What a step gets: the new dataset's folder, its source and store, settings, progress."""
+
+    folder: Path
+    source: Path
+    data: Path
+    settings: Settings
+    progress: Reporter
+    header: Header = field(default_factory=Header)
+
+    @cached_property
+    def store(self) -> Store:
+        """The store of the new dataset, open."""
+        return open_store(self.folder / "elements")
+
+
+def _run_store(ctx: StepContext) -> Mapping[str, Any]:
+    written = 0
+
+    def stage(name: str) -> None:
+        ctx.progress.stage(f"store: {name}", unit="elements")
+
+    def advance(count: int) -> None:
+        nonlocal written
+        written = count
+        ctx.progress.advance(count)
+
+    return write_store(ctx.folder / "elements", ctx.source, advance, stage)
+
+
+#: Measured in docs/decisions/001-columns-instead-of-sqlite.md.
+STORE_STEP = Step("store", _run_store, lambda pbf: Estimate(200_000_000 + 16 * pbf, 16 * pbf))
+
+
+@dataclass(slots=True)
+class BuildReport:
+    """What a build made."""
+
+    dataset_id: str
+    folder: Path
+    manifest: Manifest
+    seconds: float
+    cpu_seconds: float
+    peak_memory_bytes: int
+    problems: dict[str, list[tuple[str, str]]]
+    cleaned: list[str]
+
+
+def build_dataset(
+    inputs: list[Path],
+    data: Path,
+    steps: list[Step],
+    progress: Reporter,
+    *,
+    names: list[str] | None = None,
+    settings: Settings | None = None,
+    replication: Replication | None = None,
+) -> BuildReport:
+    """Build a dataset from extract files and switch to it.
+
+    `names` are the sources as the manifest shows them (file names by default). Raises MapyardError
+    with one clear line for bad input, too little room, a data folder in use or a full disk.
+    """
+    started_s, started_cpu_s = time.monotonic(), time.process_time()
+    for path in inputs:
+        check_input(path)
+    catalog = Catalog(data)
+    with catalog.lock():
+        cleaned = catalog.clean()
+        size = sum(path.stat().st_size for path in inputs)
+        needs = [Estimate(sort_memory_bytes(inputs) if len(inputs) > 1 else 0, size)]
+        needs += [step.estimate(size) for step in steps]
+        check_room(data, needs)
+        folder = catalog.new_folder()
+        try:
+            ctx = StepContext(
+                folder, folder / "source.osm.pbf", data, settings or get_settings(), progress
+            )
+            progress.stage("source: reading")
+            ctx.header = prepare_source(
+                inputs, ctx.source, lambda name: progress.stage(f"source: {name}")
+            )
+            manifest = _run_steps(ctx, steps)
+            manifest.sources = [
+                {"name": name, "bytes": path.stat().st_size}
+                for name, path in zip(names or [p.name for p in inputs], inputs, strict=True)
+            ]
+            if replication is not None:
+                manifest.replication = replication
+            problems = manifest.parts["store"].report.pop("problem_ids", {})
+            report = {
+                "problems": problems,
+                "stages": [{"name": n, "seconds": round(s, 3)} for n, s in progress.stages],
+            }
+            (folder / "report.json").write_bytes(
+                msgspec.json.format(msgspec.json.encode(report), indent=1)
+            )
+            write_manifest(folder, manifest)
+            progress.stage("checking and syncing")
+            _sync(folder)
+            faults = verify_files(folder, manifest)
+            if faults:
+                raise MapyardError(f"the new dataset does not read back: {faults[0]}")
+            target = catalog.publish(folder, manifest.id)
+            catalog.use(manifest.id)
+        except OSError as error:
+            shutil.rmtree(folder, ignore_errors=True)
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise MapyardError(
+                    f"the disk of {data} is full; the served dataset is untouched, "
+                    "and what this build had written is removed"
+                ) from error
+            raise
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return BuildReport(
+        manifest.id,
+        target,
+        manifest,
+        time.monotonic() - started_s,
+        time.process_time() - started_cpu_s,
+        peak,
+        problems,
+        cleaned,
+    )
+
+
+def _run_steps(ctx: StepContext, steps: list[Step]) -> Manifest:
+    parts = {"source": _describe_part(ctx.folder, set(), 0.0, {})}
+    known = set(parts["source"].files)
+    for step in steps:
+        started_s = time.monotonic()
+        ctx.progress.stage(step.name)
+        figures = dict(step.run(ctx) or {})
+        part = _describe_part(ctx.folder, known, time.monotonic() - started_s, figures)
+        known |= set(part.files)
+        parts[step.name] = part
+    info = ctx.store.info
+    header = ctx.header
+    timestamp = header.replication_timestamp or info["newest_timestamp"]
+    osm_timestamp = _iso(timestamp) if timestamp else ""
+    return Manifest(
+        id=new_dataset_id(osm_timestamp),
+        created=_iso(time.time()),
+        mapyard=__version__,
+        osm_timestamp=osm_timestamp,
+        replication=Replication(header.replication_url, header.replication_sequence, osm_timestamp),
+        bbox=list(header.bbox) if header.bbox else info["bbox"],
+        counts={name: info[name] for name in ("nodes", "ways", "relations", "listed")},
+        parts=parts,
+    )
+
+
+def _iso(unix_s: float) -> str:
+    return datetime.fromtimestamp(unix_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _describe_part(folder: Path, known: set[str], seconds: float, figures: dict[str, Any]) -> Part:
+    names = sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
+    files = {name: describe_file(folder / name) for name in names if name not in known}
+    return Part(files, round(seconds, 3), figures)
+
+
+def _sync(folder: Path) -> None:
+    for root, _, files in os.walk(folder):
+        for name in files:
+            sync_file(Path(root) / name)
+        sync_folder(Path(root))

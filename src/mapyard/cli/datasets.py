@@ -1,0 +1,112 @@
+"""`mapyard datasets`: list, show, verify, use and prune the datasets of a data folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from mapyard.dataset.catalog import Catalog
+from mapyard.dataset.manifest import read_manifest, verify_files
+from mapyard.errors import MapyardError
+from mapyard.settings import get_settings
+
+app = typer.Typer(
+    help="List, show, verify, use and prune the datasets of a data folder.", no_args_is_help=True
+)
+Data = Annotated[Path | None, typer.Option(help="Data folder; default MAPYARD_DATA, else ./data.")]
+DatasetId = Annotated[str, typer.Argument(help="Dataset id, or: current.")]
+
+
+def _catalog(data: Path | None) -> Catalog:
+    return Catalog(data or get_settings().data)
+
+
+@app.command("list")
+def list_datasets(data: Data = None) -> None:
+    """List the datasets, oldest data first; the served one is marked."""
+    catalog = _catalog(data)
+    current = catalog.find_current()
+    table = Table("", "Dataset", "Data of", "Nodes", "Ways", "Relations", "Size", "Parts", box=None)
+    table.columns[1].no_wrap = table.columns[2].no_wrap = True
+    for index in range(3, 7):
+        table.columns[index].justify = "right"
+    for dataset_id in catalog.ids():
+        manifest = catalog.manifest(dataset_id)
+        table.add_row(
+            "[green]●[/green]" if dataset_id == current else "",
+            dataset_id,
+            manifest.osm_timestamp or "unknown",
+            *(f"{manifest.counts[name]:,}" for name in ("nodes", "ways", "relations")),
+            f"{manifest.size_bytes / 1e6:,.1f} MB",
+            " ".join(manifest.parts),
+        )
+    if not catalog.ids():
+        Console().print(f"No datasets in {catalog.data}; make one with: mapyard build SOURCE")
+        return
+    Console().print(table)
+
+
+@app.command()
+def show(dataset_id: DatasetId = "current", data: Data = None) -> None:
+    """Print a dataset's manifest as JSON."""
+    path = _catalog(data).path(dataset_id)
+    Console().print_json((path / "manifest.json").read_text())
+
+
+@app.command()
+def verify(dataset_id: DatasetId = "current", data: Data = None) -> None:
+    """Check every file of a dataset against its checksum."""
+    path = _catalog(data).path(dataset_id)
+    manifest = read_manifest(path)
+    faults = verify_files(path, manifest)
+    for fault in faults:
+        typer.secho(fault, fg="red", err=True)
+    if faults:
+        raise typer.Exit(1)
+    count = sum(len(part.files) for part in manifest.parts.values())
+    Console().print(f"[green]✓[/green] {path.name}: {count} files are as they were built")
+
+
+@app.command()
+def use(dataset_id: DatasetId, data: Data = None) -> None:
+    """Switch the served dataset; running servers notice at once."""
+    catalog = _catalog(data)
+    catalog.use(dataset_id)
+    Console().print(f"[green]✓[/green] {catalog.find_current()} is now served")
+
+
+@app.command()
+def prune(
+    keep: Annotated[
+        int | None, typer.Option(min=1, help="How many to keep; default from settings.")
+    ] = None,
+    data: Data = None,
+) -> None:
+    """Remove all but the newest datasets and the served one."""
+    catalog = _catalog(data)
+    with catalog.lock():
+        removed = catalog.prune(keep or get_settings().keep_datasets)
+    for dataset_id in removed:
+        Console().print(f"removed {dataset_id}")
+    if not removed:
+        Console().print("nothing to remove")
+
+
+@app.command()
+def problems(dataset_id: DatasetId = "current", data: Data = None) -> None:
+    """Print what a build could not assemble: kind, element, reason."""
+    path = _catalog(data).path(dataset_id)
+    try:
+        report = json.loads((path / "report.json").read_text())
+    except FileNotFoundError:
+        raise MapyardError(f"{path.name} has no report.json") from None
+    table = Table("Kind", "Element", "Reason", box=None, header_style="bold")
+    for kind, items in report["problems"].items():
+        for name, reason in items:
+            table.add_row(kind, name, reason)
+    Console().print(table)

@@ -1,0 +1,164 @@
+"""The data folder: its datasets, which one is served, and the switch between them."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from mapyard.dataset.manifest import Manifest, read_manifest
+from mapyard.errors import MapyardError
+
+_BUILDING = ".building-"
+_REMOVING = ".removing-"
+
+
+class Busy(MapyardError):  # noqa: N818
+    """Another build or update works in this data folder."""
+
+
+class Catalog:
+    """The datasets of one data folder."""
+
+    def __init__(self, data: Path) -> None:
+        self.data = data
+        self.folder = data / "datasets"
+        self.link = data / "current"
+
+    def ids(self) -> list[str]:
+        """Return the ids of all whole datasets, oldest data first."""
+        if not self.folder.is_dir():
+            return []
+        return sorted(
+            p.name
+            for p in self.folder.iterdir()
+            if not p.name.startswith(".") and (p / "manifest.json").is_file()
+        )
+
+    def find_current(self) -> str | None:
+        """Return the id of the served dataset, or None."""
+        try:
+            target = self.link.readlink().name
+        except OSError:
+            return None
+        return target if (self.folder / target / "manifest.json").is_file() else None
+
+    def path(self, dataset_id: str) -> Path:
+        """Return the folder of a dataset; raises MapyardError for an unknown id."""
+        if dataset_id == "current":
+            dataset_id = self.find_current() or ""
+        if dataset_id not in self.ids():
+            known = ", ".join(self.ids()) or "none"
+            raise MapyardError(f"no dataset {dataset_id!r} in {self.data}; known are: {known}")
+        return self.folder / dataset_id
+
+    def manifest(self, dataset_id: str) -> Manifest:
+        """Return the manifest of a dataset."""
+        return read_manifest(self.path(dataset_id))
+
+    def use(self, dataset_id: str) -> None:
+        """Switch the served dataset, atomically."""
+        path = self.path(dataset_id)
+        read_manifest(path)
+        temporary = self.data / f".current-{secrets.token_hex(4)}"
+        temporary.symlink_to(Path("datasets") / path.name)
+        temporary.replace(self.link)
+        sync_folder(self.data)
+
+    def prune(self, keep: int) -> list[str]:
+        """Remove all but the newest `keep` datasets and the served one; return what was removed.
+
+        A reader that has a removed dataset open keeps its files until it closes them.
+        """
+        current = self.find_current()
+        others = [i for i in self.ids() if i != current]
+        spare = others[: max(0, len(others) - max(0, keep - (current is not None)))]
+        for dataset_id in spare:
+            self.remove(dataset_id)
+        return spare
+
+    def remove(self, dataset_id: str) -> None:
+        """Remove one dataset that is not served."""
+        if dataset_id == self.find_current():
+            raise MapyardError(f"{dataset_id} is being served; use another dataset first")
+        path = self.path(dataset_id)
+        # Renamed first, so that a kill midway leaves no dataset that looks whole.
+        hidden = self.folder / f"{_REMOVING}{path.name}"
+        path.rename(hidden)
+        shutil.rmtree(hidden)
+
+    def clean(self) -> list[str]:
+        """Remove what killed builds left; call only while holding the lock."""
+        if not self.folder.is_dir():
+            return []
+        left = [p for p in self.folder.iterdir() if p.name.startswith((_BUILDING, _REMOVING))]
+        for path in left:
+            shutil.rmtree(path, ignore_errors=True)
+        return [p.name for p in left]
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the data folder for one build or update; raises Busy when another has it.
+
+        The kernel lets go of the lock when its holder dies.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.data / "build.lock").open("a+") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if error.errno not in (errno.EAGAIN, errno.EACCES):
+                    raise
+                file.seek(0)
+                holder = file.read().strip()
+                raise Busy(
+                    f"{self.data} is in use by another build or update"
+                    + (f" (process {holder})" if holder else "")
+                ) from None
+            file.truncate(0)
+            file.write(str(os.getpid()))
+            file.flush()
+            yield
+
+    def new_folder(self) -> Path:
+        """Make the folder in which a dataset is built."""
+        path = self.folder / f"{_BUILDING}{secrets.token_hex(4)}"
+        path.mkdir(parents=True)
+        return path
+
+    def publish(self, building: Path, dataset_id: str) -> Path:
+        """Give a built folder its name; every file must have been synced."""
+        target = self.folder / dataset_id
+        building.rename(target)
+        sync_folder(self.folder)
+        return target
+
+
+def new_dataset_id(osm_timestamp: str) -> str:
+    """Return an id that sorts by the time of the data, such as 2026-04-06T202115Z-1a2b3c."""
+    when = osm_timestamp or datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{when.replace(':', '')}-{secrets.token_hex(3)}"
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_file(path: Path) -> None:
+    """Make a written file durable."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
