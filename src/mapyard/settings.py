@@ -46,6 +46,12 @@ class Settings(BaseSettings):
     metrics_token: str = Field(
         "", description="Bearer token for /metrics from elsewhere than loopback."
     )
+    access_log: str = Field(
+        "-", description="Where the access log goes: - is standard output, empty is nowhere."
+    )
+    drain_s: float = Field(
+        1.0, ge=0, le=300, description="Time between a stop signal and the last new connection."
+    )
     log_level: str = Field("info", description="debug, info, warning or error.")
     anonymous_per_minute: int = Field(
         60, ge=1, description="Requests a minute and client address without a valid key."

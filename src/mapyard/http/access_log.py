@@ -103,3 +103,4 @@ def set_up_logging(level: str) -> None:
     # The server's own lines: refusals of broken requests are the client's business, not ours.
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     logging.getLogger("uvicorn.access").setLevel(logging.CRITICAL)
+    logging.getLogger("alembic").setLevel(logging.WARNING)

@@ -76,6 +76,21 @@ class Application:
         self.services.snapshots.close()
         self.access_log.flush()
 
+    def warm_up(self) -> None:
+        """Open the dataset, if there is one, and its parts in the background."""
+        services = self.services
+        if services.snapshots.is_ready:
+            snapshot = services.snapshots.lease()
+            self.light.warm(lambda: snapshot.open_all())
+            snapshot.release()
+
+    def note_state(self) -> None:
+        """Set the gauges; called some times a second."""
+        for pool in (self.light, self.heavy):
+            metrics.QUEUE.labels(pool.name).set(pool.busy)
+        if self.services.accounts is not None:
+            metrics.LOST_USAGE.set(self.services.accounts.lost_records)
+
     async def _serve(self, request: Request) -> None:
         metrics.RUNNING.inc()
         try:

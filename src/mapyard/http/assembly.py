@@ -12,7 +12,10 @@ from mapyard.settings import Settings
 
 
 def build_services(settings: Settings, *, with_keys: bool = True) -> Services:
-    """Return the services of a worker; without keys everything is admitted and nothing counted."""
+    """Return the services of a worker; without keys everything is admitted and nothing counted.
+
+    The accounts database must be of this version: the supervisor has migrated it.
+    """
     services = Services(settings, Snapshots(settings), endpoints=collect(load_modules()))
     if with_keys:
         from mapyard.accounts.database import open_database

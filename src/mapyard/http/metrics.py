@@ -51,12 +51,6 @@ QUEUE = Gauge(
     registry=REGISTRY,
     multiprocess_mode="livesum",
 )
-DATASET_AGE = Gauge(
-    "mapyard_dataset_timestamp_seconds",
-    "Time of the data served, Unix seconds; 0 when unknown.",
-    registry=REGISTRY,
-    multiprocess_mode="livemostrecent",
-)
 RESTARTS = Counter(
     "mapyard_worker_restarts_total",
     "Processes that died and were started again.",

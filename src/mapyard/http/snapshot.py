@@ -85,6 +85,14 @@ class Snapshot:
         """Return the names of the parts opened so far."""
         return list(self._parts)
 
+    def open_all(self) -> None:
+        """Open every part that the dataset has, ahead of the first request."""
+        for name in OPENERS:
+            try:
+                self.part(name)
+            except NotInstalled:
+                continue
+
     def lease(self) -> Snapshot:
         """Count one user more."""
         with self._lock:

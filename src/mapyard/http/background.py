@@ -1,0 +1,99 @@
+"""What must run once per machine: a process of its own beside the workers.
+
+Each job has a thread: it runs, sleeps, runs again. A job that fails is logged and tried again; a
+crash of the whole process is the supervisor's to repair. Route modules add jobs of their engines
+with `BACKGROUND_JOBS = (Job(…),)`.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from types import ModuleType
+from typing import Final, NamedTuple
+
+from mapyard.http.services import Services
+
+log = logging.getLogger(__name__)
+
+#: How long running jobs are waited for at the end, seconds.
+STOP_S: Final = 20.0
+
+
+class JobContext(NamedTuple):
+    """What a job gets: the services, and the event that tells it to come to an end."""
+
+    services: Services
+    stop: threading.Event
+
+
+class Job(NamedTuple):
+    """Something to be done again and again, `every_s` seconds after it ended."""
+
+    name: str
+    every_s: float
+    run: Callable[[JobContext], None]
+    #: Also once more at the end, when the workers are gone.
+    at_end: bool = False
+
+
+def flush_usage(ctx: JobContext) -> None:
+    """Enter the workers' usage into the ledger."""
+    from mapyard.accounts.gate import flush_usage as enter
+
+    if ctx.services.database is not None:
+        enter(ctx.services.database, ctx.services.settings.data)
+
+
+def prune_jobs(ctx: JobContext) -> None:
+    """Forget jobs that were finished long ago."""
+    from mapyard.accounts.jobs import prune_jobs as prune
+
+    if ctx.services.database is not None:
+        prune(ctx.services.database)
+
+
+COMMON_JOBS: Final = (
+    Job("usage", 2.0, flush_usage, at_end=True),
+    Job("prune-jobs", 3_600.0, prune_jobs),
+)
+
+
+def collect_jobs(modules: Iterable[ModuleType]) -> list[Job]:
+    """Return the common jobs and those of the modules."""
+    jobs = list(COMMON_JOBS)
+    for module in modules:
+        jobs.extend(getattr(module, "BACKGROUND_JOBS", ()))
+    return jobs
+
+
+def run_jobs(jobs: Iterable[Job], services: Services, stop: threading.Event) -> None:
+    """Run all jobs until `stop` is set."""
+    ctx = JobContext(services, stop)
+    jobs = list(jobs)
+    threads = [
+        threading.Thread(target=_repeat, args=(job, ctx), name=f"job-{job.name}", daemon=True)
+        for job in jobs
+    ]
+    for thread in threads:
+        thread.start()
+    stop.wait()
+    for thread in threads:
+        thread.join(STOP_S)
+    for job in jobs:
+        if job.at_end:
+            _run(job, ctx)
+
+
+def _repeat(job: Job, ctx: JobContext) -> None:
+    while not ctx.stop.is_set():
+        _run(job, ctx)
+        ctx.stop.wait(job.every_s)
+
+
+def _run(job: Job, ctx: JobContext) -> None:
+    try:
+        job.run(ctx)
+    except Exception:  # one job's failure must not end the others
+        log.exception("the background job %s failed; it is tried again", job.name)

@@ -1,0 +1,285 @@
+"""The family of processes behind `mapyard serve`: N workers and one for background jobs.
+
+All workers accept from the same listening sockets, which the supervisor opens and keeps: a worker
+that ends takes no waiting connection with it. A process that died is started again. On SIGTERM the
+workers first say 503 at /readyz, then take nothing new, finish what runs, and end; on SIGINT they
+do so at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from mapyard.errors import MapyardError
+from mapyard.settings import Settings
+
+log = logging.getLogger(__name__)
+
+#: Exit code of a process that cannot start: starting it again would not help.
+CANNOT_START: Final = 3
+BACKLOG: Final = 2_048
+#: A process that lived shorter than this is started again only after a pause that doubles.
+SHORT_LIFE_S: Final = 10.0
+LONGEST_PAUSE_S: Final = 15.0
+
+
+class CannotServe(MapyardError):  # noqa: N818 - reported on the command line
+    """The server cannot start."""
+
+
+class Process:
+    """One child: its role, and the socket that is its lifeline."""
+
+    def __init__(
+        self, role: str, sockets: list[socket.socket], environment: dict[str, str]
+    ) -> None:
+        self.role = role
+        self.lifeline, child_end = socket.socketpair()
+        fds = [child_end.fileno(), *(sock.fileno() for sock in sockets)]
+        self.child = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+            [sys.executable, "-m", "mapyard.http.worker", role, *map(str, fds)],
+            pass_fds=fds,
+            env=environment,
+            process_group=0,  # a Ctrl-C in the terminal reaches the supervisor only
+        )
+        child_end.close()
+        self.lifeline.setblocking(False)
+        self.started_s = time.monotonic()
+        self.is_ready = False
+
+    def look(self) -> None:
+        """Note whether the child has said that it is ready."""
+        if not self.is_ready:
+            with contextlib.suppress(BlockingIOError, OSError):
+                self.is_ready = self.lifeline.recv(1) == b"r"
+
+    def signal(self, number: int) -> None:
+        """Send a signal, if the child still lives."""
+        with contextlib.suppress(ProcessLookupError):
+            self.child.send_signal(number)
+
+
+class Supervisor:
+    """Starts, watches and stops the processes."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        environment: Mapping[str, str] | None = None,
+        on_ready: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.settings = settings
+        self._on_ready = on_ready
+        self._environment = {**os.environ, **(environment or {})}
+        self._sockets: list[socket.socket] = []
+        self._processes: list[Process] = []
+        self._due: list[tuple[float, str]] = []  # (when, role) of processes to start again
+        self._pause_s = 0.0
+        self._stop_signal = 0
+        self._was_ready = False
+
+    def run(self) -> int:
+        """Serve until a signal says to stop; return the exit code."""
+        self._sockets = open_sockets(self.settings.host, self.settings.port)
+        folder = tempfile.mkdtemp(prefix="mapyard-metrics-")
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+        self._environment["PROMETHEUS_MULTIPROC_DIR"] = folder
+        try:
+            with _Wakeup() as wakeup:
+                for number in (signal.SIGTERM, signal.SIGINT):
+                    signal.signal(number, self._note_signal)
+                return self._watch(wakeup)
+        finally:
+            for sock in self._sockets:
+                sock.close()
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _note_signal(self, number: int, _frame: object) -> None:
+        if self._stop_signal:
+            for process in self._processes:
+                process.signal(signal.SIGKILL)  # asked twice: at once
+        self._stop_signal = number
+
+    def _watch(self, wakeup: _Wakeup) -> int:
+        now_s = time.monotonic()
+        self._due = [(now_s, "web")] * self.settings.workers + [(now_s, "jobs")]
+        while not self._stop_signal:
+            self._start_due()
+            wakeup.wait([process.lifeline for process in self._processes if not process.is_ready])
+            if not self._look():
+                self._stop(signal.SIGUSR1, wakeup)
+                return 1
+        self._stop(
+            signal.SIGTERM if self._stop_signal == signal.SIGTERM else signal.SIGUSR1, wakeup
+        )
+        return 0
+
+    def _start_due(self) -> None:
+        now_s = time.monotonic()
+        for entry in [entry for entry in self._due if entry[0] <= now_s]:
+            self._due.remove(entry)
+            role = entry[1]
+            sockets = self._sockets if role == "web" else []
+            self._processes.append(Process(role, sockets, self._environment))
+
+    def _look(self) -> bool:
+        """Look after the children; return False when going on is of no use."""
+        for process in list(self._processes):
+            process.look()
+            code = process.child.poll()
+            if code is None:
+                continue
+            self._forget(process)
+            if code == CANNOT_START and not self._was_ready:
+                return False
+            self._plan_restart(process, code)
+        web = [process for process in self._processes if process.role == "web"]
+        if not self._was_ready and len(web) == self.settings.workers:
+            self._was_ready = all(process.is_ready for process in web)
+            if self._was_ready:
+                self._on_ready()
+        return True
+
+    def _plan_restart(self, process: Process, code: int) -> None:
+        from mapyard.http import metrics
+
+        lived_s = time.monotonic() - process.started_s
+        if lived_s >= SHORT_LIFE_S:
+            self._pause_s = 0.0
+        log.error(
+            "%s process %d died (%s) after %.0f s; starting another in %.1f s",
+            process.role, process.child.pid, _describe_exit(code), lived_s, self._pause_s,
+        )  # fmt: skip
+        self._due.append((time.monotonic() + self._pause_s, process.role))
+        self._pause_s = min(LONGEST_PAUSE_S, max(0.5, self._pause_s * 2))
+        metrics.RESTARTS.labels(process.role).inc()
+
+    def _forget(self, process: Process) -> None:
+        from mapyard.http import metrics
+
+        self._processes.remove(process)
+        process.lifeline.close()
+        metrics.forget_process(process.child.pid)
+
+    def _stop(self, number: int, wakeup: _Wakeup) -> None:
+        """Let the workers end, then the jobs: the last usage is entered when all have answered."""
+        for sock in self._sockets:
+            sock.close()
+        wait_s = self.settings.timeout_s + self.settings.drain_s + 10
+        for role in ("web", "jobs"):
+            ends_s = time.monotonic() + wait_s
+            processes = [process for process in self._processes if process.role == role]
+            for process in processes:
+                process.signal(number)
+            while any(process.child.poll() is None for process in processes):
+                if time.monotonic() > ends_s:
+                    log.error("processes did not end within %.0f s and were killed", wait_s)
+                    for process in processes:
+                        process.signal(signal.SIGKILL)
+                    ends_s = float("inf")
+                wakeup.wait([])
+            for process in processes:
+                process.lifeline.close()
+
+
+class _Wakeup:
+    """Sleeps until a signal comes, a child says something, or half a second has passed."""
+
+    def __enter__(self) -> _Wakeup:
+        self._reader, writer = socket.socketpair()
+        self._writer = writer
+        self._reader.setblocking(False)
+        writer.setblocking(False)
+        self._old_fd = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+        self._old_handlers = {
+            number: signal.signal(number, lambda *_: None)
+            for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT)
+        }
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.set_wakeup_fd(self._old_fd)
+        for number, handler in self._old_handlers.items():
+            signal.signal(number, handler)
+        self._reader.close()
+        self._writer.close()
+
+    def wait(self, others: list[socket.socket]) -> None:
+        """Return after a signal, when one of `others` can be read, or after half a second."""
+        readable, _, _ = select.select([self._reader, *others], [], [], 0.5)
+        if self._reader in readable:
+            with contextlib.suppress(BlockingIOError):
+                self._reader.recv(4_096)
+
+
+def open_sockets(host: str, port: int) -> list[socket.socket]:
+    """Return listening sockets; 127.0.0.1 and localhost bring ::1 along where there is IPv6."""
+    hosts = ["127.0.0.1", "::1"] if host in ("127.0.0.1", "localhost") else [host]
+    sockets: list[socket.socket] = []
+    try:
+        for name in hosts:
+            try:
+                found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
+            except socket.gaierror:
+                raise CannotServe(
+                    f"the host '{name}' is not known; set another one with --host or MAPYARD_HOST"
+                ) from None
+            family, kind, protocol, _, address = found[0]
+            try:
+                sock = socket.socket(family, kind, protocol)
+            except OSError:
+                continue  # a machine without IPv6
+            sockets.append(sock)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            try:
+                sock.bind(address)
+            except OSError as error:
+                if name == "::1" and error.errno == errno.EADDRNOTAVAIL:
+                    sockets.pop().close()
+                    continue
+                raise CannotServe(_describe_bind(name, port, error)) from None
+            sock.listen(BACKLOG)
+    except BaseException:
+        for sock in sockets:
+            sock.close()
+        raise
+    return sockets
+
+
+def _describe_bind(host: str, port: int, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return (
+            f"port {port} of {host} is in use by another program; "
+            "choose another one with --port or MAPYARD_PORT"
+        )
+    if error.errno == errno.EACCES:
+        return (
+            f"port {port} may not be opened by this user; choose one above 1023 with --port or "
+            "MAPYARD_PORT"
+        )
+    if error.errno == errno.EADDRNOTAVAIL:
+        return f"{host} is no address of this machine; set another one with --host or MAPYARD_HOST"
+    return f"cannot listen on port {port} of {host}: {error.strerror}"
+
+
+def _describe_exit(code: int) -> str:
+    if code < 0:
+        with contextlib.suppress(ValueError):
+            return f"signal {signal.Signals(-code).name}"
+    return f"exit code {code}"

@@ -1,0 +1,163 @@
+"""A process under the supervisor: `python -m mapyard.http.worker ROLE LIFELINE_FD [SOCKET_FD…]`.
+
+Role "web" answers requests on the inherited sockets; role "jobs" runs the background jobs. The
+lifeline is a socket to the supervisor: one byte says that this process is ready, and its end says
+that the supervisor is gone, so that no worker outlives it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Generator
+from typing import Final
+
+import uvicorn
+
+from mapyard.errors import MapyardError
+from mapyard.http.access_log import AccessLog, set_up_logging
+from mapyard.http.app import Application
+from mapyard.http.assembly import build_application, build_services
+from mapyard.http.background import collect_jobs, run_jobs
+from mapyard.http.routes import load_modules
+from mapyard.http.supervisor import CANNOT_START
+from mapyard.settings import Settings, get_settings
+
+log = logging.getLogger(__name__)
+
+LOG_FLUSH_S: Final = 0.25
+KEEP_ALIVE_S: Final = 75
+
+
+class _Server(uvicorn.Server):
+    """uvicorn, with the signals handled by us."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+
+def main(arguments: list[str]) -> int:
+    """Run one process; return its exit code."""
+    role, lifeline_fd, *socket_fds = arguments
+    settings = get_settings()
+    set_up_logging(settings.log_level)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor decides
+    lifeline = socket.socket(fileno=int(lifeline_fd))
+    try:
+        if role == "web":
+            sockets = [socket.socket(fileno=int(fd)) for fd in socket_fds]
+            asyncio.run(_serve(settings, sockets, lifeline), loop_factory=_new_loop)
+        else:
+            _run_background(settings, lifeline)
+    except MapyardError as error:
+        log.error("cannot start: %s", error.message)
+        return CANNOT_START
+    return 0
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    import uvloop
+
+    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+    return loop
+
+
+async def _serve(settings: Settings, sockets: list[socket.socket], lifeline: socket.socket) -> None:
+    access_log = AccessLog.open(settings.access_log)
+    services = build_services(settings)
+    application = build_application(services, access_log)
+    server = _Server(make_config(application, settings))
+    loop = asyncio.get_running_loop()
+
+    def stop(delay_s: float) -> None:
+        if not services.draining:
+            services.draining = True
+            loop.call_later(delay_s, setattr, server, "should_exit", True)
+
+    loop.add_signal_handler(signal.SIGTERM, stop, settings.drain_s)
+    loop.add_signal_handler(signal.SIGUSR1, stop, 0.0)
+    loop.add_reader(lifeline, lambda: stop(0.0) if _at_end_of(lifeline) else None)
+    flusher = asyncio.ensure_future(_flush_log(access_log, application))
+    application.warm_up()
+    gc.collect()
+    gc.freeze()  # what lives as long as the process is not looked at again
+    gc.set_threshold(10_000, 20, 50)
+    watch = asyncio.ensure_future(_tell_when_started(server, lifeline))
+    try:
+        await server.serve(sockets)
+    finally:
+        for task in (flusher, watch):
+            task.cancel()
+        application.close()
+        if services.accounts is not None:
+            services.accounts.close()
+
+
+def make_config(application: Application, settings: Settings) -> uvicorn.Config:
+    """Return the server's configuration."""
+    return uvicorn.Config(
+        application,
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        proxy_headers=bool(settings.trusted_proxies),
+        forwarded_allow_ips=settings.trusted_proxies or None,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=int(settings.timeout_s) + 5,
+    )
+
+
+def _at_end_of(lifeline: socket.socket) -> bool:
+    try:
+        return not lifeline.recv(1, socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+
+
+async def _tell_when_started(server: uvicorn.Server, lifeline: socket.socket) -> None:
+    while not server.started:
+        await asyncio.sleep(0.01)
+    with contextlib.suppress(OSError):
+        lifeline.send(b"r")
+
+
+async def _flush_log(access_log: AccessLog, application: Application) -> None:
+    while True:
+        await asyncio.sleep(LOG_FLUSH_S)
+        access_log.flush()
+        application.note_state()
+
+
+def _run_background(settings: Settings, lifeline: socket.socket) -> None:
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGUSR1):
+        signal.signal(number, lambda *_: stop.set())
+    services = build_services(settings)
+
+    def wait_for_end() -> None:
+        while lifeline.recv(1):
+            pass
+        stop.set()
+
+    threading.Thread(target=wait_for_end, daemon=True, name="lifeline").start()
+    lifeline.send(b"r")
+    run_jobs(collect_jobs(load_modules()), services, stop)
+    services.snapshots.close()
+    if services.accounts is not None:
+        services.accounts.close()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
