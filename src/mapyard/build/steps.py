@@ -8,7 +8,9 @@ from mapyard.build.pipeline import STORE_STEP, Step
 from mapyard.errors import InvalidRequest
 
 #: Part name → module that has its STEP; an engine adds its line here.
-MODULES: dict[str, str] = {}
+MODULES: dict[str, str] = {
+    "text": "mapyard.build.text",
+}
 PART_NAMES = ("store", *MODULES)
 
 

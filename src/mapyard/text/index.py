@@ -134,7 +134,8 @@ class TextIndex:
 
     def count(self, query: Any) -> int:
         """Return the number of matching documents."""
-        return int(self._searcher.search(query, 1, count=True).count)
+        result: Any = self._searcher.search(query, 1, count=True)
+        return int(result.count)
 
     def numbers(self, field: str, addresses: list[Any]) -> NDArray[np.int64]:
         """Return the number in a field for each address."""
