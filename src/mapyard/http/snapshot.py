@@ -14,8 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-import orjson
-
+from mapyard.dataset.manifest import Manifest, read_manifest
 from mapyard.errors import MapyardError, NotInstalled
 from mapyard.settings import Settings
 
@@ -51,9 +50,9 @@ class Snapshot:
         self.folder = folder
         self.id = folder.name
         self.settings = settings
-        self.manifest: dict[str, Any] = orjson.loads((folder / "manifest.json").read_bytes())
+        self.manifest: Manifest = read_manifest(folder)
         #: Time of the data, ISO 8601 UTC, or "" when the dataset does not know it.
-        self.timestamp: str = self.manifest.get("osm_timestamp") or ""
+        self.timestamp = self.manifest.osm_timestamp
         self._parts: dict[str, Any] = {}
         self._lock = threading.RLock()
         self._leases = 0
@@ -121,9 +120,9 @@ class Snapshot:
 
 
 def _open_store(snapshot: Snapshot) -> Store:
-    from mapyard.store.reader import Store
+    from mapyard.store.reader import open_store
 
-    return Store(snapshot.folder / "elements")
+    return open_store(snapshot.folder / "elements")
 
 
 register_part("store", _open_store)

@@ -40,7 +40,7 @@ def version(ctx: Context, params: NoParams) -> Answer:
         "version": __version__,
         "dataset": snapshot.id,
         "timestamp": snapshot.timestamp or None,
-        "bbox": snapshot.manifest.get("bbox"),
+        "bbox": snapshot.manifest.bbox,
     }
     return Answer.json(fields)
 
