@@ -13,10 +13,7 @@ from mapyard.build.progress import Reporter
 from mapyard.build.steps import select_steps
 from mapyard.dataset.catalog import Catalog
 from mapyard.store.reader import Store, open_store
-
-ROOT = Path(__file__).parent.parent
-EXAMPLES = ROOT / "examples"
-TEST_DATA = ROOT / "tests" / "data"
+from osm_files import EXAMPLES
 
 
 @pytest.fixture(scope="session")
