@@ -1,0 +1,203 @@
+"""Make the feature table of a dataset: classify, order, snap, describe, layer by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapyard.osm.elements import NODE
+from mapyard.store.reader import Store
+from mapyard.tiles import boundaries, schema
+from mapyard.tiles.attributes import (
+    Features,
+    Values,
+    attribute_names,
+    is_bridge,
+    is_tunnel,
+    make_column,
+    populations,
+)
+from mapyard.tiles.classify import find_layer_rows
+from mapyard.tiles.cut import MIN_AREA
+from mapyard.tiles.mercator import GRID_UNIT_M, MAX_ZOOM, project
+from mapyard.tiles.ocean import build_ocean
+from mapyard.tiles.schema import LAYERS, Layer
+from mapyard.tiles.shapes import LINE, POLYGON, Shapes, points, ring_areas
+from mapyard.tiles.snap import mercator_areas_m2, snap_rows
+from mapyard.tiles.table import TableWriter
+
+Ints = NDArray[np.int64]
+Bounds = tuple[float, float, float, float]
+
+DEFAULT_LANGUAGES = ["de", "en"]
+_CHUNK_ROWS = 100_000
+
+
+def build_table(
+    store: Store,
+    folder: Path,
+    bounds_deg: Bounds,
+    languages: list[str] | None = None,
+    progress: Callable[[float], None] = lambda share: None,
+) -> None:
+    """Write the table of a store into a folder.
+
+    `bounds_deg` (west, south, east, north; west > east crosses the antimeridian) is the box of the
+    extract: the ocean ends there.
+    """
+    codes = list(dict.fromkeys([*DEFAULT_LANGUAGES, *(languages or [])]))
+    writer, values = TableWriter(folder), Values()
+    taken_by_pois = np.empty(0, np.int64)
+    for index, layer in enumerate(LAYERS):
+        progress(index / len(LAYERS))
+        writer.begin_layer(index, attribute_names(layer, codes))
+        if layer.name == "ocean":
+            ocean = build_ocean(store, bounds_deg)
+            nothing = np.zeros(len(ocean), np.int64)
+            writer.append(ocean, nothing, nothing, [])
+        elif layer.name == "boundaries":
+            _write_boundaries(store, writer, values)
+        elif layer.name == "boundary_labels":
+            _write_boundary_labels(store, writer, values, layer, codes)
+        else:
+            rows, rule = find_layer_rows(store, layer)
+            if layer.name == "pois":
+                taken_by_pois = rows
+            if layer.name == "addresses":
+                free = ~np.isin(rows, taken_by_pois, assume_unique=True)
+                rows, rule = rows[free], rule[free]
+            features = Features(store, values, layer, rows, rule)
+            order = draw_order(features)
+            _write_features(features._replace(rows=rows[order], rule=rule[order]), writer, codes)
+    writer.close(values.messages, bounds_deg)
+
+
+def draw_order(features: Features) -> Ints:
+    """Return the order of the features of a layer, as the schema says; ties by row."""
+    name, rows = features.layer.name, features.rows
+    if name in ("streets", "street_polygons", "street_labels"):
+        return np.lexsort((rows, features.rule, _level(features)))
+    if name == "water_lines":
+        return np.lexsort((rows, _layer_tag(features)))
+    if name == "place_labels":
+        return np.lexsort((rows, -populations(features)))
+    if name == "water_polygons_labels":
+        return np.lexsort((rows, -mercator_areas_m2(features.store, rows)))
+    if features.layer.kind == POLYGON and name != "buildings":
+        # Large areas first, so that small ones are not hidden.
+        box = features.store.boxes(rows).astype(np.int64)
+        return np.lexsort((rows, -(box[:, 2] - box[:, 0]) * (box[:, 3] - box[:, 1])))
+    return np.arange(len(rows))
+
+
+def _layer_tag(features: Features) -> Ints:
+    kvs = features.tag("layer")
+    unique, inverse = np.unique(kvs, return_inverse=True)
+    texts = features.store.values(unique[unique >= 0])
+    numbers = [0] * (len(unique) - len(texts)) + [_read_layer(text) for text in texts]
+    return np.array(numbers, np.int64)[inverse]
+
+
+def _read_layer(text: str) -> int:
+    try:
+        return max(-10, min(10, int(text)))
+    except ValueError:
+        return 0
+
+
+def _level(features: Features) -> Ints:
+    """Tunnels before the ground before bridges, each by its layer."""
+    bridge = is_bridge(features).astype(np.int64)
+    tunnel = is_tunnel(features).astype(np.int64)
+    return 3 * _layer_tag(features) + bridge - tunnel
+
+
+def _write_features(features: Features, writer: TableWriter, codes: list[str]) -> None:
+    store, layer = features.store, features.layer
+    minzooms = np.array([rule.minzoom for rule in layer.rules], np.int64)
+    names = [attribute.name for attribute in attribute_names(layer, codes)]
+    for start in range(0, len(features.rows), _CHUNK_ROWS):
+        rows = features.rows[start : start + _CHUNK_ROWS]
+        rule = features.rule[start : start + _CHUNK_ROWS]
+        shapes, source = snap_rows(store, rows, layer.kind)
+        chunk = features._replace(rows=rows[source], rule=rule[source])
+        writer.append(
+            shapes,
+            feature_ids(store, chunk.rows),
+            np.maximum(minzooms[chunk.rule], _visible_from(chunk, shapes)),
+            [make_column(chunk, name) for name in names],
+        )
+
+
+def _visible_from(features: Features, shapes: Shapes) -> Ints:
+    """Return the zoom at which an area (or the area that is labeled) is larger than a pixel."""
+    name = features.layer.name
+    if name == "water_polygons_labels":
+        areas = mercator_areas_m2(features.store, features.rows) / GRID_UNIT_M**2
+    elif features.layer.kind == POLYGON and len(shapes):
+        twice = ring_areas(shapes.xy, shapes.rings)
+        areas = np.add.reduceat(twice, shapes.features[:-1]) / 2
+    else:
+        return np.zeros(len(shapes), np.int64)
+    # An area of A units at zoom 14 has A / 4**n units n zooms below.
+    below = np.floor(np.log2(np.maximum(areas, 1) / MIN_AREA) / 2)
+    return np.clip(MAX_ZOOM - below, 0, MAX_ZOOM).astype(np.int64)
+
+
+def feature_ids(store: Store, rows: Ints) -> Ints:
+    """Return osm_id * 10 + 1 for nodes, 2 for ways, 3 for relations; 0 for negative OSM ids."""
+    ids = store.ids[rows]
+    return np.where(ids > 0, ids * 10 + store.types(rows) + 1 - NODE, 0)
+
+
+def _write_boundaries(store: Store, writer: TableWriter, values: Values) -> None:
+    lines = boundaries.find_boundary_lines(store)
+    shapes, source = snap_rows(store, lines.rows, LINE)
+    level = lines.admin_level[source]
+    numbers = {int(text): values.add(int(text)) for text in schema.BOUNDARY_ZOOMS}
+    zooms = {int(text): zoom for text, zoom in schema.BOUNDARY_ZOOMS.items()}
+    writer.append(
+        shapes,
+        feature_ids(store, lines.rows[source]),
+        np.array([zooms[n] for n in level.tolist()], np.int64),
+        [
+            np.array([numbers[n] for n in level.tolist()], np.int64),
+            values.of_flags(lines.maritime[source]),
+            values.of_flags(lines.disputed[source]),
+        ],
+    )
+
+
+def _write_boundary_labels(
+    store: Store, writer: TableWriter, values: Values, layer: Layer, codes: list[str]
+) -> None:
+    rows, positions, levels, areas, zooms = [], [], [], [], []
+    for level in schema.BOUNDARY_LABEL_ZOOMS:
+        relations = boundaries.find_boundary_relations(store, level)
+        relations = relations[store.tag_values(relations, "name") >= 0]
+        relations, lon_lat = boundaries.find_label_points(store, relations)
+        rows.append(relations)
+        positions.append(lon_lat)
+        area = boundaries.areas_km2(store, relations)
+        areas.append(area)
+        zooms.append(boundaries.label_minzooms(level, area))
+        levels.append(np.full(len(relations), values.add(int(level)), np.int64))
+    area_km2 = np.concatenate(areas)
+    order = np.argsort(-area_km2, kind="stable")
+    row = np.concatenate(rows)[order]
+    features = Features(store, values, layer, row, np.zeros(len(row), np.int64))
+    names = [a.name for a in attribute_names(layer, codes)][3:]
+    writer.append(
+        points(np.rint(project(np.concatenate(positions)[order]))),
+        feature_ids(store, row),
+        np.concatenate(zooms)[order],
+        [
+            np.concatenate(levels)[order],
+            values.of_floats(area_km2[order] * 100),  # hectares
+            features.text("name"),
+            *(make_column(features, name) for name in names),
+        ],
+    )

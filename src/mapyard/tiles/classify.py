@@ -1,0 +1,63 @@
+"""From the rules of the schema to rows of the store, by the postings of tags."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapyard.store.reader import EMPTY_ROWS, Store
+from mapyard.tiles.schema import Layer, Rule
+from mapyard.tiles.shapes import LINE, POINT, POLYGON
+
+Ints = NDArray[np.int64]
+
+
+def rows_with(store: Store, key: str, values: tuple[str, ...]) -> NDArray[np.uint32]:
+    """Return the sorted rows that have one of the values of a key; no values: any value."""
+    if not values:
+        return store.rows_with_key(key)
+    kvs = sorted(kv for value in values if (kv := store.find_kv(key, value)) >= 0)
+    return store.rows_with_kvs(np.array(kvs, np.int64))
+
+
+def find_rule_rows(store: Store, rule: Rule) -> NDArray[np.uint32]:
+    """Return the sorted rows that meet a rule, whatever their geometry."""
+    rows: NDArray[np.uint32] | None = None
+    for key, values in rule.tags.items():
+        found = rows_with(store, key, values)
+        rows = found if rows is None else np.intersect1d(rows, found, assume_unique=True)
+    if rows is None:
+        return EMPTY_ROWS
+    for key, values in rule.without.items():
+        rows = np.setdiff1d(rows, rows_with(store, key, values), assume_unique=True)
+    if not rule.areas:
+        rows = rows[rows < store.way_start]
+    return rows
+
+
+def find_layer_rows(store: Store, layer: Layer) -> tuple[Ints, Ints]:
+    """Return the sorted rows of a layer and the index of the first rule that each one meets."""
+    found = [find_rule_rows(store, rule) for rule in layer.rules]
+    every = np.concatenate(found).astype(np.int64)
+    which = np.repeat(np.arange(len(found)), [len(rows) for rows in found])
+    rows, first = np.unique(every, return_index=True)
+    rule = which[first]
+    keep = _has_kind(store, rows, layer)
+    if layer.needs:
+        keep &= np.any([store.tag_values(rows, key) >= 0 for key in layer.needs], axis=0)
+    return rows[keep], rule[keep]
+
+
+def _has_kind(store: Store, rows: Ints, layer: Layer) -> NDArray[np.bool_]:
+    """Return which rows have the geometry of the layer.
+
+    Lines are ways: a relation of a river or a ferry route repeats its members.
+    """
+    is_area = store.is_area(rows)
+    is_node = rows < store.way_start
+    if layer.kind == POLYGON:
+        return is_area
+    if layer.kind == LINE:
+        return ~is_node & ~is_area & (rows < store.relation_start)
+    assert layer.kind == POINT
+    return is_area | (is_node & layer.nodes)

@@ -1,0 +1,74 @@
+"""One tile out of the feature table."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapyard.store.columns import offsets_of, ranges
+from mapyard.tiles.cut import cut
+from mapyard.tiles.mercator import BUFFER, MAX_ZOOM, TileId, tile_box
+from mapyard.tiles.mvt import Batch, encode_tile
+from mapyard.tiles.schema import LAYER_INDEX, LAYERS
+from mapyard.tiles.shapes import LINE, POINT, POLYGON, Shapes, concatenate
+from mapyard.tiles.table import Table
+
+Ints = NDArray[np.int64]
+
+_LAYER_NAMES = [layer.name for layer in LAYERS]
+_LAYER_KINDS = np.array([layer.kind for layer in LAYERS], np.uint8)
+_OCEAN = LAYER_INDEX["ocean"]
+
+
+def render_tile(table: Table, tile: TileId) -> bytes:
+    """Return the uncompressed tile, b"" when nothing is in it; the same bytes on every machine."""
+    found = table.find(tile_box(tile, BUFFER), tile.z)
+    if not len(found):
+        return b""
+    layer = table.layers_of(found)
+    counts, attribute, value = table.tags(found, tile.z)
+    kinds = _LAYER_KINDS[layer]
+    groups = _groups(layer, counts, attribute, value) if tile.z < MAX_ZOOM else None
+    parts: list[Shapes] = []
+    sources: list[Ints] = []
+    batches = [(kind, (kinds == kind) & (layer != _OCEAN)) for kind in (POINT, LINE, POLYGON)]
+    for kind, mask in [*batches, (POLYGON, layer == _OCEAN)]:
+        chosen = np.flatnonzero(mask)
+        if not len(chosen):
+            continue
+        shapes, left = cut(
+            table.shapes.take(found[chosen]),
+            kind,
+            tile,
+            groups[chosen] if groups is not None else None,
+            dissolve=layer[chosen[0]] == _OCEAN,
+        )
+        parts.append(shapes)
+        sources.append(chosen[left])
+    source = np.concatenate(sources)
+    if not len(source):
+        return b""
+    order = np.argsort(source, kind="stable")
+    source = source[order]
+    tag_place = ranges(offsets_of(counts)[source], counts[source])
+    batch = Batch(
+        layer[source],
+        kinds[source],
+        table.ids[found[source]],
+        concatenate(parts).take(order),
+        counts[source],
+        attribute[tag_place],
+        value[tag_place],
+    )
+    return encode_tile(batch, _LAYER_NAMES, table.attribute_names, table.values)
+
+
+def _groups(layer: Ints, counts: Ints, attribute: Ints, value: Ints) -> Ints:
+    """Return a number that is the same for features of one layer with the same attributes."""
+    mixed = (attribute << 40 | value).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed ^= mixed >> np.uint64(32)
+    total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
+    ends = np.cumsum(counts)
+    of_feature = total[ends] - total[ends - counts]
+    return (of_feature + layer.astype(np.uint64) * np.uint64(0x94D049BB133111EB)).view(np.int64)

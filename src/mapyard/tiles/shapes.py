@@ -1,0 +1,218 @@
+"""Packed shapes on an integer grid, and the steps between the store and a tile.
+
+A `Shapes` holds n features without an object per feature: vertices, runs of vertices (points,
+lines, or rings without their closing vertex), runs of runs per feature. y points down. Exterior
+rings have positive area, holes negative, a hole follows its exterior ring.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from mapyard.store.columns import offsets_of, ranges
+
+POINT: Final = 1
+LINE: Final = 2
+POLYGON: Final = 3
+
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+Geometries = NDArray[np.object_]
+
+
+@dataclass(frozen=True, slots=True)
+class Shapes:
+    """Vertices xy (v, 2); run r is xy[rings[r]:rings[r+1]]; feature f is runs features[f]:[f+1]."""
+
+    xy: NDArray[np.int64]
+    rings: Ints
+    features: Ints
+
+    def __len__(self) -> int:
+        return len(self.features) - 1
+
+    def take(self, indexes: Ints) -> Shapes:
+        """Return the features at the indexes, in their order."""
+        ring_starts = self.features[indexes]
+        ring_counts = self.features[indexes + 1] - ring_starts
+        chosen = ranges(ring_starts, ring_counts)
+        starts = self.rings[chosen]
+        counts = self.rings[chosen + 1] - starts
+        xy = self.xy[ranges(starts, counts)]
+        return Shapes(xy.astype(np.int64, copy=False), offsets_of(counts), offsets_of(ring_counts))
+
+    def ring_owners(self) -> Ints:
+        """Return the feature of each run."""
+        return np.repeat(np.arange(len(self)), np.diff(self.features))
+
+    def boxes(self) -> Ints:
+        """Return (n, 4) boxes x0 y0 x1 y1; every feature has a vertex."""
+        starts = self.rings[self.features[:-1]]
+        if not len(starts):
+            return np.empty((0, 4), np.int64)
+        low = np.minimum.reduceat(self.xy, starts, axis=0)
+        high = np.maximum.reduceat(self.xy, starts, axis=0)
+        return np.column_stack([low, high])
+
+
+EMPTY: Final = Shapes(np.empty((0, 2), np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64))
+
+
+def concatenate(parts: list[Shapes]) -> Shapes:
+    """Return the features of all parts, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    return Shapes(
+        np.concatenate([p.xy for p in parts]),
+        offsets_of(np.concatenate([np.diff(p.rings) for p in parts])),
+        offsets_of(np.concatenate([np.diff(p.features) for p in parts])),
+    )
+
+
+def points(xy: NDArray[Any]) -> Shapes:
+    """Return one point feature per row of xy."""
+    edges = np.arange(len(xy) + 1, dtype=np.int64)
+    return Shapes(xy.astype(np.int64), edges, edges)
+
+
+def ring_areas(xy: NDArray[Any], rings: Ints) -> Ints:
+    """Return twice the signed area of each ring; positive is clockwise on a screen (y down)."""
+    areas = np.zeros(len(rings) - 1, np.int64)
+    filled = np.diff(rings) > 0
+    if not filled.any():
+        return areas
+    starts = rings[:-1][filled]
+    following = np.arange(1, len(xy) + 1)
+    following[rings[1:][filled] - 1] = starts
+    # Relative to the first vertex of the ring, so that world coordinates cannot overflow.
+    base = np.repeat(xy[starts], np.diff(rings)[filled], axis=0)
+    a, b = xy - base, xy[following] - base
+    areas[filled] = np.add.reduceat(a[:, 0] * b[:, 1] - b[:, 0] * a[:, 1], starts)
+    return areas
+
+
+def to_geometries(shapes: Shapes, kind: int) -> Geometries:
+    """Return LINE features as MultiLineStrings or POLYGON features as MultiPolygons."""
+    if kind == LINE:
+        return np.asarray(
+            shapely.from_ragged_array(
+                shapely.GeometryType.MULTILINESTRING,
+                shapes.xy.astype(np.float64),
+                (shapes.rings, shapes.features),
+            )
+        )
+    counts = np.diff(shapes.rings)
+    closed = offsets_of(counts + 1)
+    place = ranges(shapes.rings[:-1], counts + 1)
+    place[closed[1:] - 1] = shapes.rings[:-1]
+    outer = np.flatnonzero(ring_areas(shapes.xy, shapes.rings) > 0)
+    polygons = np.append(outer, len(counts))
+    features = np.searchsorted(outer, shapes.features)
+    return np.asarray(
+        shapely.from_ragged_array(
+            shapely.GeometryType.MULTIPOLYGON,
+            shapes.xy[place].astype(np.float64),
+            (closed, polygons, features),
+        )
+    )
+
+
+def from_geometries(geometries: Geometries, kind: int) -> tuple[Shapes, Ints]:
+    """Return the lines or polygons in geometries, rounded, and the index of each one's source.
+
+    Parts of other types (a polygon clipped to a line) are left out, features without any part too.
+    """
+    parts, owner = shapely.get_parts(geometries, return_index=True)
+    inner, parent = shapely.get_parts(parts, return_index=True)  # a collection holds collections
+    owner = owner[parent]
+    wanted = shapely.get_type_id(inner) == (1 if kind == LINE else 3)
+    inner, owner = inner[wanted], owner[wanted]
+    if kind == POLYGON:
+        inner, polygon = shapely.get_rings(inner, return_index=True)
+        owner = owner[polygon]
+    coordinates, run = shapely.get_coordinates(inner, return_index=True)
+    xy = np.rint(coordinates).astype(np.int64)
+    counts = np.bincount(run, minlength=len(inner))
+    if kind == POLYGON and len(xy):
+        ends = np.cumsum(counts)
+        keep = np.ones(len(xy), np.bool_)
+        keep[ends[counts > 0] - 1] = False
+        first = np.flatnonzero(np.diff(polygon, prepend=-1))
+        is_outer = np.zeros(len(inner), np.bool_)
+        is_outer[first] = True
+        xy, rings = xy[keep], offsets_of(counts - 1)
+        xy = wind(xy, rings, is_outer)
+    else:
+        rings = offsets_of(counts)
+    source, runs = np.unique(owner, return_counts=True)
+    return Shapes(xy, rings, offsets_of(runs)), source
+
+
+def wind(xy: Ints, rings: Ints, is_outer: Mask) -> Ints:
+    """Return xy with exterior rings turned to positive area and the others to negative."""
+    turn = (ring_areas(xy, rings) > 0) != is_outer
+    if not turn.any():
+        return xy
+    counts = np.diff(rings)
+    place = np.arange(len(xy))
+    turned = np.repeat(turn, counts)
+    mirrored = np.repeat(rings[:-1] + rings[1:] - 1, counts) - place
+    return xy[np.where(turned, mirrored, place)]
+
+
+def drop_repeats(shapes: Shapes, kind: int) -> tuple[Shapes, Ints]:
+    """Remove repeated and, in rings, collinear vertices; return what is left and its sources.
+
+    Lines of one vertex and rings without area go; a hole of a ring that went goes too.
+    """
+    xy, rings = shapes.xy, shapes.rings
+    is_closed = kind == POLYGON
+    while len(xy):
+        previous, following = _neighbors(rings, len(xy), is_closed)
+        keep = (xy != xy[previous]).any(axis=1)
+        if not is_closed:
+            keep[rings[:-1][np.diff(rings) > 0]] = True
+        elif keep.all():  # only now: next to a repeat, a true corner would look straight
+            a, b = xy - xy[previous], xy[following] - xy
+            keep = a[:, 0] * b[:, 1] != a[:, 1] * b[:, 0]
+        if keep.all():
+            break
+        kept = np.concatenate([[0], np.cumsum(keep)])
+        xy, rings = xy[keep], kept[rings]
+    counts = np.diff(rings)
+    if not is_closed:
+        return keep_runs(Shapes(xy, rings, shapes.features), counts >= 2)
+    was_outer = ring_areas(shapes.xy, shapes.rings) > 0
+    good = (counts >= 3) & (ring_areas(xy, rings) != 0)
+    good &= good[was_outer][np.cumsum(was_outer) - 1]
+    return keep_runs(Shapes(wind(xy, rings, was_outer), rings, shapes.features), good)
+
+
+def _neighbors(rings: Ints, count: int, is_closed: bool) -> tuple[Ints, Ints]:
+    """Return the vertex before and after each vertex in its run; cyclic in rings."""
+    previous = np.arange(-1, count - 1)
+    following = np.arange(1, count + 1)
+    filled = np.diff(rings) > 0
+    firsts, lasts = rings[:-1][filled], rings[1:][filled] - 1
+    previous[firsts] = lasts if is_closed else firsts
+    following[lasts] = firsts if is_closed else lasts
+    return previous, following
+
+
+def keep_runs(shapes: Shapes, good: Mask) -> tuple[Shapes, Ints]:
+    """Return the runs marked good, and the indexes of the features that have any."""
+    if good.all():
+        filled = np.diff(shapes.features) > 0
+        if filled.all():
+            return shapes, np.arange(len(shapes))
+    counts = np.diff(shapes.rings)
+    xy = shapes.xy[np.repeat(good, counts)]
+    kept = np.concatenate([[0], np.cumsum(good)])
+    runs = np.diff(kept[shapes.features])
+    left = np.flatnonzero(runs)
+    return Shapes(xy, offsets_of(counts[good]), offsets_of(runs[left])), left

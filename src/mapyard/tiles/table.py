@@ -1,0 +1,178 @@
+"""The feature table of tiles: what all zooms need, made at build, mapped into memory.
+
+Features lie in the order of a tile: by layer, then drawing order. Shapes are packed on the grid of
+zoom 14, attribute values are encoded once; a tile is a gather of rows.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from mapyard.store.columns import ColumnWriter, Heap, offsets_of, open_column, ranges, write_heap
+from mapyard.store.rtree import Rtree, write_rtree
+from mapyard.tiles.mercator import BUFFER, GRID_BITS, MAX_ZOOM
+from mapyard.tiles.schema import LAYERS, Attribute
+from mapyard.tiles.shapes import Shapes
+
+Ints = NDArray[np.int64]
+
+_COLUMNS = {
+    "ids": np.uint64, "minzoom": np.uint8, "ring_counts": np.uint32, "vertex_counts": np.uint32,
+    "tag_counts": np.uint8, "tag_attribute": np.uint16, "tag_value": np.uint32,
+}  # fmt: skip
+
+
+class TableAttribute(msgspec.Struct, frozen=True):
+    """One attribute of one layer."""
+
+    layer: int
+    name: str
+    type: str
+    minzoom: int
+
+
+class TableInfo(msgspec.Struct):
+    """What tiles.json and the reader need besides the columns."""
+
+    schema: str
+    bounds: tuple[float, float, float, float]  # west, south, east, north, degrees
+    layer_offsets: list[int]
+    attributes: list[TableAttribute]
+
+
+class TableWriter:
+    """Appends features layer by layer, then closes with the index and the values."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._columns = {
+            name: ColumnWriter(folder, name, dtype) for name, dtype in _COLUMNS.items()
+        }
+        self._columns["xy"] = ColumnWriter(folder, "xy", np.int32, 2)
+        self._boxes: list[NDArray[np.int32]] = []
+        self._attributes: list[TableAttribute] = []
+        self._layer_counts = [0] * len(LAYERS)
+        self._layer = -1
+        self._first_attribute = 0
+
+    def begin_layer(self, layer: int, attributes: list[Attribute]) -> None:
+        """Begin a layer; layers come in ascending order."""
+        assert layer > self._layer
+        self._layer = layer
+        self._first_attribute = len(self._attributes)
+        self._attributes += [TableAttribute(layer, a.name, a.type, a.minzoom) for a in attributes]
+
+    def append(
+        self, shapes: Shapes, ids: NDArray[Any], minzoom: NDArray[Any], columns: list[Ints]
+    ) -> None:
+        """Append features with one column of value indexes (−1: absent) per attribute."""
+        self._layer_counts[self._layer] += len(shapes)
+        put = self._columns
+        put["ids"].append(ids)
+        put["minzoom"].append(minzoom)
+        put["ring_counts"].append(np.diff(shapes.features))
+        put["vertex_counts"].append(np.diff(shapes.rings))
+        put["xy"].append(shapes.xy)
+        self._boxes.append(shapes.boxes().astype(np.int32))
+        matrix = np.array(columns, np.int64).reshape(len(columns), len(shapes)).T
+        present = matrix >= 0
+        put["tag_counts"].append(present.sum(axis=1))
+        put["tag_attribute"].append(np.nonzero(present)[1] + self._first_attribute)
+        put["tag_value"].append(matrix[present])
+
+    def close(self, values: list[bytes], bounds: tuple[float, float, float, float]) -> None:
+        """Write the index, the values and the description."""
+        for column in self._columns.values():
+            column.close()
+        boxes = np.concatenate([*self._boxes, np.empty((0, 4), np.int32)])
+        write_rtree(self._folder, "rtree", np.arange(len(boxes), dtype=np.uint32), boxes)
+        write_heap(self._folder, "value", values)
+        info = TableInfo(
+            "shortbread 1.1",
+            bounds,
+            offsets_of(np.array(self._layer_counts, np.int64)).tolist(),
+            self._attributes,
+        )
+        (self._folder / "tiles.json").write_bytes(msgspec.json.encode(info))
+
+
+class Table:
+    """An opened feature table; safe for several threads."""
+
+    def __init__(self, folder: Path) -> None:
+        self.info = msgspec.json.decode((folder / "tiles.json").read_bytes(), type=TableInfo)
+        self.ids: NDArray[np.uint64] = open_column(folder, "ids")
+        self.minzoom: NDArray[np.uint8] = open_column(folder, "minzoom")
+        self.shapes = Shapes(
+            open_column(folder, "xy"),
+            offsets_of(open_column(folder, "vertex_counts")),
+            offsets_of(open_column(folder, "ring_counts")),
+        )
+        self._tag_offsets = offsets_of(open_column(folder, "tag_counts"))
+        self._tag_attribute = open_column(folder, "tag_attribute")
+        self._tag_value = open_column(folder, "tag_value")
+        self.rtree = Rtree(folder, "rtree")
+        self._boxes = open_column(folder, "rtree_boxes")  # in the order of rtree.rows
+        self.values = Heap(folder, "value")
+        self.layer_offsets = np.array(self.info.layer_offsets, np.int64)
+        self.attribute_names = [a.name for a in self.info.attributes]
+        self._attribute_minzoom = np.array([a.minzoom for a in self.info.attributes], np.int64)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def layers_of(self, features: Ints) -> Ints:
+        """Return the layer of each feature."""
+        return np.searchsorted(self.layer_offsets, features, side="right") - 1
+
+    def find(self, box: tuple[int, int, int, int], zoom: int) -> Ints:
+        """Return the features of a zoom whose box meets a box on the grid, in drawing order."""
+        found = np.sort(self.rtree.search(*box)).astype(np.int64)
+        return found[self.minzoom[found] <= zoom]
+
+    def tiles(self, zoom: int, box: tuple[int, int, int, int] | None = None) -> Ints:
+        """Return (n, 2) x, y of the tiles of a zoom that may hold something, sorted by x, y.
+
+        `box` on the grid keeps to the tiles that meet it.
+        """
+        boxes = self._boxes[self.minzoom[self.rtree.rows] <= zoom].astype(np.int64)
+        shift = GRID_BITS - zoom
+        margin = BUFFER << (MAX_ZOOM - zoom)
+        last = (1 << zoom) - 1
+        low = np.clip(boxes[:, :2] - margin >> shift, 0, last)
+        high = np.clip(boxes[:, 2:] + margin >> shift, 0, last)
+        spans = np.unique(np.column_stack([low, high]), axis=0)
+        if box is not None:
+            spans[:, :2] = np.maximum(spans[:, :2], [box[0] >> shift, box[1] >> shift])
+            spans[:, 2:] = np.minimum(spans[:, 2:], [box[2] >> shift, box[3] >> shift])
+            spans = spans[(spans[:, 2] >= spans[:, 0]) & (spans[:, 3] >= spans[:, 1])]
+        keys = [np.empty(0, np.int64)]
+        for start in range(0, len(spans), 10_000):
+            x0, y0, x1, y1 = spans[start : start + 10_000].T
+            columns = ranges(x0, x1 - x0 + 1)
+            owner = np.repeat(np.arange(len(x0)), x1 - x0 + 1)
+            heights = (y1 - y0 + 1)[owner]
+            rows = ranges(y0[owner], heights)
+            keys.append(np.unique(np.repeat(columns, heights) << 32 | rows))
+        every = np.unique(np.concatenate(keys))
+        return np.column_stack([every >> 32, every & 0xFFFFFFFF])
+
+    def tags(self, features: Ints, zoom: int) -> tuple[Ints, Ints, Ints]:
+        """Return pairs per feature, and attribute and value of all pairs, of a zoom."""
+        starts = self._tag_offsets[features]
+        counts = self._tag_offsets[features + 1] - starts
+        place = ranges(starts, counts)
+        attribute = self._tag_attribute[place].astype(np.int64)
+        value = self._tag_value[place].astype(np.int64)
+        shown = self._attribute_minzoom[attribute] <= zoom
+        if not shown.all():
+            owner = np.repeat(np.arange(len(features)), counts)[shown]
+            counts = np.bincount(owner, minlength=len(features))
+            attribute, value = attribute[shown], value[shown]
+        return counts, attribute, value
