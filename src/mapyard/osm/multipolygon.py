@@ -60,7 +60,7 @@ def assemble(ways: list[NDArray[Any]], lon: NDArray[Any], lat: NDArray[Any]) -> 
     area = shapely.build_area(shapely.geometrycollections(lines))
     if area is None or shapely.is_empty(area):
         return Assembled(None, "the rings enclose nothing")
-    if not shapely.is_valid(area) or not _uses_all(area, len(segments)):
+    if not shapely.is_valid(area) or not _uses_all(area, lines):
         return Assembled(None, "rings cross without a common node")
     if crosses:
         area = _cut(area)
@@ -94,10 +94,10 @@ def _walk_rings(
     return rings
 
 
-def _uses_all(area: Any, segment_count: int) -> bool:
-    """Return whether the area's boundary has every segment: none crossed or fell away."""
-    rings = shapely.get_rings(shapely.get_parts(area))
-    return int(shapely.get_num_points(rings).sum()) - len(rings) == segment_count
+def _uses_all(area: Any, lines: Any) -> bool:
+    """Return whether the area's boundary is exactly the lines: none crossed or fell away."""
+    wanted = float(shapely.length(lines).sum())
+    return abs(float(shapely.length(area)) - wanted) <= 1e-9 * wanted
 
 
 def _cut(area: Any) -> Any:
