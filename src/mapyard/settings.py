@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -62,6 +63,26 @@ class Settings(BaseSettings):
         "", description="Accounts database (postgresql://…); empty is a file in the data folder."
     )
     redis_url: str = Field("", description="Redis for limits shared by several machines.")
+    secret: str = Field(
+        "",
+        description="Signs cookies and links; the same on all machines. Empty is DATA/secret.",
+    )
+    signup: Literal["open", "closed", "invitation"] = Field(
+        "closed", description="Who may sign up on the web pages."
+    )
+    smtp_url: str = Field(
+        "",
+        description="Mail server: smtp://user:password@host:587 (STARTTLS) or smtps://…:465; "
+        "empty: operators hand links out.",
+    )
+    mail_from: str = Field("", description="Sender of mail, such as Maps <maps@example.org>.")
+    openid_issuer: str = Field(
+        "", description="OpenID Connect provider for sign-in, its https URL."
+    )
+    openid_client_id: str = Field("", description="Client id at the OpenID provider.")
+    openid_client_secret: str = Field("", description="Client secret at the OpenID provider.")
+    webhook_url: str = Field("", description="Where the month's usage of each account is posted.")
+    webhook_secret: str = Field("", description="Signs the webhook's bodies (HMAC-SHA-256).")
 
 
 @lru_cache(maxsize=1)

@@ -51,6 +51,10 @@ class AccountsGate:
         """Return whose key this is; raise KeyRefused (401) or AccountSuspended (403)."""
         return self._lookup.find_account_by_key(raw_key)
 
+    def authenticate_account(self, account_id: int) -> Identity:
+        """Return the identity of an account whose own page asks; raises as `authenticate`."""
+        return self._lookup.find_account(account_id)
+
     def admit(self, identity: Identity, *, premium: bool) -> Decision:
         """Admit a request and reserve its units, or say which limit forbids it."""
         decision = self._limiter.check(identity.account_id, identity.limits, premium=premium)

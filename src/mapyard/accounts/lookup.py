@@ -11,11 +11,11 @@ import hmac
 import logging
 import threading
 import time
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 import msgspec
-from sqlalchemy import select
+from sqlalchemy import Row, Select, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from mapyard.accounts.database import AccountsUnavailable, Database
@@ -92,19 +92,30 @@ class KeyLookup:
         now_s = self._monotonic()
         if now_s >= self._next_poll_s:
             self._poll(now_s)
-        digest = hash_key(raw_key)
+        return self._find(raw_key, hash_key(raw_key), now_s)
+
+    def find_account(self, account_id: int) -> Identity:
+        """Return the identity of an account without a key, for the server's own pages."""
+        now_s = self._monotonic()
+        if now_s >= self._next_poll_s:
+            self._poll(now_s)
+        return self._find(None, b"account %d" % account_id, now_s, account_id)
+
+    def _find(
+        self, raw_key: str | None, name: bytes, now_s: float, account_id: int = 0
+    ) -> Identity:
         entries = self._entries  # a poll in another thread puts a new dict in its place
-        entry = entries.get(digest)
+        entry = entries.get(name)
         if entry is None or now_s >= entry[1]:
-            if not is_well_formed(raw_key):
+            if raw_key is not None and not is_well_formed(raw_key):
                 raise _refusal("invalid_key")
             if len(entries) >= _MOST_ENTRIES:
                 entries.clear()
-            entry = entries[digest] = (self._read(digest), now_s + _ENTRY_LIFE_S)
-        found = entry[0]
-        if isinstance(found, Identity):
-            return found
-        raise _refusal(found)
+            found = self._read_key(name) if raw_key is not None else self._read(account_id)
+            entry = entries[name] = (found, now_s + _ENTRY_LIFE_S)
+        if isinstance(entry[0], Identity):
+            return entry[0]
+        raise _refusal(entry[0])
 
     def _poll(self, now_s: float) -> None:
         with self._lock:
@@ -122,31 +133,44 @@ class KeyLookup:
                 self._revision = revision if revision is not None else -1
                 self._entries = {}
 
-    def _read(self, digest: bytes) -> Identity | str:
-        columns = (
-            Key.id,
-            Key.sha256,
-            Key.environment,
-            Key.last_four,
-            Key.revoked_at,
-            Account.id,
-            Account.plan,
-            Account.per_minute_override,
-            Account.month_units_override,
-            Account.suspended_at,
+    def _read_key(self, digest: bytes) -> Identity | str:
+        query = (
+            select(Key.id, Key.sha256, Key.environment, Key.last_four, Key.revoked_at, *_ACCOUNT)
+            .join(Account, Account.id == Key.account_id)
+            .where(Key.sha256 == digest)
         )
-        query = select(*columns).join(Account, Account.id == Key.account_id)
-        try:
-            with self._database.engine.connect() as connection:
-                row = connection.execute(query.where(Key.sha256 == digest)).one_or_none()
-        except SQLAlchemyError as error:
-            raise AccountsUnavailable("the accounts database does not answer") from error
+        row = self._ask(query)
         if row is None or not hmac.compare_digest(row[1], digest):
             return "invalid_key"
-        key_id, _, environment, last_four, revoked_at, account_id, plan, minute, month, stop = row
+        key_id, _, environment, last_four, revoked_at, *account = row
         if revoked_at is not None:
             return "revoked_key"
-        if stop is not None:
-            return AccountSuspended.code
-        limits = effective_limits(plan, minute, month)
-        return Identity(account_id, key_id, plan, limits, f"pk_{environment}_…{last_four}")
+        return _identify(account, key_id, f"pk_{environment}_…{last_four}")
+
+    def _read(self, account_id: int) -> Identity | str:
+        row = self._ask(select(*_ACCOUNT).where(Account.id == account_id))
+        return "invalid_key" if row is None else _identify(row, 0, "web page")
+
+    def _ask(self, query: Select[*tuple[Any, ...]]) -> Row[*tuple[Any, ...]] | None:
+        try:
+            with self._database.engine.connect() as connection:
+                return connection.execute(query).one_or_none()
+        except SQLAlchemyError as error:
+            raise AccountsUnavailable("the accounts database does not answer") from error
+
+
+_ACCOUNT: Final = (
+    Account.id,
+    Account.plan,
+    Account.per_minute_override,
+    Account.month_units_override,
+    Account.suspended_at,
+)
+
+
+def _identify(account: Sequence[Any], key_id: int, name: str) -> Identity | str:
+    account_id, plan, per_minute, month_units, suspended_at = account
+    if suspended_at is not None:
+        return AccountSuspended.code
+    limits = effective_limits(plan, per_minute, month_units)
+    return Identity(account_id, key_id, plan, limits, name)

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl
 
 from mapyard.errors import MapyardError
+from mapyard.http.session import find_session_account
 
 if TYPE_CHECKING:
     from mapyard.accounts.decisions import Decision
     from mapyard.accounts.gate import AccountsGate
+    from mapyard.accounts.lookup import Identity
 
 HeaderList = list[tuple[bytes, bytes]]
 
@@ -66,8 +68,9 @@ def read_key(headers: Mapping[str, str], query_string: bytes) -> str | None:
 class Admissions:
     """Asks the gate, if there is one."""
 
-    def __init__(self, gate: AccountsGate | None) -> None:
+    def __init__(self, gate: AccountsGate | None, secret: bytes = b"") -> None:
         self.gate = gate
+        self._secret = secret
 
     def admit(
         self, headers: Mapping[str, str], query_string: bytes, client: str, *, premium: bool
@@ -78,7 +81,7 @@ class Admissions:
         if gate is None:
             return admission
         try:
-            identity = gate.authenticate(read_key(headers, query_string))
+            identity = self._identify(gate, headers, query_string)
         except MapyardError as refusal:
             decision = gate.admit_address(client)
             admission.error = refusal if decision.allowed else decision.error()
@@ -90,6 +93,16 @@ class Admissions:
         if not decision.allowed:
             admission.error = decision.error()
         return admission
+
+    def _identify(
+        self, gate: AccountsGate, headers: Mapping[str, str], query_string: bytes
+    ) -> Identity:
+        key = read_key(headers, query_string)
+        if key is None and self._secret and "cookie" in headers:
+            account_id = find_session_account(self._secret, headers)
+            if account_id is not None:
+                return gate.authenticate_account(account_id)
+        return gate.authenticate(key)
 
     def show(self, client: str) -> Admission:
         """Return the state of an address, counting nothing: for pages that need no key."""

@@ -54,7 +54,7 @@ class Application:
         settings = services.settings
         self.services = services
         self.router = Router(endpoints)
-        self.admissions = Admissions(services.accounts)
+        self.admissions = Admissions(services.accounts, services.secret)
         self.access_log = access_log or AccessLog(-1)
         self.cors = Cors(settings.cors_origins)
         self.light = WorkPool("light", settings.threads, settings.queue)

@@ -25,6 +25,8 @@ class Services:
     database: Database | None = None
     #: Keys, limits and usage of this worker; None as above.
     accounts: AccountsGate | None = None
+    #: Signs the cookies of web pages.
+    secret: bytes = b""
     #: All endpoints, for the reference.
     endpoints: list[Endpoint] = field(default_factory=list)
     #: The server is about to stop: /readyz says so.
