@@ -25,6 +25,12 @@ class Deadline:
         """Make every further `check()` raise."""
         self._cancelled = True
 
+    def lower(self, limit_s: float) -> None:
+        """Let the limit be at most `limit_s` from now on."""
+        ends_s = time.monotonic() + limit_s
+        if ends_s < self._ends_s:
+            self._ends_s, self.limit_s = ends_s, limit_s
+
     def remaining_s(self) -> float:
         """Return the seconds left, not below 0."""
         return max(0.0, self._ends_s - time.monotonic())

@@ -14,7 +14,9 @@ import numpy as np
 import re2
 from numpy.typing import NDArray
 
+from mapyard.overpass.literals import find_required_texts
 from mapyard.overpass.source import Source
+from mapyard.store.columns import ranges
 
 #: Longest pattern and memory of one compiled pattern.
 MAX_PATTERN_CHARACTERS = 20_000
@@ -69,3 +71,40 @@ def match_texts(pattern: str, ignore_case: bool, texts: Sequence[str]) -> NDArra
     search = compile_pattern(pattern, ignore_case).search
     found: Iterable[bool] = (search(text) is not None for text in texts)
     return np.fromiter(found, np.bool_, len(texts))
+
+
+def match_values(
+    pattern: str, ignore_case: bool, raw: memoryview, offsets: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the indexes of the values that hold a match, ascending.
+
+    `raw` holds the UTF-8 values run together, value i from offsets[i] to offsets[i + 1]. Texts that
+    a match must contain are looked for in all of them at once first.
+    """
+    if len(offsets) < 2:
+        return np.empty(0, np.int64)
+    data = bytes(raw)
+    search = compile_pattern(pattern, ignore_case).search
+    indexes = _find_candidates(pattern, ignore_case, data, offsets)
+    starts, ends = offsets[indexes].tolist(), offsets[indexes + 1].tolist()
+    found: Iterable[bool] = (
+        search(data[start:end]) is not None for start, end in zip(starts, ends, strict=True)
+    )
+    return indexes[np.fromiter(found, np.bool_, len(indexes))]
+
+
+def _find_candidates(
+    pattern: str, ignore_case: bool, data: bytes, offsets: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    texts = find_required_texts(pattern)
+    if texts is None:
+        return np.arange(len(offsets) - 1, dtype=np.int64)
+    wanted = compile_pattern("|".join(map(re2.escape, texts)), ignore_case)
+    spans = [match.span() for match in wanted.finditer(data)]
+    if not spans:
+        return np.empty(0, np.int64)
+    ends = np.array(spans, np.int64)
+    first = np.searchsorted(offsets, ends[:, 0], side="right") - 1
+    # A find across values may hide one that begins in the value it ends in.
+    last = np.searchsorted(offsets, ends[:, 1] - 1, side="right") - 1
+    return np.unique(ranges(first, last - first + 1))

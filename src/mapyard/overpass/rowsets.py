@@ -6,6 +6,7 @@ Row arrays are uint32, ascending, without doubles (see store/reader.py).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -105,7 +106,7 @@ def unite(parts: Sequence[Rows]) -> Rows:
         return EMPTY_ROWS
     if len(filled) == 1:
         return filled[0]
-    if all(a[-1] < b[0] for a, b in zip(filled, filled[1:], strict=False)):
+    if all(a[-1] < b[0] for a, b in pairwise(filled)):
         return np.concatenate(filled)
     return as_rows(np.concatenate(filled))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from mapyard.overpass.cursor import suggest
 from mapyard.overpass.source import Source
-from mapyard.overpass.syntax import DEFAULT_SET, Node, Program
+from mapyard.overpass.syntax import DEFAULT_SET, AreaFilter, Node, Out, Program, Query, Union
 
 
 def check_sets(source: Source, program: Program) -> None:
@@ -36,3 +36,28 @@ def _iter_nodes(root: object) -> Iterator[Node]:
         elif isinstance(item, Node):
             yield item
             pending.extend(getattr(item, field) for field in reversed(item.__struct_fields__))
+
+
+_TRAP = (
+    "this (area) uses what the member before it found, not the area before the union; name it: "
+    "area[…]->.a; (…(area.a); …(area.a););"
+)
+
+
+def find_traps(program: Program) -> list[tuple[int, str]]:
+    """Return places where the language does what hardly anyone means, as (offset, message)."""
+    nodes = list(_iter_nodes(program.statements))
+    traps = [
+        (member.at, _TRAP)
+        for node in nodes
+        if isinstance(node, Union)
+        for member in node.members[1:]
+        if isinstance(member, Query) and any(map(_uses_default_area, member.filters))
+    ]
+    if not any(isinstance(node, Out) for node in nodes):
+        traps.append((0, "the query has no out statement, so nothing is shown"))
+    return traps
+
+
+def _uses_default_area(item: Node) -> bool:
+    return isinstance(item, AreaFilter) and not item.ids and item.source == DEFAULT_SET

@@ -1,0 +1,81 @@
+"""Running a query text over a store: from text to sets and outputs.
+
+store = open_store(Path("DATA/current/elements"))
+result = run_text(store, 'area["name"="Monaco"];node(area)[amenity=cafe];out;')
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mapyard.deadline import Deadline, no_deadline
+from mapyard.errors import TooLarge
+from mapyard.overpass.budget import DEFAULT_MAXSIZE_BYTES, Budget
+from mapyard.overpass.execute import execute
+from mapyard.overpass.macros import MAX_QUERY_BYTES, Surroundings, expand_macros
+from mapyard.overpass.parser import parse
+from mapyard.overpass.rowsets import ElementSet
+from mapyard.overpass.run import Run
+from mapyard.overpass.syntax import Out, Settings
+from mapyard.overpass.usage import find_traps
+from mapyard.store.reader import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a query gave: its settings, the sets that its outs named, and warnings."""
+
+    settings: Settings
+    outs: list[tuple[Out, ElementSet]]
+    warnings: list[str]
+
+    @property
+    def nbytes(self) -> int:
+        """Return the memory held."""
+        return sum(elements.nbytes for _, elements in self.outs)
+
+
+def run_text(
+    store: Store,
+    text: str,
+    *,
+    deadline: Deadline | None = None,
+    surroundings: Surroundings | None = None,
+    max_bytes: int = DEFAULT_MAXSIZE_BYTES,
+) -> Result:
+    """Run a query.
+
+    Args:
+        store: the elements.
+        text: Overpass QL, macros allowed.
+        deadline: of the request; `[timeout:…]` lowers it.
+        surroundings: what macros may refer to.
+        max_bytes: memory limit; `[maxsize:…]` lowers it.
+
+    Raises:
+        InvalidQuery: the text does not parse, with line, column and hint.
+        Unsupported: it asks for something that is not served.
+        Timeout, TooLarge: a limit was reached; there is never a partial result.
+    """
+    size = len(text.encode("utf-8", "surrogatepass"))
+    if size > MAX_QUERY_BYTES:
+        raise TooLarge(
+            f"the query has {size:,} bytes, at most {MAX_QUERY_BYTES:,}; split it",
+            details={"limit": MAX_QUERY_BYTES, "count": size},
+        )
+    source = expand_macros(text, surroundings or Surroundings())
+    program = parse(source)
+    if program.refused:
+        first = min(program.refused, key=lambda refused: refused.at)
+        raise source.unsupported(first.at, first.what, first.instead)
+    settings = program.settings
+    deadline = deadline or no_deadline()
+    if settings.timeout_s is not None:
+        deadline.lower(settings.timeout_s)
+    limit = min(max_bytes, settings.maxsize_bytes or DEFAULT_MAXSIZE_BYTES)
+    run = Run(store, source, Budget(deadline, limit), settings.box)
+    for at, message in find_traps(program):
+        run.warn(at, message)
+    execute(run, program.statements)
+    run.account()
+    return Result(settings, run.outs, run.warnings)
