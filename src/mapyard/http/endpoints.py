@@ -6,7 +6,6 @@ See docs/develop/endpoints.md for one whole example.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
@@ -179,6 +178,8 @@ class Endpoint:
     def __init__(self, handler: Handler, params: type[msgspec.Struct], **options: Any) -> None:
         self.handler = handler
         self.params = params
+        #: Compiled at once, so that a mistake shows when the module is imported.
+        self.parser = Parser(params)
         self.path: str = options["path"]
         self.aliases: tuple[str, ...] = tuple(options["aliases"])
         self.methods: tuple[Method, ...] = tuple(options["methods"])
@@ -197,11 +198,6 @@ class Endpoint:
         self.headers: Mapping[str, str] = options["headers"]
         self.errors: tuple[str, ...] = tuple(options["errors"])
         self.examples: tuple[Example, ...] = tuple(options["examples"])
-
-    @cached_property
-    def parser(self) -> Parser:
-        """Return the parser of the parameters, compiled once."""
-        return Parser(self.params)
 
     @property
     def paths(self) -> tuple[str, ...]:

@@ -7,12 +7,6 @@ import orjson
 from mapyard.errors import MapyardError
 
 
-class MissingKey(MapyardError):  # noqa: N818 - named after its code
-    """No API key came with the request."""
-
-    status, code = 401, "missing_key"
-
-
 class MethodNotAllowed(MapyardError):  # noqa: N818
     """The path exists, the method does not."""
 

@@ -18,6 +18,7 @@ import msgspec.inspect as mi
 from mapyard.errors import InvalidRequest, MapyardError, TooLarge, Unsupported
 from mapyard.geo.bbox import Bbox
 from mapyard.http.body import Raw, Repeated
+from mapyard.http.field_types import describe_type
 from mapyard.http.positions import (
     Geometry,
     Position,
@@ -106,11 +107,8 @@ class Parser:
     """Reads raw parameters into one struct class."""
 
     def __init__(self, struct: type[msgspec.Struct]) -> None:
-        info = mi.type_info(struct)
-        if not isinstance(info, mi.StructType):
-            raise TypeError(f"{struct} is no struct")
         self.struct = struct
-        self.fields = tuple(_compile_field(field) for field in info.fields)
+        self.fields = tuple(_compile_field(field) for field in msgspec.structs.fields(struct))
         self.names = frozenset(
             [name for field in self.fields for name in field.names]
             + (["lat", "lng", "lon"] if any(field.pair for field in self.fields) else [])
@@ -204,41 +202,24 @@ def _read_pair(raw: Raw, required: bool, problems: dict[str, list[str]]) -> Posi
         return None
 
 
-def _compile_field(field: mi.Field) -> Field:
-    node: mi.Type = field.type
-    description, examples = "", ()
-    extra: dict[str, Any] = {}
-    while isinstance(node, mi.Metadata):
-        schema = node.extra_json_schema or {}
-        description = description or schema.get("description", "")
-        examples = examples or tuple(schema.get("examples", ()))
-        extra = {**(node.extra or {}), **extra}
-        node = node.type
-    nullable = False
-    if isinstance(node, mi.UnionType):
-        kinds = tuple(kind for kind in node.types if not isinstance(kind, mi.NoneType))
-        nullable = len(kinds) < len(node.types)
-        node = kinds[0] if len(kinds) == 1 else mi.UnionType(kinds)
-        while isinstance(node, mi.Metadata):
-            extra = {**(node.extra or {}), **extra}
-            description = description or (node.extra_json_schema or {}).get("description", "")
-            node = node.type
+def _compile_field(field: msgspec.structs.FieldInfo) -> Field:
+    found = describe_type(field.type)
     default = field.default
     if field.default_factory is not msgspec.NODEFAULT:
         default = field.default_factory()
     return Field(
         attribute=field.name,
         name=field.encode_name,
-        names=(field.encode_name, *extra.get("names", ())),
-        read=make_reader(node, extra),
+        names=(field.encode_name, *found.extra.get("names", ())),
+        read=make_reader(found.node, found.extra),
         required=field.required,
-        pair=bool(extra.get("pair")),
+        pair=bool(found.extra.get("pair")),
         default=default,
-        description=description,
-        examples=examples,
-        type=node,
-        nullable=nullable,
-        extra=extra,
+        description=found.description,
+        examples=found.examples,
+        type=found.node,
+        nullable=found.nullable,
+        extra=found.extra,
     )
 
 
