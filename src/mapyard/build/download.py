@@ -12,7 +12,6 @@ from mapyard.build.progress import Reporter
 from mapyard.errors import MapyardError
 
 _TRIES = 5
-_CHUNK_BYTES = 1 << 18
 
 
 class DownloadFailed(MapyardError):  # noqa: N818
@@ -56,9 +55,9 @@ def _fetch(
     client: httpx.Client, url: str, partial: Path, tag_file: Path, progress: Reporter
 ) -> None:
     have = partial.stat().st_size if partial.exists() else 0
-    headers = {}
+    headers = {"Accept-Encoding": "identity"}
     if have and tag_file.exists():
-        headers = {"Range": f"bytes={have}-", "If-Range": tag_file.read_text()}
+        headers |= {"Range": f"bytes={have}-", "If-Range": tag_file.read_text()}
     with client.stream("GET", url, headers=headers) as response:
         if response.status_code == 416:
             partial.unlink()
@@ -73,7 +72,7 @@ def _fetch(
         length = response.headers.get("Content-Length")
         expected = have + int(length) if length else None
         with partial.open("ab" if have else "wb") as file:
-            for chunk in response.iter_bytes(_CHUNK_BYTES):
+            for chunk in response.iter_raw():
                 file.write(chunk)
                 have += len(chunk)
                 progress.advance(have)
