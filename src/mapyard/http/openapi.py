@@ -145,6 +145,8 @@ def _operation(endpoint: Endpoint, path: str, method: str) -> Schema:
         in_body = [field for field in fields if field.name not in in_path]
         if in_body:
             operation["requestBody"] = _request_body(endpoint, in_body)
+    if endpoint.examples:
+        operation["x-example"] = dict(endpoint.examples[0].params)
     operation["responses"] = _responses(endpoint)
     return operation
 
@@ -298,9 +300,8 @@ def _request_body(endpoint: Endpoint, fields: list[Field]) -> Schema:
     if required:
         schema["required"] = required
     content: dict[str, Schema] = {JSON: {"schema": schema}}
-    example = next((example for example in endpoint.examples), None)
-    if example is not None:
-        content[JSON]["example"] = dict(example.params)
+    if endpoint.examples:
+        content[JSON]["example"] = dict(endpoint.examples[0].params)
     for media_type in endpoint.texts:
         if media_type != "*":
             content[media_type] = {"schema": {"type": "string"}}

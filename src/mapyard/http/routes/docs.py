@@ -1,0 +1,95 @@
+"""The API's description: OpenAPI document and reference page."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+import orjson
+
+from mapyard.http.docs_page import render_docs
+from mapyard.http.endpoints import JSON, Answer, Context, endpoint
+from mapyard.http.openapi import build_openapi
+from mapyard.http.routes.system import NoParams
+from mapyard.http.schemas import Schema
+from mapyard.http.services import Services
+
+HTML = "text/html"
+_POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_CACHED = {"Cache-Control": "public, max-age=300"}
+
+
+def _document(ctx: Context) -> Schema:
+    def make(services: Services) -> dict[str, Schema]:
+        return {}
+
+    by_url: dict[str, Schema] = ctx.services.get("openapi", make)
+    if ctx.base_url not in by_url:
+        by_url.clear()  # a client may name any host: only the last one is kept
+        by_url[ctx.base_url] = build_openapi(ctx.services.endpoints, ctx.base_url)
+    return by_url[ctx.base_url]
+
+
+@endpoint(
+    "/openapi.json",
+    summary="This API as an OpenAPI 3.1 document",
+    tag="Operation",
+    public=True,
+    needs_dataset=False,
+    media_types=(JSON,),
+)
+def openapi(ctx: Context, params: NoParams) -> Answer:
+    """Describe every endpoint, parameter, answer and error in OpenAPI 3.1."""
+    return Answer(orjson.dumps(_document(ctx)), headers=_CACHED)
+
+
+@endpoint(
+    "/docs",
+    summary="This API's reference as a web page",
+    tag="Operation",
+    public=True,
+    needs_dataset=False,
+    media_types=(HTML,),
+)
+def docs(ctx: Context, params: NoParams) -> Answer:
+    """Show the reference, with a form to try each endpoint."""
+    page = render_docs(_document(ctx), ctx.base_url)
+    return Answer(
+        page,
+        HTML,
+        headers={"Content-Security-Policy": _POLICY, "X-Content-Type-Options": "nosniff"},
+    )
+
+
+def _file(name: str) -> bytes:
+    return files("mapyard.http").joinpath("pages", name).read_bytes()
+
+
+@endpoint(
+    "/docs/docs.css",
+    summary="Style of the reference page",
+    tag="Operation",
+    public=True,
+    inline=True,
+    needs_dataset=False,
+    media_types=("text/css",),
+)
+def docs_style(ctx: Context, params: NoParams) -> Answer:
+    """Style of the reference page."""
+    return Answer(_file("docs.css"), "text/css", headers=_CACHED)
+
+
+@endpoint(
+    "/docs/docs.js",
+    summary="Script of the reference page",
+    tag="Operation",
+    public=True,
+    inline=True,
+    needs_dataset=False,
+    media_types=("text/javascript",),
+)
+def docs_script(ctx: Context, params: NoParams) -> Answer:
+    """Script of the reference page."""
+    return Answer(_file("docs.js"), "text/javascript", headers=_CACHED)
