@@ -20,7 +20,9 @@ def build_services(settings: Settings, *, with_keys: bool = True) -> Services:
     if with_keys:
         from mapyard.accounts.database import open_database
         from mapyard.accounts.gate import AccountsGate
+        from mapyard.accounts.secret import read_secret
 
+        services.secret = read_secret(settings.data, settings.secret)
         services.database = open_database(settings.data, settings.accounts_url or None)
         services.accounts = AccountsGate(
             services.database,
@@ -33,4 +35,7 @@ def build_services(settings: Settings, *, with_keys: bool = True) -> Services:
 
 def build_application(services: Services, access_log: AccessLog | None = None) -> Application:
     """Return the application with all endpoints and the web pages."""
-    return Application(services, services.endpoints, access_log=access_log)
+    from mapyard.web.app import build_web
+
+    web = build_web(services)
+    return Application(services, services.endpoints, access_log=access_log, web=web)

@@ -1,0 +1,58 @@
+"""The web pages of a worker: one small Starlette application behind the API's front."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Final
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Mount
+from starlette.staticfiles import StaticFiles
+
+from mapyard.errors import MapyardError
+from mapyard.http.services import Services
+from mapyard.web.visit import render_problem
+
+FOLDER: Final = Path(__file__).parent
+
+#: Modules whose `routes(services)` make up the pages.
+MODULES: Final = ("mapyard.web.sign_in", "mapyard.web.keys")
+
+
+def build_web(services: Services) -> Starlette:
+    """Return the application of all pages; those of accounts only where there are accounts."""
+    pages: list[BaseRoute] = []
+    for name in MODULES:
+        pages += importlib.import_module(name).routes(services)
+    pages.append(Mount("/static", _Static(directory=FOLDER / "static")))
+    app = Starlette(
+        routes=pages,
+        exception_handlers={HTTPException: _show_http_error, MapyardError: _show_error},
+    )
+    app.state.services = services
+    return app
+
+
+class _Static(StaticFiles):
+    """Files that may be kept for an hour and are asked for again by ETag."""
+
+    def file_response(self, *args: object, **kwargs: object) -> Response:
+        response = super().file_response(*args, **kwargs)  # type: ignore[arg-type]  # passed on
+        response.headers["Cache-Control"] = "public, max-age=3600"
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        return response
+
+
+async def _show_http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    text = "There is no such page." if error.status_code == 404 else error.detail
+    return render_problem(request, error.status_code, text)
+
+
+async def _show_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, MapyardError)
+    return render_problem(request, error.status, error.message, error.headers)
