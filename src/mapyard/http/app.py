@@ -18,12 +18,11 @@ from mapyard.http import metrics
 from mapyard.http.access_log import AccessLog
 from mapyard.http.admission import Admissions, HeaderList
 from mapyard.http.body import merge, read_body, read_query
-from mapyard.http.compression import BIG_BYTES
 from mapyard.http.cors import Cors
 from mapyard.http.endpoints import Answer, Context, Endpoint
 from mapyard.http.errors import MethodNotAllowed, encode_error, internal_error
 from mapyard.http.pool import RequestDeadline, WorkPool
-from mapyard.http.reply import Reply, encode_answer
+from mapyard.http.reply import Later, Reply, encode_answer, is_long_to_encode
 from mapyard.http.request import ASGIApp, Receive, Request, Scope, Send
 from mapyard.http.router import Route, Router
 from mapyard.http.services import Services
@@ -166,26 +165,32 @@ class Application:
             ctx = Context(self.services, snapshot, deadline, request, raw)
             return endpoint.handler(ctx, params)
 
+        def encode(answer: Answer) -> Reply:
+            return encode_answer(answer, request.headers, head=head)
+
         def work() -> Reply:
             deadline.check()
-            return encode_answer(handle(), request.headers, head=head)
+            try:
+                return encode(handle())
+            except Later as later:
+                return encode(later.make())
+
+        async def pooled(job: Callable[[], Reply]) -> Reply:
+            return await self._in_pool(threads, job, request, deadline, snapshot)
 
         threads = self.heavy if endpoint.heavy else self.light
         try:
-            if endpoint.inline and len(body) <= INLINE_BODY_BYTES:
-                answer = handle()
-                if isinstance(answer.body, bytes) and len(answer.body) > BIG_BYTES:
-                    reply = await self._in_pool(
-                        threads,
-                        lambda: encode_answer(answer, request.headers, head=head),
-                        request,
-                        deadline,
-                        snapshot,
-                    )
-                else:
-                    reply = encode_answer(answer, request.headers, head=head)
+            if not endpoint.inline or len(body) > INLINE_BODY_BYTES:
+                reply = await pooled(work)
             else:
-                reply = await self._in_pool(threads, work, request, deadline, snapshot)
+                try:
+                    answer = handle()
+                except Later as later:
+                    make = later.make
+                    reply = await pooled(lambda: encode(make()))
+                else:
+                    is_long = is_long_to_encode(answer)
+                    reply = await pooled(lambda: encode(answer)) if is_long else encode(answer)
             if reply.stream is None:
                 await self._send(request, reply, snapshot)
             else:

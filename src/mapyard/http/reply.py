@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from mapyard.http.admission import HeaderList
 from mapyard.http.compression import (
+    BIG_BYTES,
     MIN_BYTES,
     choose_encoding,
     compress,
@@ -34,6 +35,17 @@ class Reply:
         self.headers = headers
         self.body = body
         self.stream = stream
+
+
+class Later(Exception):  # noqa: N818 - a signal: no failure
+    """Raised by an inline handler whose answer needs work after all: `make` runs in the pool.
+
+    So a cached answer goes out at once, and only one that must be made costs a thread.
+    """
+
+    def __init__(self, make: Callable[[], Answer]) -> None:
+        super().__init__()
+        self.make = make
 
 
 _types: dict[str, bytes] = {}
@@ -86,6 +98,13 @@ def encode_answer(answer: Answer, request_headers: Mapping[str, str], *, head: b
     elif head:  # what a stream would hold is not made for a HEAD
         stream = None
     return Reply(answer.status, headers, body, stream)
+
+
+def is_long_to_encode(answer: Answer) -> bool:
+    """Return whether compressing the body would hold the event loop."""
+    if not isinstance(answer.body, bytes) or len(answer.body) <= BIG_BYTES:
+        return False
+    return is_compressible(answer.media_type) and "Content-Encoding" not in (answer.headers or ())
 
 
 def _matches(if_none_match: str | None, etag: str) -> bool:
