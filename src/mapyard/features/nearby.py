@@ -74,9 +74,9 @@ def _sort_by_distance(
     deadline: Deadline,
 ) -> tuple[Rows, Floats]:
     rows = collect_rows(store, query, deadline)
-    distances_m = region.center.distances_m(store, rows)
+    # Rounded to millimeters, a distance is the same whatever radius it was searched with.
+    distances_m = np.round(region.center.distances_m(store, rows), 3)
     eids = store.eids(rows)
-    # The distance of an element does not depend on the radius, so the comparison is exact.
     behind = (distances_m > after[0]) | ((distances_m == after[0]) & (eids > after[1]))
     rows, distances_m = rows[behind], distances_m[behind]
     places = np.argsort(distances_m, kind="stable")  # rows come in the order of eids

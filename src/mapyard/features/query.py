@@ -22,8 +22,8 @@ from mapyard.osm.elements import NODE, RELATION, WAY
 from mapyard.results.cursor import hash_query
 from mapyard.store.reader import Rows, Store
 
-#: Rows looked at in the first and in the largest window.
-_FIRST_WINDOW: Final = 512
+#: Rows of a type looked at in the smallest and in the largest window.
+_SMALLEST_WINDOW: Final = 128
 _LARGEST_WINDOW: Final = 32_768
 #: Postings up to this length are taken without asking the R-tree for an estimate.
 _SHORT: Final = 512
@@ -59,10 +59,10 @@ def iter_rows(
     matchers = [TagMatcher(store, tag_filter) for tag_filter in query.tags]
     if any(matcher.is_impossible for matcher in matchers):
         return
-    source, left = _choose_source(store, query, matchers, wanted)
-    for rows in _iter_windows(store, source, query.types, after_eid):
+    plan = _choose_plan(store, query, matchers, wanted)
+    for rows in _iter_windows(store, plan, query.types, after_eid):
         deadline.check()
-        for matcher in left:
+        for matcher in plan.left:
             if len(rows):
                 rows = rows[matcher.test(rows)]
         if query.region is not None and len(rows):
@@ -80,10 +80,18 @@ def test_rows(store: Store, query: FeatureQuery, rows: Rows) -> NDArray[np.bool_
     return passed
 
 
-def _choose_source(
+class _Plan(NamedTuple):
+    """Sorted rows to go through (None: all listed), filters left to test, size to begin with."""
+
+    source: Rows | None
+    left: list[TagMatcher]
+    first_window: int
+
+
+def _choose_plan(
     store: Store, query: FeatureQuery, matchers: list[TagMatcher], wanted: int | None
-) -> tuple[Rows | None, list[TagMatcher]]:
-    """Return the sorted rows to go through (None: all listed), and the filters left to test.
+) -> _Plan:
+    """Return the plan with the least work.
 
     Costs are in rows looked at. Postings and the list are read only as far as the page needs; the
     R-tree's candidates must all be found and sorted first.
@@ -92,28 +100,33 @@ def _choose_source(
     rarest = left[0] if left and not left[0].is_absence else None
     total = max(1, len(store.listed))
     boxes = query.region.boxes if query.region is not None else None
-    if rarest is not None and (boxes is None or rarest.count <= _SHORT):
-        return rarest.rows(), left[1:]
-    if boxes is None:
-        return None, left
-    in_boxes = min(total, sum(store.estimate_box(box) for box in boxes))
+    if rarest is not None and rarest.count <= _SHORT:
+        return _Plan(rarest.rows(), left[1:], _SHORT)
+    in_boxes = total
+    if boxes is not None:
+        in_boxes = min(total, sum(store.estimate_box(box) for box in boxes))
     matches = float(in_boxes)
     for matcher in left:
         matches *= matcher.count / total if not matcher.is_absence else 1.0
     share = 1.0 if wanted is None else min(1.0, wanted / max(matches, 1.0))
-    if rarest is not None and rarest.count * share <= in_boxes:
-        return rarest.rows(), left[1:]
-    if total * share < in_boxes:
-        return None, left
+
+    def window(count: int) -> int:
+        return int(min(max(1.5 * share * count, _SMALLEST_WINDOW), _LARGEST_WINDOW))
+
+    if rarest is not None and (boxes is None or rarest.count * share <= in_boxes):
+        return _Plan(rarest.rows(), left[1:], window(rarest.count))
+    if boxes is None or total * share < in_boxes:
+        return _Plan(None, left, window(total))
     found = [store.search_box(box) for box in boxes]
-    return found[0] if len(found) == 1 else np.unique(np.concatenate(found)), left
+    rows = found[0] if len(found) == 1 else np.unique(np.concatenate(found))
+    return _Plan(rows, left, window(len(rows)))
 
 
 def _iter_windows(
-    store: Store, source: Rows | None, types: tuple[int, ...], after_eid: int | None
+    store: Store, plan: _Plan, types: tuple[int, ...], after_eid: int | None
 ) -> Iterator[Rows]:
-    """Yield the rows of a source behind `after_eid` in the order of eids, in growing windows."""
-    size = _FIRST_WINDOW
+    """Yield the rows of a plan's source behind `after_eid` by eid, in growing windows."""
+    source, size = plan.source, plan.first_window
     if source is None:
         place = 0 if after_eid is None else _find_listed(store, after_eid)
         while place < len(store.listed):

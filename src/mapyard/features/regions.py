@@ -47,30 +47,74 @@ class BoxRegion:
     """Geometry and box have a point in common; the box may cross the antimeridian."""
 
     def __init__(self, bbox: Bbox) -> None:
-        self.key: tuple[Any, ...] = ("bbox", *bbox)
+        self.key: tuple[Any, ...] = ("bbox", *map(float, bbox))
         self.boxes: list[Bbox] | None = bbox.split()
-        self._shapes = [shapely.box(*box) for box in bbox.split()]
-        shapely.prepare(self._shapes)
 
     def test(self, store: Store, rows: Rows) -> Mask:
         """Return which rows meet the box."""
+        rows = np.asarray(rows, np.int64)
         boxes = store.boxes(rows)
         passed = np.zeros(len(rows), np.bool_)
-        for box, shape in zip(self.boxes or [], self._shapes, strict=True):
-            x0, y0 = np.ceil(box.west * E7 - 1e-3), np.ceil(box.south * E7 - 1e-3)
-            x1, y1 = np.floor(box.east * E7 + 1e-3), np.floor(box.north * E7 + 1e-3)
-            inside = (
-                (boxes[:, 0] >= x0) & (boxes[:, 2] <= x1) & (boxes[:, 1] >= y0)
-                & (boxes[:, 3] <= y1) & (boxes[:, 0] <= boxes[:, 2])
-            )  # fmt: skip
-            passed |= inside
-            partly = np.flatnonzero(
-                (boxes[:, 0] <= x1) & (boxes[:, 2] >= x0) & (boxes[:, 1] <= y1)
-                & (boxes[:, 3] >= y0) & ~passed & (boxes[:, 0] <= boxes[:, 2])
-            )  # fmt: skip
-            if len(partly):
-                passed[partly] = shapely.intersects(shape, store.geometries(rows[partly]))
+        for box in self.boxes or []:
+            passed |= _lie_inside(boxes, box)
+            open_places = np.flatnonzero(_overlap(boxes, box) & ~passed)
+            if len(open_places):
+                passed[open_places] = _meet_box(store, rows[open_places], box)
         return passed
+
+
+def _meet_box(store: Store, rows: Rows, box: Bbox) -> Mask:
+    """Test rows whose box is partly in a box."""
+    passed = _have_way_inside(store, rows, box)
+    left = np.flatnonzero(~passed)
+    if len(left):
+        # The box is not prepared: GEOS has a faster way for a rectangle.
+        passed[left] = shapely.intersects(shapely.box(*box), store.geometries(rows[left]))
+    return passed
+
+
+def _have_way_inside(store: Store, rows: Rows, box: Bbox) -> Mask:
+    """Return which rows are relations of lines with a member way inside the box.
+
+    Their geometry is made of all their ways, so that decides it without the geometry, which of
+    routes and of clipped boundaries is large and would be most of a query's work.
+    """
+    found = np.zeros(len(rows), np.bool_)
+    lines = np.flatnonzero((rows >= store.relation_start) & ~store.is_area(rows))
+    if len(lines):
+        members = store.members(rows[lines])
+        is_way = (members.row >= store.way_start) & (members.row < store.relation_start)
+        boxes = store.boxes(members.row[is_way])
+        # A way of which one node is left has no line.
+        has_line = (boxes[:, 0] < boxes[:, 2]) | (boxes[:, 1] < boxes[:, 3])
+        found[lines[members.relation[is_way][has_line & _lie_inside(boxes, box)]]] = True
+    return found
+
+
+def _lie_inside(boxes: NDArray[np.int32], box: Bbox) -> Mask:
+    x0, y0, x1, y1 = _to_units(box)
+    return (
+        (boxes[:, 0] >= x0) & (boxes[:, 2] <= x1) & (boxes[:, 1] >= y0) & (boxes[:, 3] <= y1)
+        & (boxes[:, 0] <= boxes[:, 2])
+    )  # fmt: skip
+
+
+def _overlap(boxes: NDArray[np.int32], box: Bbox) -> Mask:
+    x0, y0, x1, y1 = _to_units(box)
+    return (
+        (boxes[:, 0] <= x1) & (boxes[:, 2] >= x0) & (boxes[:, 1] <= y1) & (boxes[:, 3] >= y0)
+        & (boxes[:, 0] <= boxes[:, 2])
+    )  # fmt: skip
+
+
+def _to_units(box: Bbox) -> tuple[float, float, float, float]:
+    """Return the first and last stored coordinates in a box; 1e-3 absorbs binary rounding."""
+    return (
+        float(np.ceil(box.west * E7 - 1e-3)),
+        float(np.ceil(box.south * E7 - 1e-3)),
+        float(np.floor(box.east * E7 + 1e-3)),
+        float(np.floor(box.north * E7 + 1e-3)),
+    )
 
 
 class AroundRegion:

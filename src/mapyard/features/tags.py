@@ -9,6 +9,7 @@ value). Several filters are ANDed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Final, Literal, NamedTuple
 
@@ -22,6 +23,8 @@ from mapyard.store.reader import Rows, Store
 MAX_FILTERS: Final = 50
 MAX_VALUES: Final = 200
 MAX_TEXT: Final = 2_000
+
+_PREFIX: Final = re.compile(r"\^([\w ]+)")
 
 type Op = Literal["in", "regex", "exists", "absent"]
 
@@ -203,10 +206,23 @@ def _count(store: Store, key: str, kvs: NDArray[np.int64] | None) -> int:
 
 def _match_values(store: Store, key: str, pattern: str) -> NDArray[np.int64]:
     search = compile_pattern(pattern, f"tags[{key}]").search
-    start, _ = store.kv_range(key)
-    values = store.values_of_key(key)
+    start, stop = store.kv_range(key)
+    if prefix := _find_prefix(pattern):
+        start, stop = store.find_kv_prefix(key, prefix)
+        values = [value.encode() for value in store.values(np.arange(start, stop))]
+    else:
+        values = store.values_of_key(key)
     hits = [place for place, value in enumerate(values) if search(value) is not None]
     return np.array(hits, np.int64) + start
+
+
+def _find_prefix(pattern: str) -> str:
+    """Return letters that every match begins with, for `^Caf…`; "" when there is no telling."""
+    if "|" in pattern or (found := _PREFIX.match(pattern)) is None:
+        return ""
+    letters = found[1]
+    # A repetition behind the letters may make the last one optional.
+    return letters[:-1] if pattern[found.end() : found.end() + 1] in tuple("*+?{") else letters
 
 
 def _is_in(values: NDArray[np.integer], among: NDArray[np.integer]) -> NDArray[np.bool_]:

@@ -97,8 +97,23 @@ def _write_points(points: Geometries, precision: int) -> list[bytes]:
 
 def _write_lines(lines: Geometries, precision: int) -> list[bytes]:
     coordinates = _round(shapely.get_coordinates(lines), precision)
-    ends = np.cumsum(shapely.get_num_coordinates(lines)).tolist()
-    return [dump_floats(coordinates[start:end]) for start, end in pairwise([0, *ends])]
+    if not len(coordinates):
+        return [b"[]"] * len(lines)
+    # One dump of all positions, cut into lines at their last brackets: a dump per line costs more
+    # than its numbers where lines are short.
+    text = dump_floats(coordinates)
+    brackets = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("]"))
+    counts = shapely.get_num_coordinates(lines)
+    last = np.cumsum(counts) - 1
+    ends = brackets[last] + 1
+    starts = np.concatenate([[1], ends[:-1] + 1])
+    written = [
+        b"[" + text[start:end] + b"]"
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+    ]
+    for place in np.flatnonzero(counts == 0).tolist():
+        written[place] = b"[]"
+    return written
 
 
 def dump_floats(values: NDArray[np.float64]) -> bytes:

@@ -8,8 +8,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from mapyard.geo.antimeridian import cut_antimeridian
-from mapyard.geo.geojson import dump_floats, write_geometries
+from mapyard.geo.geojson import DEFAULT_PRECISION, dump_floats, write_geometries
 from mapyard.osm.elements import TYPE_NAMES
 from mapyard.results.output import DEFAULT_OUTPUT, Output
 from mapyard.results.shaping import Geometries, find_boxes, find_centers, shape_geometries
@@ -41,12 +40,9 @@ def write_features(
     if not count:
         return []
     rows = np.asarray(rows, np.int64)
-    geometries: Geometries | None = None
-    written = [b"null"] * count
-    if output.geometry or "bbox" in output.include or "center" in output.include:
-        geometries = cut_antimeridian(store.geometries(rows))
-    if geometries is not None and output.geometry:
-        written = write_geometries(shape_geometries(geometries, output), precision=output.precision)
+    boxed = "bbox" in output.include or "center" in output.include
+    geometries: Geometries | None = store.geometries(rows) if boxed else None
+    written = _write_geometries(store, rows, output, geometries)
     members = [b""] * count
     properties = _write_properties(store, rows, output)
     if geometries is not None and output.include:
@@ -63,6 +59,21 @@ def write_features(
             store.types(rows).tolist(), ids, members, written, properties, strict=True
         )
     ]
+
+
+def _write_geometries(
+    store: Store, rows: Rows, output: Output, geometries: Geometries | None
+) -> list[bytes]:
+    if not output.geometry:
+        return [b"null"] * len(rows)
+    reshaped = output.centroid or output.simplify is not None or output.buffer is not None
+    is_relation = rows >= store.relation_start
+    if reshaped or output.precision != DEFAULT_PRECISION or not is_relation.any():
+        shapes = geometries if geometries is not None else store.geometries(rows)
+        return write_geometries(shape_geometries(shapes, output), precision=output.precision)
+    others = iter(write_geometries(store.geometries(rows[~is_relation])))
+    relations = iter(store.relation_geometries_json(rows[is_relation]))
+    return [next(relations if stored else others) for stored in is_relation.tolist()]
 
 
 def write_tags(store: Store, rows: Rows, fields: Sequence[str] | None = None) -> list[bytes]:

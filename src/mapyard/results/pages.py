@@ -74,8 +74,12 @@ def write_collection(
     extra = [b'"' + name.encode() + b'":' + value for name, value in members]
     if pagination is not None:
         extra.append(b'"pagination":' + orjson.dumps(pagination._asdict()))
-    head = b",".join([_HEAD, *extra])
-    return head + b',"features":[' + b",".join(features) + b"]}"
+    head = b",".join([_HEAD, *extra]) + b',"features":['
+    if not features:
+        return head + b"]}"
+    # One join: the features of a page may be megabytes.
+    first, *rest = features
+    return b",".join([head + first, *rest]) + b"]}"
 
 
 def open_collection() -> bytes:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from mapyard.geo.bbox import Bbox
 from mapyard.osm.elements import NODE, RELATION, TYPE_NAMES, WAY
+from mapyard.store.cache import ByteCache
 from mapyard.store.columns import Heap, open_column, ranges
 from mapyard.store.flags import AREA, CLOSED, TAINTED
 from mapyard.store.rtree import Rtree
@@ -29,6 +30,10 @@ Ints = NDArray[np.int64]
 
 #: One degree in stored units.
 E7 = 10_000_000
+
+#: Stored geometries from this size on are kept decoded, up to this many bytes of WKB in all.
+_LARGE_WKB_BYTES = 2_048
+_SHAPE_CACHE_BYTES = 64 << 20
 
 EMPTY_ROWS: NDArray[np.uint32] = np.empty(0, np.uint32)
 
@@ -105,6 +110,7 @@ class Store:
         self._key_rows: NDArray[np.uint32] = column("key_rows")
         self._key_kvs: NDArray[np.uint32] = column("key_kvs")
         self._geometry_rows: NDArray[np.uint32] = column("geometry_rows")
+        self._shape_cache: ByteCache[int, Any] = ByteCache(_SHAPE_CACHE_BYTES)
         #: Listed rows (ways, relations, tagged nodes) in the order of their eids.
         self.listed: NDArray[np.uint32] = column("listed")
 
@@ -493,6 +499,26 @@ class Store:
     def _geometry(self) -> Heap:
         return Heap(self._folder, "geometry_wkb")
 
+    def _stored_shapes(self, places: Ints) -> NDArray[np.object_]:
+        """Decode stored geometries; large ones are kept, for an area's few large relations are
+        among the candidates of every query there."""
+        offsets = self._geometry.offsets
+        large = offsets[places + 1] - offsets[places] >= _LARGE_WKB_BYTES
+        shapes = np.full(len(places), None, np.object_)
+        if not large.all():
+            shapes[~large] = shapely.from_wkb(self._geometry.take(places[~large]))
+        for index in np.flatnonzero(large).tolist():
+            place = int(places[index])
+            shape = self._shape_cache.find(place)
+            if shape is None:
+                wkb = self._geometry[place]
+                shape = shapely.from_wkb(wkb)
+                # GEOS computes envelopes when first asked for: now, before threads share it.
+                shapely.bounds(shape)
+                self._shape_cache.keep(place, shape, len(wkb))
+            shapes[index] = shape
+        return shapes
+
     def geometries(self, rows: Rows) -> NDArray[np.object_]:
         """Return the shapely geometry of each row in degrees, order kept, None where there is none.
 
@@ -516,13 +542,21 @@ class Store:
         if len(stored_rows):
             stored &= stored_rows[place] == rows
             if stored.any():
-                result[stored] = shapely.from_wkb(self._geometry.take(place[stored]))
+                result[stored] = self._stored_shapes(place[stored])
         else:
             stored[:] = False
         plain = np.flatnonzero(~is_node & ~stored & (rows < self.relation_start))
         if len(plain):
             result[plain] = self._way_shapes(rows[plain])
         return result
+
+    @cached_property
+    def _relation_json(self) -> Heap:
+        return Heap(self._folder, "relation_json")
+
+    def relation_geometries_json(self, rows: Rows) -> list[bytes]:
+        """Return the GeoJSON geometry of relations as text: 7 decimals, wound, `null` for none."""
+        return self._relation_json.take(np.asarray(rows, np.int64) - self.relation_start)
 
     def _way_shapes(self, rows: Ints) -> NDArray[np.object_]:
         """Shape ways from their nodes; those that needed more than this are stored as WKB."""

@@ -1,7 +1,9 @@
 """Geometry while a store is written: boxes, flags, and what cannot be shaped from nodes alone.
 
 Nodes and plain ways need nothing but their coordinates. Stored as WKB are relations, area ways that
-had to be made valid, ways across the antimeridian and ways of which one node is left.
+had to be made valid, ways across the antimeridian and ways of which one node is left. Relations are
+stored as GeoJSON text besides: the large ones come first in most lists, and to write them anew took
+nine tenths of a page.
 """
 
 from __future__ import annotations
@@ -13,10 +15,19 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from mapyard.geo.geojson import write_geometries
 from mapyard.osm.area_rule import AREA, NOT_AREA
 from mapyard.osm.multipolygon import assemble
 from mapyard.store import flags as bit
-from mapyard.store.columns import ColumnWriter, Heap, open_column, ranges, write_column, write_heap
+from mapyard.store.columns import (
+    ColumnWriter,
+    Heap,
+    offsets_of,
+    open_column,
+    ranges,
+    write_column,
+    write_heap,
+)
 
 Ints = NDArray[np.int64]
 Problems = dict[str, list[tuple[str, str]]]
@@ -185,6 +196,8 @@ def _shape_relations(
     inner = {i for i in range(len(roles)) if roles[i] == b"inner"}
     children = _Children(source)
     way_stop = source.nodes + source.ways
+    lengths: list[Ints] = []
+    texts = ColumnWriter(folder, "relation_json_bytes", np.uint8)
     for start in range(0, source.relations, _CHUNK_RELATIONS):
         shapes: list[Any] = []
         for index in range(start, min(start + _CHUNK_RELATIONS, source.relations)):
@@ -229,6 +242,11 @@ def _shape_relations(
             rows_of = way_stop + start + np.flatnonzero(having)
             stored.extend(zip(rows_of.tolist(), wkbs, strict=True))
         boxes.append(box)
+        written = write_geometries(array)
+        lengths.append(np.fromiter(map(len, written), np.int64, len(written)))
+        texts.append(np.frombuffer(b"".join(written), np.uint8))
+    texts.close()
+    write_column(folder, "relation_json_offsets", offsets_of(np.concatenate([*lengths, []])))
     write_column(folder, "relation_flags", flags)
 
 
