@@ -1,0 +1,48 @@
+"""The clip box of `out geom(south,west,north,east)`: which nodes of ways are shown."""
+
+from __future__ import annotations
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from mapyard.overpass.boxes import to_boxes
+from mapyard.overpass.lines import Ints
+from mapyard.overpass.rowsets import Mask
+from mapyard.overpass.syntax import BoxFilter
+from mapyard.store.reader import E7, Store
+
+
+def visible_nodes(
+    store: Store, refs: NDArray[np.integer], offsets: Ints, box: BoxFilter | None
+) -> Mask:
+    """Return which of the nodes of ways are shown.
+
+    Without a box all that are in the dataset; with one those in it, and both ends of every piece
+    that meets it.
+    """
+    present = refs < store.node_count
+    if box is None or not len(refs):
+        return np.asarray(present)
+    safe = np.where(present, refs, 0)
+    lon, lat = store.lon[safe], store.lat[safe]
+    shown = np.zeros(len(refs), np.bool_)
+    same_way = np.ones(len(refs) - 1, np.bool_)
+    inner = offsets[1:-1]
+    same_way[inner[(inner > 0) & (inner < len(refs))] - 1] = False
+    pieces = np.flatnonzero(same_way & present[:-1] & present[1:])
+    for part in to_boxes(box):
+        inside = (lon >= part.x0) & (lon <= part.x1) & (lat >= part.y0) & (lat <= part.y1)
+        shown |= inside & present
+        near = np.maximum(lon[pieces], lon[pieces + 1]) >= part.x0
+        near &= np.minimum(lon[pieces], lon[pieces + 1]) <= part.x1
+        near &= np.maximum(lat[pieces], lat[pieces + 1]) >= part.y0
+        near &= np.minimum(lat[pieces], lat[pieces + 1]) <= part.y1
+        chosen = pieces[near]
+        ends = np.stack([chosen, chosen + 1], axis=1)
+        lines = shapely.linestrings(np.stack([lon[ends], lat[ends]], axis=2) / E7)
+        area = shapely.box(part.x0 / E7, part.y0 / E7, part.x1 / E7, part.y1 / E7)
+        shapely.prepare(area)
+        meeting = chosen[shapely.intersects(area, lines)]
+        shown[meeting] = shown[meeting + 1] = True
+    return shown

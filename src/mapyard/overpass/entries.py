@@ -1,0 +1,129 @@
+"""The answer of a query as one list: each element once, in the order of the outs.
+
+What GeoJSON pages are cut from. Untagged nodes that are only there to draw a way that is shown too
+(`>; out skel`) are left out, as in osmtogeojson.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapyard.overpass.budget import Budget
+from mapyard.overpass.ordering import take
+from mapyard.overpass.osmjson import count_element
+from mapyard.overpass.recursion import members_of, nodes_of_ways
+from mapyard.overpass.rowsets import Derived, ElementSet, Mask, Rows, is_member, subtract, unite
+from mapyard.overpass.syntax import Out
+from mapyard.store.reader import EMPTY_ROWS, Store
+
+#: Tags that say nothing about what a node is. Source: osmtogeojson.
+UNINTERESTING_KEYS = frozenset(
+    {"source", "source_ref", "source:ref", "history", "attribution", "created_by"}
+)
+
+
+def is_dull(key: str) -> bool:
+    """Return whether a tag says nothing about what a node is."""
+    return key in UNINTERESTING_KEYS or key.startswith("tiger:")
+
+
+_DERIVED_ROW = np.uint32(2**32 - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """The list: for each entry the out that shows it and its row, or a derived element.
+
+    `rows` is 2³² − 1 for deriveds, which stand in `derived` in the same order.
+    """
+
+    outs: list[Out]
+    out_index: NDArray[np.uint32]
+    rows: Rows
+    derived: list[Derived]
+    counts: list[dict[str, Any]]
+    warnings: list[str]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def nbytes(self) -> int:
+        """Return a fair guess of the memory held."""
+        return self.out_index.nbytes + self.rows.nbytes + 1000 * len(self.derived) + 1000
+
+    def is_derived(self) -> Mask:
+        """Return which entries are derived elements."""
+        return np.asarray(self.rows == _DERIVED_ROW)
+
+
+def list_entries(
+    store: Store, outs: list[tuple[Out, ElementSet]], warnings: list[str], budget: Budget
+) -> Entries:
+    """Return all entries of a result."""
+    counts = []
+    shown: list[tuple[int, ElementSet]] = []
+    for index, (out, elements) in enumerate(outs):
+        budget.check(elements.nbytes * 4)
+        if out.mode == "count":
+            counts.append(count_element(store, elements)["tags"])
+        else:
+            shown.append((index, take(store, out, elements)))
+    hidden = _vertices_only(store, [elements.rows for _, elements in shown])
+    seen = EMPTY_ROWS
+    rows: list[Rows] = []
+    owners: list[NDArray[np.uint32]] = []
+    derived: list[Derived] = []
+    for index, elements in shown:
+        own = np.concatenate([elements.rows, elements.areas])
+        own = own[~is_member(own, hidden)]
+        # An area is the feature of its relation.
+        _, first = np.unique(own, return_index=True)
+        own = own[np.sort(first)]
+        own = own[~is_member(own, seen)]
+        seen = unite([seen, np.sort(own)])
+        count = len(own) + len(elements.derived)
+        rows += [own, np.full(len(elements.derived), _DERIVED_ROW, np.uint32)]
+        derived += elements.derived
+        owners.append(np.full(count, index, np.uint32))
+    return Entries(
+        [out for out, _ in outs],
+        np.concatenate(owners) if owners else np.empty(0, np.uint32),
+        np.concatenate(rows) if rows else EMPTY_ROWS,
+        derived,
+        counts,
+        warnings,
+    )
+
+
+def _vertices_only(store: Store, shown: list[Rows]) -> Rows:
+    """Return the nodes that do nothing but shape a shown way."""
+    rows = unite([np.sort(part) for part in shown])
+    nodes = rows[: np.searchsorted(rows, store.way_start)]
+    ways = rows[len(nodes) : np.searchsorted(rows, store.relation_start)]
+    relations = rows[len(nodes) + len(ways) :]
+    vertices = nodes[is_member(nodes, nodes_of_ways(store, ways))]
+    vertices = subtract(vertices, members_of(store, relations, [(0, store.way_start)]))
+    return vertices[~_is_interesting(store, vertices)]
+
+
+def _is_interesting(store: Store, nodes: Rows) -> Mask:
+    """Return which nodes have a tag that says what they are."""
+    result = store.has_tags(nodes)
+    tagged = nodes[result]
+    if not len(tagged):
+        return result
+    # Only nodes with nothing but such keys need a look at their tags.
+    suspects = np.zeros(len(tagged), np.bool_)
+    dull = [key for key in store.keys if is_dull(key)]
+    for key in dull:
+        suspects |= is_member(tagged, store.rows_with_key(key))
+    interesting = np.ones(len(tagged), np.bool_)
+    for place in np.flatnonzero(suspects).tolist():
+        interesting[place] = not all(map(is_dull, store.tags(int(tagged[place]))))
+    result[result] = interesting
+    return result

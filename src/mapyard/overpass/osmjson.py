@@ -1,0 +1,336 @@
+"""Native Overpass JSON, with the members and the order of members of the original.
+
+Written in arrays (see digits.py): what varies in length (tags, node lists, geometries, members) is
+made as one text per element and put into slots.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import orjson
+import shapely
+from numpy.typing import NDArray
+
+from mapyard import __version__
+from mapyard.geo.geojson import write_geometries
+from mapyard.osm.elements import TYPE_NAMES
+from mapyard.overpass.budget import Budget
+from mapyard.overpass.clipping import visible_nodes
+from mapyard.overpass.derived_columns import own_boxes
+from mapyard.overpass.digits import (
+    SLOT,
+    Bytes,
+    constant,
+    degrees,
+    either,
+    fill,
+    integers,
+    join_runs,
+    one_of,
+    render,
+)
+from mapyard.overpass.items import AREA_SHIFT
+from mapyard.overpass.lines import Ints
+from mapyard.overpass.ordering import take
+from mapyard.overpass.rowsets import Derived, ElementSet, Mask, Rows, as_rows
+from mapyard.overpass.syntax import Out
+from mapyard.store.reader import Store
+
+COPYRIGHT = (
+    "The data included in this document is from www.openstreetmap.org. "
+    "The data is made available under ODbL."
+)
+_HAS_TAGS = ("body", "tags", "meta")
+_HAS_PARTS = ("skel", "body", "meta")
+_MEMBER_TYPES = [f'{{"type":"{name}","ref":'.encode() for name in TYPE_NAMES]
+
+
+class Slots(NamedTuple):
+    """Texts of varying length for the slots of one column: rows that have one, and the texts."""
+
+    rows: NDArray[np.int64]
+    texts: list[bytes]
+
+
+class Block:
+    """Rows of one element type under construction: columns and the texts for their slots."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.columns: list[Bytes] = []
+        self.slots: list[Slots] = []
+
+    def add(self, *columns: Bytes | bytes) -> None:
+        """Add columns; bytes are a constant."""
+        self.columns += [c if isinstance(c, np.ndarray) else constant(c) for c in columns]
+
+    def add_slot(self, has: Mask, before: bytes, texts: list[bytes], after: bytes) -> None:
+        """Add a text of varying length, with what stands around it, for rows that have one."""
+        self.add(either(has, before + SLOT + after))
+        self.slots.append(Slots(np.flatnonzero(has), texts))
+
+    def write(self) -> bytes:
+        """Return the text."""
+        text = render(self.columns, self.count)
+        if not self.slots:
+            return text
+        if len(self.slots) == 1:
+            return fill(text, self.slots[0].texts)
+        # Slots come row by row, and within a row column by column.
+        keys = np.concatenate(
+            [slots.rows * len(self.slots) + place for place, slots in enumerate(self.slots)]
+        )
+        texts = [text for slots in self.slots for text in slots.texts]
+        return fill(text, [texts[index] for index in np.argsort(keys).tolist()])
+
+
+def write_head(timestamp: str) -> bytes:
+    """Return the document up to its first element."""
+    osm3s = {"timestamp_osm_base": timestamp, "timestamp_areas_base": timestamp}
+    osm3s["copyright"] = COPYRIGHT
+    return b'{"version":0.6,"generator":"Mapyard %b","osm3s":%b,"elements":[\n' % (
+        __version__.encode(),
+        orjson.dumps(osm3s),
+    )
+
+
+def write_document(
+    store: Store, outs: list[tuple[Out, ElementSet]], timestamp: str, budget: Budget
+) -> bytes:
+    """Return the whole answer."""
+    parts = []
+    for out, elements in outs:
+        parts += write_out(store, out, elements, budget)
+    return write_head(timestamp) + b",\n".join(parts) + b"\n]}\n"
+
+
+def write_out(store: Store, out: Out, elements: ElementSet, budget: Budget) -> list[bytes]:
+    """Return what one `out` shows, as runs of elements joined by commas."""
+    if out.mode == "count":
+        return [orjson.dumps(count_element(store, elements))]
+    shown = take(store, out, elements)
+    parts = []
+    for kind, write in enumerate((_write_nodes, _write_ways, _write_relations)):
+        start, stop = store.type_range(kind)
+        # Rows in place order are grouped by type too.
+        rows = shown.rows[(shown.rows >= start) & (shown.rows < stop)]
+        for first in range(0, len(rows), _CHUNK):
+            budget.check()
+            text = write(store, out, rows[first : first + _CHUNK])
+            budget.held_bytes += len(text)
+            parts.append(text)
+    if len(shown.areas):
+        parts.append(_write_areas(store, out, shown.areas))
+    parts += [_write_derived(out, item) for item in shown.derived]
+    return [part.removesuffix(b",\n") for part in parts]
+
+
+_CHUNK = 50_000
+
+
+def count_element(store: Store, elements: ElementSet) -> dict[str, Any]:
+    """Return the pseudo element of `out count`."""
+    edges = np.searchsorted(elements.rows, [store.way_start, store.relation_start])
+    nodes, ways, relations = np.diff([0, *edges.tolist(), len(elements.rows)]).tolist()
+    tags = {"nodes": nodes, "ways": ways, "relations": relations}
+    if len(elements.areas):
+        tags["areas"] = len(elements.areas)
+    tags["total"] = len(elements.rows) + len(elements.areas)
+    return {"type": "count", "id": 0, "tags": {key: str(value) for key, value in tags.items()}}
+
+
+def _start(store: Store, out: Out, rows: Rows, type_name: bytes) -> Block:
+    block = Block(len(rows))
+    block.add(b'{"type":"' + type_name + b'"')
+    if out.show_ids:
+        block.add(b',"id":', integers(store.ids[rows]))
+    return block
+
+
+def _add_meta(block: Block, store: Store, out: Out, rows: Rows) -> None:
+    meta = store.meta(rows) if out.mode == "meta" else None
+    if meta is None:
+        return
+    times = np.datetime_as_string(meta.timestamp.astype("datetime64[s]"))
+    stamps = times.astype("S19").view(np.uint8).reshape(len(rows), 19)
+    block.add(b',"timestamp":"', stamps, b'Z","version":', integers(meta.version))
+    block.add(b',"changeset":', integers(meta.changeset))
+    if store.has_users:
+        uids, names = store.users
+        known = meta.user > 0
+        texts = [orjson.dumps(names[user]) for user in meta.user[known].tolist()]
+        block.add_slot(known, b',"user":', texts, b"")
+        block.add(either(known, b',"uid":'), integers(uids[meta.user]) * known[:, None])
+
+
+def _finish(block: Block, store: Store, out: Out, rows: Rows) -> bytes:
+    if out.mode in _HAS_TAGS:
+        has = store.has_tags(rows)
+        block.add_slot(has, b',"tags":', store.tags_json(rows[has]) if has.any() else [], b"")
+    block.add(b"},\n")
+    return block.write()
+
+
+def _write_nodes(store: Store, out: Out, rows: Rows) -> bytes:
+    block = _start(store, out, rows, b"node")
+    if out.mode in _HAS_PARTS or out.geometry != "none":
+        block.add(b',"lat":', degrees(store.lat[rows]), b',"lon":', degrees(store.lon[rows]))
+    _add_meta(block, store, out, rows)
+    return _finish(block, store, out, rows)
+
+
+def _add_bounds(block: Block, out: Out, boxes: NDArray[np.int32]) -> None:
+    """Add the bounds or the center, for rows that have a position."""
+    has = (boxes[:, 0] <= boxes[:, 2])[:, None]
+    south, west, north, east = (boxes[:, side].astype(np.int64) for side in (1, 0, 3, 2))
+    if out.geometry == "none":
+        return
+    if out.geometry == "center":
+        columns = {b',"center":{"lat":': (south + north) // 2, b',"lon":': (west + east) // 2}
+    else:
+        columns = {
+            b',"bounds":{"minlat":': south, b',"minlon":': west,
+            b',"maxlat":': north, b',"maxlon":': east,
+        }  # fmt: skip
+    for name, column in columns.items():
+        block.add(constant(name) * has, degrees(column) * has)
+    block.add(constant(b"}") * has)
+
+
+def _write_ways(store: Store, out: Out, rows: Rows) -> bytes:
+    block = _start(store, out, rows, b"way")
+    _add_meta(block, store, out, rows)
+    if out.mode in _HAS_PARTS or out.geometry == "geom":
+        refs, offsets = store.way_nodes(rows)
+    boxes = store.boxes(rows)
+    geometry: list[bytes] = []
+    if out.geometry == "geom":
+        visible = visible_nodes(store, refs, offsets, out.box)
+        if out.box is not None:
+            boxes = _visible_boxes(store, refs, offsets, visible)
+        geometry = _write_positions(store, refs, offsets, visible)
+    _add_bounds(block, out, boxes)
+    if out.mode in _HAS_PARTS:
+        has = np.diff(offsets) > 0
+        texts = join_runs([integers(store.node_ids(refs))], _run_ends(offsets))
+        block.add_slot(has, b',"nodes":[', texts, b"]")
+    if out.geometry == "geom":
+        has = np.array([bool(text) for text in geometry], np.bool_)
+        block.add_slot(has, b',"geometry":[', [text for text in geometry if text], b"]")
+    return _finish(block, store, out, rows)
+
+
+def _run_ends(offsets: Ints) -> Mask:
+    ends = np.zeros(int(offsets[-1]), np.bool_)
+    ends[offsets[1:][np.diff(offsets) > 0] - 1] = True
+    return ends
+
+
+def _write_positions(store: Store, refs: Ints, offsets: Ints, visible: Mask) -> list[bytes]:
+    """Return for each way its positions, null for invisible ones; empty where none is visible."""
+    safe = np.where(visible, refs, 0)
+    shown = visible[:, None]
+    columns = [
+        constant(b'{"lat":') * shown, degrees(store.lat[safe]) * shown,
+        constant(b',"lon":') * shown, degrees(store.lon[safe]) * shown,
+        either(visible, b"}", b"null"),
+    ]  # fmt: skip
+    texts = join_runs(columns, _run_ends(offsets))
+    filled = np.flatnonzero(np.diff(offsets) > 0)
+    any_visible = np.logical_or.reduceat(visible, offsets[filled]) if len(filled) else filled
+    result = [b""] * (len(offsets) - 1)
+    for way, text, has in zip(filled.tolist(), texts, any_visible.tolist(), strict=True):
+        if has:
+            result[way] = text
+    return result
+
+
+def _visible_boxes(store: Store, refs: Ints, offsets: Ints, visible: Mask) -> NDArray[np.int32]:
+    """Return the boxes of what is visible of ways."""
+    boxes = np.empty((len(offsets) - 1, 4), np.int32)
+    boxes[:] = (1, 1, 0, 0)
+    owner = np.repeat(np.arange(len(boxes)), np.diff(offsets))[visible]
+    if len(owner):
+        shown = refs[visible]
+        first = np.flatnonzero(np.append(True, owner[1:] != owner[:-1]))
+        for column, values, reduce in (
+            (0, store.lon, np.minimum), (1, store.lat, np.minimum),
+            (2, store.lon, np.maximum), (3, store.lat, np.maximum),
+        ):  # fmt: skip
+            boxes[owner[first], column] = reduce.reduceat(values[shown], first)
+    return boxes
+
+
+def _write_relations(store: Store, out: Out, rows: Rows) -> bytes:
+    block = _start(store, out, rows, b"relation")
+    _add_meta(block, store, out, rows)
+    _add_bounds(block, out, own_boxes(store, np.sort(rows))[np.argsort(np.argsort(rows))])
+    if out.mode in _HAS_PARTS or out.geometry == "geom":
+        texts, has = _write_members(store, out, rows)
+        block.add_slot(has, b',"members":[', texts, b"]")
+    return _finish(block, store, out, rows)
+
+
+def _write_members(store: Store, out: Out, rows: Rows) -> tuple[list[bytes], Mask]:
+    """Return the members of relations that have any, and which have."""
+    members = store.members(rows)
+    count = len(members.eid)
+    roles = [orjson.dumps(role) for role in store.roles]
+    role_texts = [roles[role] for role in members.role.tolist()]
+    block = Block(count)
+    block.add(one_of(members.eid & 3, _MEMBER_TYPES), integers(members.eid >> 2))
+    block.add_slot(np.ones(count, np.bool_), b',"role":', role_texts, b"")
+    if out.geometry == "geom":
+        is_node = (members.row >= 0) & (members.row < store.way_start)
+        shown = is_node
+        if out.box is not None:
+            shown = is_node.copy()
+            shown[is_node] = visible_nodes(
+                store, members.row[is_node], np.arange(is_node.sum() + 1), out.box
+            )
+        safe, at = np.where(shown, members.row, 0), shown[:, None]
+        block.add(constant(b',"lat":') * at, degrees(store.lat[safe]) * at)
+        block.add(constant(b',"lon":') * at, degrees(store.lon[safe]) * at)
+        is_way = (members.row >= store.way_start) & (members.row < store.relation_start)
+        ways = as_rows(members.row[is_way])
+        refs, offsets = store.way_nodes(ways)
+        visible = visible_nodes(store, refs, offsets, out.box)
+        geometry = _write_positions(store, refs, offsets, visible)
+        places = np.searchsorted(ways, members.row[is_way]).tolist()
+        way_texts = [geometry[place] for place in places]
+        has_line = is_way.copy()
+        has_line[is_way] = [bool(text) for text in way_texts]
+        filled = [text for text in way_texts if text]
+        block.add_slot(has_line, b',"geometry":[', filled, b"]")
+    ends = np.ones(count, np.bool_)
+    ends[:-1] = members.relation[1:] != members.relation[:-1]
+    block.add(either(ends, b"}\x02", b"},"))
+    has = np.bincount(members.relation, minlength=len(rows)) > 0
+    return block.write().split(b"\x02")[:-1], has
+
+
+def _write_areas(store: Store, out: Out, rows: Rows) -> bytes:
+    block = Block(len(rows))
+    block.add(b'{"type":"area"')
+    if out.show_ids:
+        block.add(b',"id":', integers(store.ids[rows] + AREA_SHIFT))
+    return _finish(block, store, out, rows)
+
+
+def _write_derived(out: Out, item: Derived) -> bytes:
+    head = b'{"type":' + orjson.dumps(item.type_name)
+    if out.show_ids:
+        head += b',"id":%d' % item.id
+    shape = item.geometry
+    if shape is not None and not shape.is_empty:
+        if out.geometry == "center":
+            west, south, east, north = shape.bounds
+            shape = shapely.Point((west + east) / 2, (south + north) / 2)
+        elif out.geometry == "bb":
+            shape = shapely.box(*shape.bounds)
+        head += b',"geometry":' + write_geometries(np.array([shape], np.object_))[0]
+    if item.tags and out.mode in _HAS_TAGS:
+        head += b',"tags":' + orjson.dumps(item.tags)
+    return head + b"}"
