@@ -182,6 +182,8 @@ def _example(
         request["body"] = orjson.dumps(rest, option=orjson.OPT_INDENT_2).decode() if rest else "{}"
         compact = orjson.dumps(rest).decode()
         command += ["-H", "Content-Type: application/json", "-d", compact]
+    if "[" in request["path"]:
+        command.append("-g")  # else curl takes brackets for a range
     command.append(base_url + request["path"])
     return request, _wrap(command)
 
@@ -196,7 +198,7 @@ def _wrap(command: list[str]) -> str:
     lines = [command[0]]
     words = [shlex.quote(word) for word in command[1:]]
     while words:
-        width = 2 if words[0].startswith("-") else 1
+        width = 2 if words[0] in ("-H", "-d", "-g") else 1
         lines.append("  " + " ".join(words[:width]))
         words = words[width:]
     return " \\\n".join(lines)
