@@ -331,6 +331,4 @@ def _build_shape(geometry_type: str, lines: Any) -> shapely.Geometry:
 def _build_polygon(rings: list[NDArray[np.float64]]) -> shapely.Geometry:
     if not rings:
         raise Problem("has a polygon without rings")
-    return shapely.polygons(
-        shapely.linearrings(rings[0]), [shapely.linearrings(ring) for ring in rings[1:]]
-    )
+    return shapely.Polygon(rings[0], rings[1:])

@@ -256,7 +256,7 @@ class ElementParams(Params):
     inline=True,
     schema="Feature",
     errors=("not_found",),
-    examples=[Example({"type": "way", "id": 25857203})],
+    examples=[Example({"type": "way", "id": 94399684})],
 )
 def feature(ctx: Context, params: ElementParams) -> Answer:
     """Return any element of the dataset, untagged nodes included."""
@@ -276,7 +276,7 @@ def feature(ctx: Context, params: ElementParams) -> Answer:
     inline=True,
     schema="Feature",
     errors=("not_found",),
-    examples=[Example({"type": "way", "id": 25857203})],
+    examples=[Example({"type": "way", "id": 94399684})],
 )
 def lookup(ctx: Context, params: ElementParams) -> Answer:
     """Return the same as /features/{type}/{id}, with type and id as parameters."""
@@ -307,7 +307,7 @@ class BatchParams(Params):
     summary="Up to 100 elements by type and id",
     tag="Features",
     schema="FeatureCollection",
-    examples=[Example({"elements": [{"type": "way", "id": 25857203}]})],
+    examples=[Example({"elements": [{"type": "way", "id": 94399684}]})],
 )
 def batch(ctx: Context, params: BatchParams) -> Answer:
     """Return the elements in the order asked; those not in the dataset are listed in `missing`."""
