@@ -2,14 +2,16 @@
 
 Nodes and plain ways need nothing but their coordinates. Stored as WKB are relations, area ways that
 had to be made valid, ways across the antimeridian and ways of which one node is left. Relations are
-stored as GeoJSON text besides: the large ones come first in most lists, and to write them anew took
-nine tenths of a page.
+kept as GeoJSON text too: they are large, and lists ask for them again and again.
+
+`shape_ways` and `shape_relations` take any set of elements: a build shapes all, in chunks, an
+update those that changed.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import shapely
@@ -30,6 +32,7 @@ from mapyard.store.columns import (
 )
 
 Ints = NDArray[np.int64]
+#: Kind of problem → (element, reason) of each.
 Problems = dict[str, list[tuple[str, str]]]
 _CHUNK_WAYS = 50_000
 _CHUNK_RELATIONS = 2_000
@@ -37,7 +40,19 @@ NO_BOX = np.array([2**31 - 1, 2**31 - 1, -(2**31) + 1, -(2**31) + 1], np.int32)
 HALF_TURN = 1_800_000_000
 
 
-class _Source:
+class Shapes(NamedTuple):
+    """Shapes of some ways or relations, one entry per element but for `stored`.
+
+    `stored` are (row, WKB) sorted by row; `texts` are GeoJSON geometries of relations.
+    """
+
+    boxes: NDArray[np.int32]
+    flags: NDArray[np.uint8]
+    stored: list[tuple[int, bytes]]
+    texts: list[bytes]
+
+
+class ShapeSource:
     """The columns that shapes are made from."""
 
     def __init__(self, folder: Path, counts: list[int]) -> None:
@@ -51,108 +66,132 @@ class _Source:
         self.member_rows = open_column(folder, "member_rows")
         self.member_eids = open_column(folder, "member_eids")
         self.member_roles = open_column(folder, "member_roles")
+        roles = Heap(folder, "role_text")
+        self.inner_roles = [i for i in range(len(roles)) if roles[i] == b"inner"]
+        self.area_relations = _area_relations(folder, counts)
 
     def refs(self, way: int) -> NDArray[np.uint32]:
         """Return the node rows of one way by its index."""
         part: NDArray[np.uint32] = self.way_refs[self.way_offsets[way] : self.way_offsets[way + 1]]
         return part
 
+    def members(self, relation: int) -> slice:
+        """Return where the members of one relation lie, by its index."""
+        return slice(self.member_offsets[relation], self.member_offsets[relation + 1])
+
+    def name_of(self, row: int) -> str:
+        """Return the public id of a way or relation."""
+        return f"{'way' if row < self.nodes + self.ways else 'relation'}/{self.ids[row]}"
+
 
 def write_shapes(folder: Path, counts: list[int], way_bits: NDArray[np.uint8]) -> Problems:
     """Write box, flags and geometry columns; return what could not be assembled, with reasons."""
-    source = _Source(folder, counts)
+    source = ShapeSource(folder, counts)
     problems: Problems = {}
     stored: list[tuple[int, bytes]] = []
-    with ColumnWriter(folder, "box", np.int32, 4) as boxes:
-        flags = np.zeros(source.ways, np.uint8)
+    lengths: list[Ints] = [np.empty(0, np.int64)]
+    with (
+        ColumnWriter(folder, "box", np.int32, 4) as boxes,
+        ColumnWriter(folder, "way_flags", np.uint8) as way_flags,
+        ColumnWriter(folder, "relation_flags", np.uint8) as relation_flags,
+        ColumnWriter(folder, "relation_json_bytes", np.uint8) as texts,
+    ):
         for start in range(0, source.ways, _CHUNK_WAYS):
-            stop = min(start + _CHUNK_WAYS, source.ways)
-            _shape_ways(source, start, stop, way_bits, flags, boxes, stored, problems)
-        write_column(folder, "way_flags", flags)
-        _shape_relations(folder, source, boxes, stored, problems)
+            ways = np.arange(start, min(start + _CHUNK_WAYS, source.ways))
+            shapes = shape_ways(source, ways, way_bits[ways], problems)
+            boxes.append(shapes.boxes)
+            way_flags.append(shapes.flags)
+            stored += shapes.stored
+        for start in range(0, source.relations, _CHUNK_RELATIONS):
+            relations = np.arange(start, min(start + _CHUNK_RELATIONS, source.relations))
+            shapes = shape_relations(source, relations, problems)
+            boxes.append(shapes.boxes)
+            relation_flags.append(shapes.flags)
+            stored += shapes.stored
+            lengths.append(np.fromiter(map(len, shapes.texts), np.int64, len(shapes.texts)))
+            texts.append(np.frombuffer(b"".join(shapes.texts), np.uint8))
+    write_column(folder, "relation_json_offsets", offsets_of(np.concatenate(lengths)))
     write_column(folder, "geometry_rows", np.array([row for row, _ in stored], np.uint32))
     write_heap(folder, "geometry_wkb", [wkb for _, wkb in stored])
     return problems
 
 
-def _shape_ways(
-    source: _Source,
-    start: int,
-    stop: int,
-    way_bits: NDArray[np.uint8],
-    flags: NDArray[np.uint8],
-    boxes: ColumnWriter,
-    stored: list[tuple[int, bytes]],
-    problems: Problems,
-) -> None:
-    offsets = source.way_offsets[start : stop + 1]
-    all_refs = source.way_refs[offsets[0] : offsets[-1]]
-    lengths = np.diff(offsets)
-    count = stop - start
+def shape_ways(
+    source: ShapeSource, ways: Ints, bits: NDArray[np.uint8], problems: Problems
+) -> Shapes:
+    """Shape ways by their indexes; `bits` is what their tags say of areas (osm/area_rule)."""
+    count = len(ways)
+    starts = source.way_offsets[ways]
+    lengths = source.way_offsets[ways + 1] - starts
+    all_refs = source.way_refs[ranges(starts, lengths)]
     owners = np.repeat(np.arange(count), lengths)
     present = all_refs < source.nodes
     refs, of = all_refs[present], owners[present]
     counts = np.bincount(of, minlength=count)
     x, y = source.lon[refs], source.lat[refs]
-    box = np.tile(NO_BOX, (count, 1))
-    filled = np.flatnonzero(counts)
-    if len(filled):
-        starts = (np.cumsum(counts) - counts)[filled]
-        box[filled, 0] = np.minimum.reduceat(x, starts)
-        box[filled, 1] = np.minimum.reduceat(y, starts)
-        box[filled, 2] = np.maximum.reduceat(x, starts)
-        box[filled, 3] = np.maximum.reduceat(y, starts)
+    boxes = _boxes(x, y, counts)
 
     whole = counts == lengths
-    firsts = all_refs[np.minimum(offsets[:-1] - offsets[0], max(0, len(all_refs) - 1))]
-    lasts = all_refs[offsets[1:] - offsets[0] - 1] if len(all_refs) else firsts
-    closed = (lengths >= 4) & (firsts == lasts) if len(all_refs) else np.zeros(count, np.bool_)
-    bits = way_bits[start:stop]
+    closed = np.zeros(count, np.bool_)
+    if len(all_refs):
+        ends = np.cumsum(lengths)
+        long_enough = lengths >= 4
+        firsts = all_refs[(ends - lengths)[long_enough]]
+        closed[long_enough] = firsts == all_refs[ends[long_enough] - 1]
     wanted = closed & ((bits & AREA) > 0) & ((bits & NOT_AREA) == 0)
     area = wanted & whole
     tainted = ~whole
-    for index in np.flatnonzero(tainted & (counts == 0)).tolist():
-        _note(problems, "way without any node", source, source.nodes + start + index, "")
-    for index in np.flatnonzero(wanted & ~whole).tolist():
-        _note(problems, "area way with missing nodes", source, source.nodes + start + index, "")
+    rows = source.nodes + ways
+    for row in rows[counts == 0].tolist():
+        _note(problems, "way without any node", source, row)
+    for row in rows[wanted & ~whole].tolist():
+        _note(problems, "area way with missing nodes", source, row)
 
-    wide = x.astype(np.int64)
-    jump = (np.abs(np.diff(wide)) > HALF_TURN) & (of[1:] == of[:-1])
-    crossing = np.unique(of[1:][jump])
-    special = np.zeros(count, np.bool_)
-    special[crossing] = True
-    special |= counts == 1
-
+    jump = (np.abs(np.diff(x.astype(np.int64))) > HALF_TURN) & (of[1:] == of[:-1])
+    special = counts == 1
+    special[of[1:][jump]] = True
     coordinates = np.column_stack([x, y]) / 1e7
+    stored: list[tuple[int, bytes]] = []
     plain = area & ~special
     if plain.any():
         number = np.cumsum(plain) - 1
         chosen = plain[of]
-        rings = shapely.linearrings(coordinates[chosen], indices=number[of[chosen]])
-        polygons = shapely.polygons(rings)
+        polygons = shapely.polygons(
+            shapely.linearrings(coordinates[chosen], indices=number[of[chosen]])
+        )
         broken = ~shapely.is_valid(polygons)
-        for polygon, index in zip(
-            polygons[broken], np.flatnonzero(plain)[broken].tolist(), strict=True
-        ):
-            row = source.nodes + start + index
+        places = np.flatnonzero(plain)[broken].tolist()
+        for polygon, place in zip(polygons[broken], places, strict=True):
+            row = int(rows[place])
             repaired = _polygonal(shapely.make_valid(polygon))
             if repaired is None:
-                area[index] = False
-                tainted[index] = True
-                _note(problems, "area way that encloses nothing", source, row, "")
+                area[place] = False
+                tainted[place] = True
+                _note(problems, "area way that encloses nothing", source, row)
             else:
                 stored.append((row, shapely.to_wkb(shapely.orient_polygons(repaired))))
                 _note(problems, "area way repaired", source, row, shapely.is_valid_reason(polygon))
-    for index in np.flatnonzero(special).tolist():
-        line = coordinates[of == index]
-        shape = shapely.Point(line[0]) if len(line) == 1 else _unroll(line, bool(area[index]))
+    for place in np.flatnonzero(special).tolist():
+        line = coordinates[of == place]
+        shape = shapely.Point(line[0]) if len(line) == 1 else _unroll(line, bool(area[place]))
         if len(line) > 1:
-            box[index, 0], box[index, 2] = -HALF_TURN, HALF_TURN
-        stored.append((source.nodes + start + index, shapely.to_wkb(shape)))
-    # make_valid and special ways were found in two passes
-    stored.sort(key=lambda item: item[0])
-    flags[start:stop] = closed * bit.CLOSED + area * bit.AREA + tainted * bit.TAINTED
-    boxes.append(box)
+            boxes[place, 0], boxes[place, 2] = -HALF_TURN, HALF_TURN
+        stored.append((int(rows[place]), shapely.to_wkb(shape)))
+    stored.sort(key=lambda item: item[0])  # repaired and special ones were found apart
+    flags = closed * bit.CLOSED + area * bit.AREA + tainted * bit.TAINTED
+    return Shapes(boxes, flags.astype(np.uint8), stored, [])
+
+
+def _boxes(x: NDArray[np.int32], y: NDArray[np.int32], counts: Ints) -> NDArray[np.int32]:
+    boxes = np.tile(NO_BOX, (len(counts), 1))
+    filled = np.flatnonzero(counts)
+    if len(filled):
+        starts = (np.cumsum(counts) - counts)[filled]
+        boxes[filled, 0] = np.minimum.reduceat(x, starts)
+        boxes[filled, 1] = np.minimum.reduceat(y, starts)
+        boxes[filled, 2] = np.maximum.reduceat(x, starts)
+        boxes[filled, 3] = np.maximum.reduceat(y, starts)
+    return boxes
 
 
 def _polygonal(shape: Any) -> Any | None:
@@ -167,9 +206,9 @@ def _unroll(line: NDArray[np.float64], is_area: bool) -> Any:
     """Shape a way across the antimeridian, cut there (RFC 7946 §3.1.9)."""
     unrolled = line.copy()
     unrolled[:, 0] = np.where(line[:, 0] < 0, line[:, 0] + 360, line[:, 0])
-    shape = (
-        shapely.make_valid(shapely.Polygon(unrolled)) if is_area else shapely.LineString(unrolled)
-    )
+    shape = shapely.LineString(unrolled)
+    if is_area:
+        shape = shapely.make_valid(shapely.Polygon(unrolled))
     west = shapely.intersection(shape, shapely.box(-180, -90, 180, 90))
     east = shapely.intersection(shape, shapely.box(180, -90, 540, 90))
     east = shapely.transform(east, lambda c: c - [360.0, 0.0])
@@ -178,140 +217,112 @@ def _unroll(line: NDArray[np.float64], is_area: bool) -> Any:
     return shapely.multipolygons(parts) if is_area else shapely.multilinestrings(parts)
 
 
-def _note(problems: Problems, kind: str, source: _Source, row: int, reason: str) -> None:
-    name = "way" if row < source.nodes + source.ways else "relation"
-    problems.setdefault(kind, []).append((f"{name}/{source.ids[row]}", reason))
+def _note(problems: Problems, kind: str, source: ShapeSource, row: int, reason: str = "") -> None:
+    problems.setdefault(kind, []).append((source.name_of(row), reason))
 
 
-def _shape_relations(
-    folder: Path,
-    source: _Source,
-    boxes: ColumnWriter,
-    stored: list[tuple[int, bytes]],
-    problems: Problems,
-) -> None:
-    flags = np.zeros(source.relations, np.uint8)
-    is_area = _area_relations(folder, source)
-    roles = Heap(folder, "role_text")
-    inner = {i for i in range(len(roles)) if roles[i] == b"inner"}
-    children = _Children(source)
-    way_stop = source.nodes + source.ways
-    lengths: list[Ints] = []
-    texts = ColumnWriter(folder, "relation_json_bytes", np.uint8)
-    for start in range(0, source.relations, _CHUNK_RELATIONS):
-        shapes: list[Any] = []
-        for index in range(start, min(start + _CHUNK_RELATIONS, source.relations)):
-            part = slice(source.member_offsets[index], source.member_offsets[index + 1])
-            rows = source.member_rows[part]
-            absent = rows < 0
-            ways = rows[(rows >= source.nodes) & (rows < way_stop)] - source.nodes
-            refs = [source.refs(way) for way in ways.tolist()]
-            cut = [bool((r >= source.nodes).any()) for r in refs]
-            if absent.any() or any(cut):
-                flags[index] |= bit.TAINTED
-            shape = None
-            if is_area[index]:
-                missing_ring = any(cut) or bool(
-                    (
-                        absent
-                        & ((source.member_eids[part] & 3) == 1)
-                        & ~np.isin(source.member_roles[part], list(inner))
-                    ).any()
-                )
-                whole = [r for r, c in zip(refs, cut, strict=True) if not c and len(r) > 1]
-                row = way_stop + index
-                if missing_ring:
-                    reason = "member ways or nodes lie outside the extract"
-                elif not whole:
-                    reason = "no member ways"
-                else:
-                    shape, reason = assemble(whole, source.lon, source.lat)
-                if shape is None:
-                    flags[index] |= bit.TAINTED
-                    _note(problems, "area relation not assembled", source, row, reason)
-                else:
-                    flags[index] |= bit.AREA
-            shapes.append(shape if shape is not None else children.shape(index))
-        array = np.array(shapes, np.object_)
-        box = np.tile(NO_BOX, (len(array), 1))
-        having = np.array([s is not None for s in shapes], np.bool_)
-        if having.any():
-            bounds = shapely.bounds(array[having])
-            box[having] = np.rint(bounds * 1e7).astype(np.int32)
-            wkbs = shapely.to_wkb(array[having])
-            rows_of = way_stop + start + np.flatnonzero(having)
-            stored.extend(zip(rows_of.tolist(), wkbs, strict=True))
-        boxes.append(box)
-        written = write_geometries(array)
-        lengths.append(np.fromiter(map(len, written), np.int64, len(written)))
-        texts.append(np.frombuffer(b"".join(written), np.uint8))
-    texts.close()
-    write_column(folder, "relation_json_offsets", offsets_of(np.concatenate([*lengths, []])))
-    write_column(folder, "relation_flags", flags)
+def shape_relations(source: ShapeSource, relations: Ints, problems: Problems) -> Shapes:
+    """Shape relations by their indexes."""
+    flags = np.zeros(len(relations), np.uint8)
+    shapes = np.full(len(relations), None, np.object_)
+    first_row = source.nodes + source.ways
+    for place, relation in enumerate(relations.tolist()):
+        members = source.members(relation)
+        rows = source.member_rows[members]
+        ways = rows[(rows >= source.nodes) & (rows < first_row)] - source.nodes
+        refs = [source.refs(way) for way in ways.tolist()]
+        cut = [bool((r >= source.nodes).any()) for r in refs]
+        if (rows < 0).any() or any(cut):
+            flags[place] |= bit.TAINTED
+        shape = None
+        if source.area_relations[relation]:
+            if any(cut) or _lacks_outer_way(source, members):
+                reason = "member ways or nodes lie outside the extract"
+            elif not any(len(r) > 1 for r in refs):
+                reason = "no member ways"
+            else:
+                shape, reason = assemble([r for r in refs if len(r) > 1], source.lon, source.lat)
+            if shape is None:
+                flags[place] |= bit.TAINTED
+                row = first_row + relation
+                _note(problems, "area relation not assembled", source, row, reason)
+            else:
+                flags[place] |= bit.AREA
+        shapes[place] = shape if shape is not None else _members_shape(source, relation)
+    boxes = np.tile(NO_BOX, (len(relations), 1))
+    having = shapes != np.array(None)
+    stored: list[tuple[int, bytes]] = []
+    if having.any():
+        boxes[having] = np.rint(shapely.bounds(shapes[having]) * 1e7).astype(np.int32)
+        rows = (first_row + relations[having]).tolist()
+        stored = list(zip(rows, shapely.to_wkb(shapes[having]), strict=True))
+    return Shapes(boxes, flags, stored, write_geometries(shapes))
 
 
-def _area_relations(folder: Path, source: _Source) -> NDArray[np.bool_]:
+def _lacks_outer_way(source: ShapeSource, members: slice) -> bool:
+    """Return whether a member way other than a hole is not in the extract."""
+    is_way = (source.member_eids[members] & 3) == 1
+    absent = source.member_rows[members] < 0
+    hole = np.isin(source.member_roles[members], source.inner_roles)
+    return bool((is_way & absent & ~hole).any())
+
+
+def _area_relations(folder: Path, counts: list[int]) -> NDArray[np.bool_]:
     """Return which relations are type=multipolygon or type=boundary."""
-    is_area = np.zeros(source.relations, np.bool_)
+    is_area = np.zeros(counts[2], np.bool_)
     keys, values = Heap(folder, "key_text"), Heap(folder, "value_text")
     key = keys.find(b"type", 0, len(keys))
     if key == len(keys) or keys[key] != b"type":
         return is_area
     start, stop = open_column(folder, "key_kv")[key : key + 2].tolist()
     kv_offsets, kv_rows = open_column(folder, "kv_offsets"), open_column(folder, "kv_rows")
-    first = source.nodes + source.ways
+    first_row = counts[0] + counts[1]
     for value in (b"boundary", b"multipolygon"):
         kv = values.find(value, start, stop)
         if kv < stop and values[kv] == value:
             rows = kv_rows[kv_offsets[kv] : kv_offsets[kv + 1]]
-            is_area[rows[rows >= first] - first] = True
+            is_area[rows[rows >= first_row] - first_row] = True
     return is_area
 
 
-class _Children:
-    """Lines or points of relations that are no areas, members of members included."""
+def _members_shape(source: ShapeSource, relation: int) -> Any | None:
+    """Return the MultiLineString of all member ways, else the MultiPoint, else None.
 
-    def __init__(self, source: _Source) -> None:
-        self._source = source
-
-    def shape(self, index: int) -> Any | None:
-        """Return the MultiLineString of all member ways, else the MultiPoint, else None."""
-        source = self._source
-        rows = np.unique(self._expand(index))
-        ways = rows[rows >= source.nodes] - source.nodes
-        if len(ways):
-            lengths = source.way_offsets[ways + 1] - source.way_offsets[ways]
-            refs = source.way_refs[ranges(source.way_offsets[ways], lengths)]
-            owner = np.repeat(np.arange(len(ways)), lengths)
-            present = refs < source.nodes
-            refs, owner = refs[present], owner[present]
-            counts = np.bincount(owner, minlength=len(ways))
-            long_enough = counts[owner] > 1
-            if long_enough.any():
-                return _lines(source, refs[long_enough], owner[long_enough])
-        nodes = rows[rows < source.nodes]
-        nodes = nodes[source.lat[nodes] != 2**31 - 1]
-        if not len(nodes):
-            return None
-        return shapely.multipoints(np.column_stack([source.lon[nodes], source.lat[nodes]]) / 1e7)
-
-    def _expand(self, index: int) -> Ints:
-        source = self._source
-        first = source.nodes + source.ways
-        seen, todo, found = {index}, [index], []
-        while todo:
-            relation = todo.pop()
-            part = slice(source.member_offsets[relation], source.member_offsets[relation + 1])
-            rows = source.member_rows[part]
-            found.append(rows[(rows >= 0) & (rows < first)])
-            for child in (rows[rows >= first] - first).tolist():
-                if child not in seen:
-                    seen.add(child)
-                    todo.append(child)
-        return np.concatenate(found)
+    Members of members are included.
+    """
+    rows = np.unique(_expand(source, relation))
+    ways = rows[rows >= source.nodes] - source.nodes
+    if len(ways):
+        lengths = source.way_offsets[ways + 1] - source.way_offsets[ways]
+        refs = source.way_refs[ranges(source.way_offsets[ways], lengths)]
+        owner = np.repeat(np.arange(len(ways)), lengths)
+        present = refs < source.nodes
+        refs, owner = refs[present], owner[present]
+        long_enough = np.bincount(owner, minlength=len(ways))[owner] > 1
+        if long_enough.any():
+            return _lines(source, refs[long_enough], owner[long_enough])
+    nodes = rows[rows < source.nodes]
+    nodes = nodes[source.lat[nodes] != 2**31 - 1]
+    if not len(nodes):
+        return None
+    return shapely.multipoints(np.column_stack([source.lon[nodes], source.lat[nodes]]) / 1e7)
 
 
-def _lines(source: _Source, refs: NDArray[Any], owner: Ints) -> Any:
+def _expand(source: ShapeSource, relation: int) -> Ints:
+    """Return the rows of all nodes and ways below a relation, at any depth."""
+    first_row = source.nodes + source.ways
+    seen, todo, found = {relation}, [relation], []
+    while todo:
+        rows = source.member_rows[source.members(todo.pop())]
+        found.append(rows[(rows >= 0) & (rows < first_row)])
+        for child in (rows[rows >= first_row] - first_row).tolist():
+            if child not in seen:
+                seen.add(child)
+                todo.append(child)
+    return np.concatenate(found)
+
+
+def _lines(source: ShapeSource, refs: NDArray[Any], owner: Ints) -> Any:
     x, y = source.lon[refs].astype(np.int64), source.lat[refs]
     new = np.ones(len(owner), np.bool_)
     new[1:] = owner[1:] != owner[:-1]
@@ -319,14 +330,12 @@ def _lines(source: _Source, refs: NDArray[Any], owner: Ints) -> Any:
     jump[1:] = (np.abs(np.diff(x)) > HALF_TURN) & ~new[1:]
     coordinates = np.column_stack([x, y]) / 1e7
     if not jump.any():
-        return shapely.multilinestrings(
-            shapely.linestrings(coordinates, indices=np.cumsum(new) - 1)
-        )
+        lines = shapely.linestrings(coordinates, indices=np.cumsum(new) - 1)
+        return shapely.multilinestrings(lines)
     parts: list[Any] = []
     for number in np.unique(owner).tolist():
         line = coordinates[owner == number]
         crosses = bool(jump[owner == number].any())
-        parts.extend(
-            shapely.get_parts(_unroll(line, False)) if crosses else [shapely.LineString(line)]
-        )
+        shape = _unroll(line, False) if crosses else shapely.LineString(line)
+        parts.extend(shapely.get_parts(shape))
     return shapely.multilinestrings(parts)
