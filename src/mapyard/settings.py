@@ -33,6 +33,9 @@ class Settings(BaseSettings):
     threads: int = Field(4, ge=1, le=64, description="Threads for longer work in each worker.")
     queue: int = Field(64, ge=0, description="Requests waiting for a thread; beyond them 503.")
     timeout_s: float = Field(30.0, gt=0, le=3600, description="Time limit of one request, seconds.")
+    query_bytes: int = Field(
+        512 << 20, ge=1 << 20, description="Memory limit of one query in Overpass QL, bytes."
+    )
     max_body_bytes: int = Field(10_485_760, ge=1024, description="Largest request body, bytes.")
     cors_origins: list[str] = Field(
         default_factory=list, description="Origins allowed by CORS; empty switches CORS off."
@@ -56,6 +59,15 @@ class Settings(BaseSettings):
     log_level: str = Field("info", description="debug, info, warning or error.")
     anonymous_per_minute: int = Field(
         60, ge=1, description="Requests a minute and client address without a valid key."
+    )
+
+    # Tiles
+    tile_languages: list[str] = Field(
+        default_factory=list,
+        description="Languages of names in tiles (IETF codes) besides name, name_de and name_en.",
+    )
+    tile_cache_bytes: int = Field(
+        1_000_000_000, ge=0, description="Bound of rendered tiles kept on disk; 0 keeps none."
     )
 
     # Accounts

@@ -58,12 +58,22 @@ def read_body(
         if "*" in texts and not any(name in known for name in pairs):
             return {texts["*"]: _decode(body)}
         return pairs
-    is_json = media_type.endswith(("/json", "+json")) or (
+    says_json = media_type.endswith(("/json", "+json"))
+    is_json = says_json or (
         looks_like_json and media_type in ("", FORM, "text/plain", "application/octet-stream")
     )
-    if not is_json and "*" in texts:
+    if "*" in texts and (not is_json or not (says_json or _is_json(body))):
         return {texts["*"]: _decode(body)}
     return _read_json(body)
+
+
+def _is_json(body: bytes) -> bool:
+    """Return whether a text that looks like JSON is: Overpass QL begins with `[` or `{{` too."""
+    try:
+        orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return False
+    return True
 
 
 def merge(query: Raw, body: Raw) -> Raw:

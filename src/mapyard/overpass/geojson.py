@@ -53,7 +53,8 @@ def _write_rows(store: Store, out: Out, rows: Rows) -> list[bytes]:
     if out.geometry == "none" and not whole:
         return write_features(store, rows, output)
     shapes, note = _shapes(store, out, rows)
-    extra = [note if shape is not None else b"" for shape in shapes]
+    noted = ~shapely.is_missing(shapes) & ((rows >= store.way_start) | (out.geometry == "geom"))
+    extra = [note if has else b"" for has in noted.tolist()]
     return [
         feature.replace(_NO_GEOMETRY, b'"geometry":' + text, 1)
         for feature, text in zip(
