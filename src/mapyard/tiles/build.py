@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapyard.osm.elements import NODE
-from mapyard.store.reader import Store
+from mapyard.store.reader import E7, Store
 from mapyard.tiles import boundaries, schema
 from mapyard.tiles.attributes import (
     Features,
@@ -73,6 +73,23 @@ def build_table(
             order = draw_order(features)
             _write_features(features._replace(rows=rows[order], rule=rule[order]), writer, codes)
     writer.close(values.messages, bounds_deg)
+
+
+def find_bounds(store: Store) -> Bounds:
+    """Return the box of all nodes, degrees; west > east where it is narrower over 180°."""
+    lon, lat = store.lon / E7, store.lat / E7
+    placed = np.abs(lat) <= 90
+    lon, lat = lon[placed], lat[placed]
+    if not len(lon):
+        return -180.0, -90.0, 180.0, 90.0
+    south, north = float(lat.min()), float(lat.max())
+    east_side, west_side = lon[lon >= 0], lon[lon < 0]
+    plain = float(lon.max() - lon.min())
+    if len(east_side) and len(west_side):
+        over = float(west_side.max() + 360 - east_side.min())
+        if over < plain:
+            return float(east_side.min()), south, float(west_side.max()), north
+    return float(lon.min()), south, float(lon.max()), north
 
 
 def draw_order(features: Features) -> Ints:

@@ -179,7 +179,7 @@ AERIALWAYS: Final = tuple(
         "j-bar",
         "platter",
         "rope_tow",
-    )  # fmt: skip
+    )
 )
 PUBLIC_TRANSPORT: Final = (
     *_rules(11, "aeroway", "aerodrome"),

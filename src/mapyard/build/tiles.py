@@ -1,0 +1,32 @@
+"""The build step of the part `tiles`: the feature table of all zooms, the low zooms rendered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mapyard.build.pipeline import Step, StepContext
+from mapyard.build.preflight import Estimate
+from mapyard.tiles.archive import list_tiles, write_archive
+from mapyard.tiles.build import build_table, find_bounds
+from mapyard.tiles.pmtiles import PmtilesWriter
+from mapyard.tiles.source import LOW_ZOOM_FILE, MAX_LOW_ZOOM, TABLE_FOLDER
+from mapyard.tiles.table import Table
+from mapyard.tiles.tilejson import describe_archive
+
+
+def _run(ctx: StepContext) -> Mapping[str, Any]:
+    folder = ctx.folder / TABLE_FOLDER
+    ctx.progress.stage("tiles: features")
+    bounds = ctx.header.bbox or find_bounds(ctx.store)
+    build_table(ctx.store, folder, bounds, ctx.settings.tile_languages)
+    table = Table(folder)
+    tiles = list_tiles(table, 0, MAX_LOW_ZOOM)
+    ctx.progress.stage("tiles: low zooms", unit="tiles")
+    writer = PmtilesWriter(ctx.folder / LOW_ZOOM_FILE)
+    count = write_archive(folder, tiles, writer, progress=ctx.progress.advance)
+    writer.close(describe_archive(table.info), table.info.bounds)
+    return {"features": len(table), "low_zoom_tiles": count}
+
+
+STEP = Step("tiles", _run, lambda pbf: Estimate(300_000_000 + 20 * pbf, 3 * pbf))

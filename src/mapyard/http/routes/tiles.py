@@ -1,0 +1,251 @@
+"""Vector tiles, their TileJSON, and what a map needs to draw them: style, glyphs, sprite."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from functools import lru_cache
+from typing import Annotated, Final, Literal, cast
+from urllib.parse import quote
+
+from msgspec import Meta
+
+from mapyard.errors import InvalidRequest, NotFound
+from mapyard.http.endpoints import JSON, Answer, Context, Params, endpoint
+from mapyard.http.reply import Later
+from mapyard.http.snapshot import Snapshot, register_part
+from mapyard.tiles.cache import TileCache
+from mapyard.tiles.glyphs import FONT_STACKS, GlyphSource
+from mapyard.tiles.mercator import MAX_ZOOM, TileId
+from mapyard.tiles.source import TileSource
+from mapyard.tiles.sprite import read_sprite
+from mapyard.tiles.style import THEMES, make_style
+from mapyard.tiles.tilejson import make_tilejson
+
+MVT: Final = "application/vnd.mapbox-vector-tile"
+PBF: Final = "application/x-protobuf"
+TILES: Final = "Tiles"
+#: Tiles change with the dataset; clients ask again after an hour, mostly to hear 304.
+_TILE_AGE: Final = "public, max-age=3600"
+#: Glyphs and sprites change with the software only.
+_ASSET_AGE: Final = "public, max-age=604800"
+_MEMORY_BYTES: Final = 64_000_000
+
+
+def _open_tiles(snapshot: Snapshot) -> TileSource:
+    settings = snapshot.settings
+    cache = TileCache(
+        settings.data / "cache", snapshot.id, settings.tile_cache_bytes, _MEMORY_BYTES
+    )
+    return TileSource(snapshot.folder, cache)
+
+
+register_part("tiles", _open_tiles)
+
+
+class TileParams(Params):
+    """A tile address; `y` may end in .mvt or .pbf."""
+
+    z: Annotated[int, Meta(ge=0, le=MAX_ZOOM, description="zoom; 14 is drawn at higher zooms too")]
+    x: Annotated[int, Meta(ge=0, description="column, from the west")]
+    y: Annotated[str, Meta(description="row from the north, with or without .mvt or .pbf")]
+
+
+class StyleParams(Params):
+    """Which style."""
+
+    theme: Annotated[Literal["light", "dark"], Meta(description="colors of the style")] = "light"
+    lang: Annotated[
+        str, Meta(max_length=35, description="language of labels where the tiles have it")
+    ] = ""
+
+
+class GlyphParams(Params):
+    """Which glyphs."""
+
+    fontstack: Annotated[str, Meta(max_length=200, description="font names, comma-separated")]
+    range: Annotated[str, Meta(max_length=20, description="code points, such as 0-255.pbf")]
+
+
+class SpriteParams(Params):
+    """Which file of the sprite."""
+
+    file: Annotated[str, Meta(max_length=30, description="sprite.json, sprite@2x.png, …")]
+
+
+class NoParams(Params):
+    """No parameters."""
+
+
+@endpoint(
+    "/api/v1/tiles.json",
+    summary="TileJSON 3.0: where the tiles are and what they hold",
+    tag=TILES,
+    inline=True,
+    media_types=(JSON,),
+    schema={"type": "object", "required": ["tilejson", "tiles", "vector_layers"]},
+)
+def tilejson(ctx: Context, params: NoParams) -> Answer:
+    """Describe the tiles; a key given as `api_key` is carried into the tile address."""
+    source = _source(ctx)
+    address = f"{ctx.base_url}/api/v1/tiles/{{z}}/{{x}}/{{y}}.mvt{_key_suffix(ctx)}"
+    return _tagged(make_tilejson(source.table.info, address, ctx.snapshot.id), "no-cache")
+
+
+@endpoint(
+    "/api/v1/tiles/style.json",
+    summary="A MapLibre style for these tiles, light or dark",
+    tag=TILES,
+    inline=True,
+    media_types=(JSON,),
+    schema={"type": "object", "required": ["version", "sources", "layers"]},
+)
+def style(ctx: Context, params: StyleParams) -> Answer:
+    """Return the style; glyphs and sprite are at this same origin."""
+    source = _source(ctx)
+    base = f"{ctx.base_url}/api/v1"
+    made = make_style(
+        THEMES[params.theme],
+        source.table.info,
+        base_url=base,
+        key_suffix=_key_suffix(ctx),
+        language=params.lang,
+    )
+    return _tagged(made, "no-cache")
+
+
+@endpoint(
+    "/api/v1/tiles/glyphs/{fontstack}/{range}",
+    summary="Glyphs of a font, 256 code points at a time, as signed distance fields",
+    tag=TILES,
+    inline=True,
+    needs_dataset=False,
+    media_types=(PBF,),
+    schema={"type": "string", "format": "binary"},
+)
+def glyphs(ctx: Context, params: GlyphParams) -> Answer:
+    """Return the glyphs of the first known font of the stack."""
+    names = [name.strip() for name in params.fontstack.split(",")]
+    name = next((name for name in names if name in FONT_STACKS), None)
+    if name is None:
+        known = ", ".join(FONT_STACKS)
+        raise NotFound(f"fontstack: no font {params.fontstack[:80]}; there are {known}")
+    first, _, last = params.range.removesuffix(".pbf").partition("-")
+    if not (first.isdecimal() and last.isdecimal()) or len(first) > 5:
+        raise InvalidRequest.of("range", "write it as 0-255.pbf, 256-511.pbf, …, 65280-65535.pbf")
+    start = int(first)
+    if start % 256 or int(last) != start + 255 or start > 65_280:
+        raise InvalidRequest.of("range", "ranges are 0-255, 256-511, …, 65280-65535")
+    fonts: GlyphSource = ctx.services.get(
+        "glyphs", lambda services: GlyphSource(services.settings.data / "cache" / "glyphs")
+    )
+
+    def make() -> Answer:
+        return _asset(fonts.get(name, start), PBF)
+
+    ready = fonts.find_ready(name, start)
+    if ready is None:
+        raise Later(make)
+    return _asset(ready, PBF)
+
+
+@endpoint(
+    "/api/v1/tiles/sprites/{file}",
+    summary="The icons of the style in one picture, and where each one is",
+    tag=TILES,
+    inline=True,
+    needs_dataset=False,
+    media_types=("image/png", JSON),
+    schema={"type": "string", "format": "binary"},
+)
+def sprite(ctx: Context, params: SpriteParams) -> Answer:
+    """Return the picture or its index, plain or @2x."""
+    data = read_sprite(params.file)
+    if data is None:
+        raise NotFound(
+            "there are sprite.json, sprite.png, sprite@2x.json and sprite@2x.png, "
+            "and the same with sprite-dark"
+        )
+    return _asset(data, "image/png" if params.file.endswith(".png") else JSON)
+
+
+@endpoint(
+    "/api/v1/tiles/{z}/{x}/{y}",
+    summary="A vector tile in the Shortbread 1.1 schema",
+    tag=TILES,
+    inline=True,
+    media_types=(MVT,),
+    schema={"type": "string", "format": "binary"},
+    headers={"ETag": "names the tile's bytes: send it as If-None-Match to hear 304"},
+)
+def tile(ctx: Context, params: TileParams) -> Answer:
+    """Return the tile as Mapbox Vector Tile 2.1; 204 when nothing is in it."""
+    row = params.y.removesuffix(".mvt").removesuffix(".pbf")
+    if not row.isdecimal() or not row.isascii() or len(row) > 8:
+        raise InvalidRequest.of("y", "a row number is needed, such as 5753 or 5753.mvt")
+    side = 1 << params.z
+    wanted = TileId(params.z, params.x, int(row))
+    for name, value in (("x", wanted.x), ("y", wanted.y)):
+        if value >= side:
+            raise InvalidRequest.of(name, f"at zoom {params.z} it goes from 0 to {side - 1}")
+    source = _source(ctx)
+    ready = source.find_ready(wanted)
+    if ready is None:
+        deadline, headers = ctx.deadline, ctx.headers
+
+        def make() -> Answer:
+            deadline.check()
+            return _tile_answer(source.get(wanted), headers.get("accept-encoding", ""))
+
+        raise Later(make)
+    return _tile_answer(ready, ctx.headers.get("accept-encoding", ""))
+
+
+def _source(ctx: Context) -> TileSource:
+    return cast(TileSource, ctx.snapshot.part("tiles"))
+
+
+def _tile_answer(data: bytes, accept_encoding: str) -> Answer:
+    """Return stored gzip bytes as they are, or unpacked for clients that do not take gzip."""
+    if not data:
+        return Answer(b"", MVT, 204, {"Cache-Control": _TILE_AGE})
+    # The trailer of a gzip stream is the checksum and the length of what it holds.
+    version = data[-8:].hex()
+    headers = {"Cache-Control": _TILE_AGE}
+    if _accepts_gzip(accept_encoding):
+        headers |= {"ETag": f'"{version}-gzip"', "Content-Encoding": "gzip"}
+        return Answer(data, MVT, 200, {**headers, "Vary": "Accept-Encoding"})
+    return Answer(gzip.decompress(data), MVT, 200, {**headers, "ETag": f'W/"{version}"'})
+
+
+@lru_cache(256)
+def _accepts_gzip(header: str) -> bool:
+    for part in header.lower().split(","):
+        name, _, quality = part.partition(";")
+        if name.strip() in ("gzip", "*"):
+            return quality.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
+    return False
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=12).hexdigest()
+
+
+def _tagged(value: object, cache_control: str) -> Answer:
+    answer = Answer.json(value)
+    assert isinstance(answer.body, bytes)
+    answer.headers = {"Cache-Control": cache_control, "ETag": f'W/"{_digest(answer.body)}"'}
+    return answer
+
+
+def _asset(data: bytes, media_type: str) -> Answer:
+    return Answer(
+        data, media_type, 200, {"Cache-Control": _ASSET_AGE, "ETag": f'W/"{_digest(data)}"'}
+    )
+
+
+def _key_suffix(ctx: Context) -> str:
+    """Return "?api_key=…" when the key came that way: a map cannot send it otherwise."""
+    key = ctx.raw.get("api_key")
+    value = key[-1] if isinstance(key, list) and key else key
+    return f"?api_key={quote(value)}" if isinstance(value, str) and value else ""
