@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from mapyard.deadline import Deadline
 from mapyard.store.reader import Store
-from mapyard.text.analysis import Slot, name_key, slots, terms
+from mapyard.text.analysis import Slot, name_keys, slots, terms
 from mapyard.text.folding import is_spaceless
 from mapyard.text.index import IndexWriter, TextIndex, all_of, any_of, without
 from mapyard.text.names import OTHER_KEYS, iter_names, parse_name_key, split_values
@@ -84,7 +84,7 @@ def _add_document(writer: IndexWriter, eid: int, tags: dict[str, str]) -> None:
             ("other", other_terms),
         ),
         keys=(
-            ("name_key", dict.fromkeys(filter(None, map(name_key, names)))),
+            ("name_key", dict.fromkeys(key for name in names for key in name_keys(name))),
             ("group", ["place"] if any(key in tags for key in _PLACE_KEYS) else []),
         ),
         numbers=(("eid", eid),),
@@ -173,7 +173,7 @@ def _build_tiers(index: TextIndex, text: str) -> list[Any]:
     words = slots(text)
     if not words:
         return []
-    whole = index.term("name_key", name_key(text))
+    whole = any_of([index.term("name_key", key) for key in name_keys(text)])
     in_names = [_match(index, slot, ("name",)) for slot in words]
     begun = [
         any_of([exact, *_begin(index, slot, ("name",))])

@@ -18,7 +18,10 @@ _SUFFIXES: Final = frozenset(["bis", "ter", "quater", "quinquies", "sexies"])
 _RANGE = re.compile(r"^(\d{1,5})\s*[-–—]\s*(\d{1,5})$")
 _LETTERS = re.compile(r"^(\d{1,5})\s*([a-z])(?:\s*[-–—]\s*([a-z])|((?:\s*[/+&,]\s*[a-z])+))$")
 _NUMBER = re.compile(r"^\d{1,5}")
-_WORD = re.compile(r"^\d{1,5}[a-z]{0,2}$")
+_WORD = re.compile(r"^(\d{1,6}([a-z]{0,3}|quater)|[a-z]{1,3}\d{1,5})$")
+_PART = re.compile(rf"^(\d{{1,5}}[a-z]?|[a-z]|{'|'.join(sorted(_SUFFIXES))})$")
+#: A short word that is part of the number behind it: "C-165".
+_BEFORE = re.compile(r"^([a-z]{1,2}|lot|nr|no|num|haus|house|apt)$")
 
 
 def join_number(words: Sequence[str]) -> str:
@@ -70,23 +73,27 @@ class Candidate(NamedTuple):
     key: str
     start: int
     stop: int
+    #: Whether any house has this number.
+    is_known: bool = False
 
 
 def iter_candidates(words: Sequence[str]) -> Iterator[Candidate]:
-    """Yield what may be a house number in a query, at each place the longest first."""
+    """Yield what may be a house number in a query, at each place the longest first.
+
+    Digits with up to three letters ("12", "12a", "32bis"), with further parts ("12 a", "226 1/2"),
+    or behind a short word ("c-165", "lot 10006").
+    """
     for start, word in enumerate(words):
+        if _BEFORE.match(word):
+            if start + 1 < len(words) and words[start + 1][0].isdigit():
+                yield Candidate(join_number(words[start : start + 2]), start, start + 2)
+            continue
         if not _WORD.match(word):
             continue
-        stop = start + 1
-        if stop < len(words) and words[stop] in _SUFFIXES:
-            stop += 1
-        elif stop < len(words) and (
-            (len(words[stop]) == 1 and words[stop].isalpha()) or _WORD.match(words[stop])
-        ):
-            stop += 1
-            # "226 1/2" and "39 a/b"
-            if stop < len(words) and len(words[stop]) == 1 and not word[-1].isalpha():
-                yield Candidate(join_number(words[start : stop + 1]), start, stop + 1)
-        if stop > start + 1:
-            yield Candidate(join_number(words[start:stop]), start, stop)
-        yield Candidate(word, start, start + 1)
+        parts = 1
+        if start + 1 < len(words) and _PART.match(words[start + 1]):
+            parts = 2
+            if start + 2 < len(words) and len(words[start + 2]) == 1:
+                parts = 3
+        for count in range(parts, 0, -1):
+            yield Candidate(join_number(words[start : start + count]), start, start + count)

@@ -158,3 +158,8 @@ def name_key(name: str) -> str:
         compound = split_compound(bare) if len(bare) > _MIN_STEM + 1 else None
         parts += [GROUPS.get(part, part) for part in compound or (_numeral(bare) or bare,)]
     return " ".join(parts)
+
+
+def name_keys(name: str) -> list[str]:
+    """Return the keys of a name in its folded spellings, without empty ones."""
+    return [key for key in dict.fromkeys(name_key(text) for text in _spellings(name)) if key]

@@ -40,7 +40,7 @@ def _build_schema() -> Any:
     for name in KEY_FIELDS:
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
     for name in NUMBER_FIELDS:
-        builder.add_integer_field(name, fast=True, indexed=name == "eid")
+        builder.add_integer_field(name, fast=True, indexed=name in ("eid", "document"))
     return builder.build()
 
 
@@ -111,6 +111,10 @@ class TextIndex:
     def fuzzy(self, field: str, value: str, distance: int = 1, *, prefix: bool = False) -> Any:
         """Return the query for terms within an edit distance (a swap of neighbors counts one)."""
         return Query.fuzzy_term_query(self.schema, field, value, distance, True, prefix)
+
+    def numbered(self, field: str, numbers: Sequence[int]) -> Any:
+        """Return the query for documents whose number is one of these."""
+        return Query.term_set_query(self.schema, field, numbers)
 
     def number_range(self, field: str, low: int, high: int) -> Any:
         """Return the query for low ≤ number ≤ high."""

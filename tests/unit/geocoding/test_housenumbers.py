@@ -39,8 +39,12 @@ def test_parse_numbers(text: str, keys: tuple[str, ...]) -> None:
         ("vaduz", []),
         ("10 e", ["10e", "10"]),
         ("4 bis rue x", ["4bis", "4"]),
-        ("123456 x", []),
+        ("1234567 x", []),
         ("226 1 2 main", ["226-1-2", "226-1", "226", "1-2", "1", "2"]),
+        ("magu c 165", ["c-165", "165"]),
+        ("lot 10006", ["lot-10006", "10006"]),
+        ("g18 road", ["g18"]),
+        ("32bis", ["32bis"]),
     ],
 )
 def test_iter_candidates(query: str, expected: list[str]) -> None:

@@ -1,0 +1,201 @@
+"""Addresses: every element with a house number, and the street or place each belongs to."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from mapyard.geocoding.columns import Floats, Ints, TagColumn, join_keys
+from mapyard.store.reader import Store
+from mapyard.text.analysis import name_key
+
+#: A street of the right name farther away is not the one that is meant.
+MAX_STREET_M: Final = 3_000.0
+#: Distance that a street of another municipality is thought farther away than it is.
+OTHER_TOWN_M: Final = 500.0
+#: A number without street or place belongs to a street within this distance.
+MAX_NEAREST_M: Final = 150.0
+METERS: Final = 111_195.0
+
+# How an address came to its parent.
+BY_STREET, BY_PLACE, BY_NEARNESS, ALONE = 0, 1, 2, 3
+
+
+class Addresses(NamedTuple):
+    """One entry per element with a house number or house name."""
+
+    rows: Ints
+    lon: Floats
+    lat: Floats
+    numbers: TagColumn
+    street: TagColumn
+    place: TagColumn
+    postcode: TagColumn
+    city: TagColumn
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+class Parents(NamedTuple):
+    """What addresses may belong to: streets, squares, places. Indexed by document number."""
+
+    lon: Floats
+    lat: Floats
+    #: Boxes in degrees, (n, 4).
+    boxes: Floats
+    municipality: Ints
+    #: Key of every name → documents.
+    by_key: dict[str, list[int]]
+
+
+class Assignment(NamedTuple):
+    """Parent document of each address (−1 none yet) and how it was found."""
+
+    parent: Ints
+    how: NDArray[np.int8]
+
+
+def find_addresses(store: Store) -> Addresses:
+    """Return all addresses of the store, sorted by row."""
+    rows = np.unique(
+        np.concatenate(
+            [store.rows_with_key(key) for key in ("addr:housenumber", "addr:conscriptionnumber")]
+        )
+    ).astype(np.int64)
+    # An interpolation line with a range as its own number is no house.
+    rows = rows[~np.isin(rows, store.rows_with_key("addr:interpolation"))]
+    lon, lat = find_positions(store, rows)
+    known = ~np.isnan(lon)
+    rows, lon, lat = rows[known], lon[known], lat[known]
+
+    def column(*keys: str) -> TagColumn:
+        first, *others = (TagColumn(store, rows, key) for key in keys)
+        for other in others:
+            first = first.fill(other)
+        return first
+
+    return Addresses(
+        rows, lon, lat,
+        numbers=column("addr:housenumber", "addr:conscriptionnumber"),
+        street=column("addr:street", "addr:street:name"),
+        place=column("addr:place", "addr:block_number", "addr:neighbourhood"),
+        postcode=column("addr:postcode", "postal_code"),
+        city=column("addr:city", "addr:town", "addr:village", "addr:municipality", "addr:hamlet"),
+    )  # fmt: skip
+
+
+def find_positions(store: Store, rows: Ints) -> tuple[Floats, Floats]:
+    """Return the point of each row in degrees: a node's own, else the centroid; NaN without."""
+    lon, lat = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
+    for start in range(0, len(rows), 50_000):
+        part = slice(start, start + 50_000)
+        points = shapely.centroid(store.geometries(rows[part]))
+        lon[part], lat[part] = shapely.get_x(points), shapely.get_y(points)
+    return lon, lat
+
+
+def assign_parents(
+    addresses: Addresses, municipality: Ints, parents: Parents, street_lines: shapely.STRtree
+) -> Assignment:
+    """Return the parent of each address.
+
+    By the name in addr:street, then addr:place; the nearest of that name, one of the same
+    municipality before others. Without both: the nearest street line, `street_lines` holding one
+    geometry per document (None where it is no street).
+    """
+    count = len(addresses)
+    parent = np.full(count, -1, np.int64)
+    how = np.full(count, ALONE, np.int8)
+    for column, code in ((addresses.street, BY_STREET), (addresses.place, BY_PLACE)):
+        open_ = (parent < 0) & (column.codes >= 0)
+        by_name = _nearest_of_name(addresses, column, open_, municipality, parents)
+        found = by_name >= 0
+        parent[found], how[found] = by_name[found], code
+    nameless = (addresses.street.codes < 0) & (addresses.place.codes < 0)
+    lone = np.flatnonzero(nameless)
+    if len(lone) and len(street_lines.geometries):
+        points = shapely.points(addresses.lon[lone], addresses.lat[lone])
+        # Degrees of latitude: in east-west direction the distance is then shorter, never longer.
+        index, nearest = street_lines.query_nearest(
+            points, max_distance=MAX_NEAREST_M / METERS, all_matches=False
+        )
+        parent[lone[index]], how[lone[index]] = nearest, BY_NEARNESS
+    return Assignment(parent, how)
+
+
+def _nearest_of_name(
+    addresses: Addresses,
+    column: TagColumn,
+    open_: NDArray[np.bool_],
+    municipality: Ints,
+    parents: Parents,
+) -> Ints:
+    """Return the nearest parent of the name in a column for the open addresses, else −1."""
+    found = np.full(len(addresses), -1, np.int64)
+    chosen = np.flatnonzero(open_)
+    chosen = chosen[np.argsort(column.codes[chosen], kind="stable")]
+    if not len(chosen):
+        return found
+    codes = column.codes[chosen]
+    starts = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]])
+    for start, stop in zip(starts, np.r_[starts[1:], len(codes)], strict=True):
+        documents = parents.by_key.get(name_key(column.texts[codes[start]]))
+        if not documents:
+            continue
+        group = chosen[start:stop]
+        choices = np.array(documents, np.int64)
+        cost = _distances_m(addresses, group, parents, choices)
+        far = cost > MAX_STREET_M
+        cost = cost + np.where(
+            parents.municipality[choices][None, :] == municipality[group][:, None],
+            0.0,
+            OTHER_TOWN_M,
+        )
+        cost[far] = np.inf
+        best = np.argmin(cost, axis=1)
+        reachable = np.isfinite(cost[np.arange(len(group)), best])
+        found[group[reachable]] = choices[best[reachable]]
+    return found
+
+
+def _distances_m(addresses: Addresses, group: Ints, parents: Parents, choices: Ints) -> Floats:
+    """Return an (addresses, choices) matrix of distances to boxes; the middle breaks ties."""
+    lon, lat = addresses.lon[group][:, None], addresses.lat[group][:, None]
+    boxes = parents.boxes[choices]
+    scale = np.cos(np.radians(lat))
+    dx = np.maximum(0, np.maximum(boxes[:, 0] - lon, lon - boxes[:, 2])) * scale
+    dy = np.maximum(0, np.maximum(boxes[:, 1] - lat, lat - boxes[:, 3]))
+    middle = np.hypot((parents.lon[choices] - lon) * scale, parents.lat[choices] - lat)
+    return np.asarray((np.hypot(dx, dy) + middle * 0.01) * METERS)
+
+
+def group_orphans(
+    addresses: Addresses, assignment: Assignment, municipality: Ints
+) -> tuple[Ints, list[str]]:
+    """Return groups of addresses whose street or place is not mapped, and their names.
+
+    The first array gives the group of each address, −1 where it has a parent or no name.
+    """
+    name = addresses.street.fill(addresses.place)
+    orphans = np.flatnonzero((assignment.parent < 0) & (name.codes >= 0))
+    group = np.full(len(addresses), -1, np.int64)
+    if not len(orphans):
+        return group, []
+    keys: dict[str, int] = {}
+    codes = np.array(
+        [keys.setdefault(name_key(text) or text, len(keys)) for text in name.texts], np.int64
+    )
+    # Without municipalities the written city tells streets of one name apart.
+    town = np.where(
+        municipality[orphans] >= 0, municipality[orphans], -2 - addresses.city.codes[orphans]
+    )
+    number = join_keys(codes[name.codes[orphans]], town)
+    group[orphans] = number
+    labels = [""] * (int(number.max()) + 1)
+    for index, code in zip(number.tolist(), name.codes[orphans].tolist(), strict=True):
+        labels[index] = name.texts[code]
+    return group, labels

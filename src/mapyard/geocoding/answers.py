@@ -1,0 +1,263 @@
+"""Results as GeoJSON features: names in the wanted language, the address, the match report."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from mapyard.geocoding.categories import get_category
+from mapyard.geocoding.formats import country_name, format_street, format_town, join_lines
+from mapyard.geocoding.gazetteer import Gazetteer, House
+from mapyard.geocoding.kinds import HOUSE, PLACE, POI, POSTCODE, STREET
+from mapyard.geocoding.places import COUNTRY, COUNTY, STATE, SUBURB
+from mapyard.text.names import get_name
+
+PRECISION: Final = 7
+
+
+class Region(NamedTuple):
+    """The areas around something, as they are called in one language; "" where there is none."""
+
+    suburb: str
+    city: str
+    county: str
+    state: str
+    country: str
+    country_code: str
+
+
+class Result(NamedTuple):
+    """One found thing, before it is written."""
+
+    document: int
+    #: Address entry, −1 for none.
+    entry: int = -1
+    #: A point for a number that is not mapped.
+    house: House | None = None
+    #: House number as asked for or as mapped, "" for none.
+    number: str = ""
+    score: float = 0.0
+    confidence: float | None = None
+    match: dict[str, Any] | None = None
+    distance_m: float | None = None
+    #: Position of the answer in degrees, None: the document's or address's own.
+    position: tuple[float, float] | None = None
+    #: The element, −1: the document's or address's own.
+    row: int = -1
+
+
+class Writer:
+    """Writes results of one gazetteer; caches what regions are called."""
+
+    def __init__(self, gazetteer: Gazetteer) -> None:
+        self._gazetteer = gazetteer
+        self._region = lru_cache(maxsize=4_096)(self._find_region)
+
+    # ---- where ------------------------------------------------------------------------------
+
+    def region(self, document: int, entry: int, langs: tuple[str, ...]) -> Region:
+        """Return the areas of an address entry, or of a document when the entry is −1."""
+        g = self._gazetteer
+        country = int(g.country[document])
+        if entry >= 0:
+            return self._region(
+                int(g.address_chain[entry]), int(g.address_town[entry]),
+                int(g.address_part[entry]), country, langs,
+            )  # fmt: skip
+        return self._region(
+            int(g.chain[document]), int(g.town[document]), int(g.part[document]), country, langs
+        )
+
+    def region_at(self, chain: int, town: int, country_code: str, langs: tuple[str, ...]) -> Region:
+        """Return the areas of a chain with a settlement and a country."""
+        codes = self._gazetteer.country_codes
+        country = codes.index(country_code) if country_code in codes else -1
+        region = self._region(chain, town, -1, country, langs)
+        if country < 0:
+            name = country_name(country_code, langs)
+            region = region._replace(country=name, country_code=country_code)
+        return region
+
+    def _find_region(
+        self, chain: int, town: int, part: int, country: int, langs: tuple[str, ...]
+    ) -> Region:
+        g = self._gazetteer
+        code = g.country_codes[country] if country >= 0 else ""
+        suburb = county = state = country_text = ""
+        for place in g.chain_places(chain):
+            rank, level = int(g.place_rank[place]), int(g.place_admin_level[place])
+            name = get_name(g.tags(place), langs)
+            if level == 2 or g.place_types[place] == "country":
+                country_text = name
+            elif level == 4 or (rank == STATE and not state):
+                state = name
+            elif level in (5, 6) or rank == COUNTY:
+                county = name
+            elif rank >= SUBURB - 1 and place != town:
+                suburb = name
+        if part >= 0 and not suburb:
+            suburb = get_name(g.tags(part), langs)
+        city = get_name(g.tags(town), langs) if town >= 0 else ""
+        if not country_text:
+            country_text = country_name(code, langs)
+        return Region(suburb if suburb != city else "", city, county, state, country_text, code)
+
+    # ---- what -------------------------------------------------------------------------------
+
+    def name(self, document: int, langs: tuple[str, ...]) -> str:
+        """Return what a document is called."""
+        g = self._gazetteer
+        label = g.label(document)
+        if label and int(g.row[document]) < 0:
+            return label
+        name = get_name(g.tags(document), langs)
+        return name or label or g.tags(document).get("brand", "")
+
+    def write(self, result: Result, langs: tuple[str, ...]) -> dict[str, Any]:
+        """Return the feature of a result."""
+        g = self._gazetteer
+        document, kind = result.document, int(g.kind[result.document])
+        entry = result.entry if result.entry >= 0 else int(g.entry[document])
+        is_house = result.entry >= 0 or result.house is not None
+        region = self.region(document, entry, langs)
+        name = "" if is_house else self.name(document, langs)
+        street, number = self._street_and_number(result, entry, langs)
+        postcode = self._postcode(document, entry)
+        city = (g.city_text(entry) if entry >= 0 and not langs else "") or region.city
+        row = result.row if result.row >= 0 else self._row(result)
+        tags = g.store.tags(row) if row >= 0 and (is_house or kind != PLACE) else g.tags(document)
+        if is_house and kind != POI and get_name(tags) and result.house is None:
+            name = get_name(tags, langs)
+        category, subcategory = self._category(kind, tags, is_house)
+        lon, lat = result.position or self._position(result)
+        line = format_street(street, number, region.country_code)
+        if kind == PLACE and not is_house:
+            own = int(g.place_rank[document])
+            parts = [name, *self._wider(region, own)]
+            town_line = ""
+        else:
+            town_line = format_town(city, postcode, region.state, region.country_code)
+            parts = [name, line, region.suburb if not line else "", town_line, region.country]
+        properties: dict[str, Any] = {
+            "display_name": join_lines(parts),
+            "name": name or None,
+            "house_number": number or None,
+            "street": street or None,
+            "suburb": region.suburb or None,
+            "postcode": postcode or None,
+            "city": city or None,
+            "county": region.county or None,
+            "state": region.state or None,
+            "country": region.country or None,
+            "country_code": region.country_code or None,
+            "category": category or None,
+            "subcategory": subcategory or None,
+            "full_address": join_lines([line, town_line, region.country])
+            if line or town_line
+            else None,
+            "osm_type": _type_name(g, row) if row >= 0 else None,
+            "osm_id": int(g.store.ids[row]) if row >= 0 else None,
+            "source": "interpolation"
+            if result.house is not None
+            else ("address" if result.entry >= 0 else "place"),
+            "interpolated": result.house is not None,
+            "score": round(result.score, 4),
+        }
+        if result.house is not None:
+            properties["confidence"] = round(result.house.certainty, 2)
+        elif result.confidence is not None:
+            properties["confidence"] = round(result.confidence, 2)
+        if result.distance_m is not None:
+            properties["distance_m"] = round(result.distance_m, 2)
+        if result.match is not None:
+            properties["match"] = result.match
+        if not is_house and kind in (PLACE, POI, HOUSE):
+            properties["tags"] = tags
+        wikipedia = tags.get("wikipedia")
+        if wikipedia and not is_house:
+            properties["wikipedia"] = wikipedia
+        return {
+            "type": "Feature",
+            "geometry": {
+                "type": "Point",
+                "coordinates": [round(lon, PRECISION), round(lat, PRECISION)],
+            },
+            "properties": {key: value for key, value in properties.items() if value is not None}
+            | ({"osm_id": None, "osm_type": None} if result.house is not None else {}),
+        }
+
+    def _street_and_number(
+        self, result: Result, entry: int, langs: tuple[str, ...]
+    ) -> tuple[str, str]:
+        g = self._gazetteer
+        kind = int(g.kind[result.document])
+        if result.house is not None:
+            return self.name(result.document, langs), result.number
+        if entry >= 0:
+            parent = int(g.address_parent[entry])
+            street = self.name(parent, langs) if parent >= 0 else ""
+            number = g.number_text(entry)
+            if result.entry >= 0 and result.number:
+                number = result.number
+            return street, number
+        if kind == STREET:
+            return self.name(result.document, langs), ""
+        if kind == POI:
+            return g.tags(result.document).get("addr:street", ""), ""
+        return "", ""
+
+    def _postcode(self, document: int, entry: int) -> str:
+        g = self._gazetteer
+        kind = int(g.kind[document])
+        if kind == POSTCODE:
+            return g.label(document)
+        if kind == PLACE and entry < 0:
+            return ""
+        code = int(g.address_postcode[entry]) if entry >= 0 else int(g.postcode[document])
+        return g.postcode_text(code)
+
+    def _row(self, result: Result) -> int:
+        g = self._gazetteer
+        if result.house is not None:
+            return -1
+        if result.entry >= 0:
+            return int(g.address_row[result.entry])
+        return int(g.row[result.document])
+
+    def _position(self, result: Result) -> tuple[float, float]:
+        g = self._gazetteer
+        if result.house is not None:
+            return result.house.lon, result.house.lat
+        if result.entry >= 0:
+            return float(g.address_lon[result.entry]) / 1e7, float(
+                g.address_lat[result.entry]
+            ) / 1e7
+        return g.position(result.document)
+
+    def _category(self, kind: int, tags: dict[str, str], is_house: bool) -> tuple[str, str]:
+        if kind == POSTCODE:
+            return "place", "postcode"
+        if kind == PLACE and not is_house:
+            place = tags.get("place")
+            return ("place", place) if place else ("boundary", tags.get("boundary", "place"))
+        if kind == STREET and not is_house:
+            return "highway", tags.get("highway", "street")
+        found = get_category(tags)
+        return ("place", "house") if is_house and found[0] in ("", "building") else found
+
+    def _wider(self, region: Region, rank: int) -> list[str]:
+        """Return what a place of a rank lies in, small to large."""
+        wider = []
+        if rank > SUBURB - 1:
+            wider.append(region.city)
+        if rank > COUNTY:
+            wider.append(region.county)
+        if rank > STATE:
+            wider.append(region.state)
+        if rank > COUNTRY:
+            wider.append(region.country)
+        return wider
+
+
+def _type_name(gazetteer: Gazetteer, row: int) -> str:
+    return gazetteer.store.name_of(row).partition("/")[0]

@@ -1,0 +1,80 @@
+"""Building the geocoder: documents, address table, and what the text index holds of them.
+
+Writes `documents/` beside the tantivy index; gazetteer.py is what reads it. Documents are numbered
+places, streets (mapped, then those known from addresses only), rivers, points of interest, named
+houses, postcodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from mapyard.geocoding.addresses import (
+    Assignment,
+    assign_parents,
+    find_addresses,
+    group_orphans,
+)
+from mapyard.geocoding.assembly import Assembly
+from mapyard.geocoding.documents import add_documents
+from mapyard.geocoding.interpolation import find_interpolations
+from mapyard.geocoding.places import Chains, find_places
+from mapyard.geocoding.pois import find_addresses_of, find_poi_rows
+from mapyard.geocoding.postcodes import assign_postcodes
+from mapyard.geocoding.streets import find_river_rows, find_street_rows, group_lines
+from mapyard.geocoding.tables import write_tables
+from mapyard.store.reader import Store
+from mapyard.text.index import IndexWriter
+
+Report = Callable[[str], None]
+
+
+def build_geocoder(
+    store: Store, folder: Path, writer: IndexWriter, report: Report = lambda _: None
+) -> Assembly:
+    """Assemble all documents, write `folder`/documents and add them to the index."""
+    made = assemble(store, report)
+    report("writing documents")
+    add_documents(writer, made, np.arange(made.count))
+    write_tables(made, folder / "documents")
+    return made
+
+
+def assemble(store: Store, report: Report = lambda _: None) -> Assembly:
+    """Return everything the geocoder knows, in memory."""
+    report("places")
+    places = find_places(store)
+    chains = Chains(places)
+    made = Assembly(store, places, chains)
+
+    report("streets")
+    rows = find_street_rows(store)
+    made.add_streets(group_lines(store, rows, made.municipalities(rows)))
+
+    report("addresses")
+    addresses = find_addresses(store)
+    made.addresses = addresses
+    made.address_chain = chains.find(addresses.lon, addresses.lat)
+    town = made.written_towns(addresses, made.municipality_of_chain[made.address_chain])
+    assignment = assign_parents(addresses, town, made.parents(), made.street_lines())
+    orphans, labels = group_orphans(addresses, assignment, town)
+    first = made.add_orphans(orphans, labels)
+    parent = np.where(orphans >= 0, orphans + first, assignment.parent)
+    parent = made.adopt_by_town(parent, town)
+    made.assignment = Assignment(parent, assignment.how)
+    made.interpolations = find_interpolations(store, addresses)
+
+    report("points of interest")
+    rows = find_river_rows(store)
+    made.add_rivers(group_lines(store, rows, made.municipalities(rows)))
+    rows = find_poi_rows(store, made.taken())
+    made.add_pois(rows, *find_addresses_of(store, rows, addresses))
+    made.add_houses()
+
+    report("postcodes")
+    assign_postcodes(made)
+    made.finish()
+    return made

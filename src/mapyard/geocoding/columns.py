@@ -1,0 +1,85 @@
+"""Tag columns of many rows at once, and the small array helpers of the build."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapyard.store.reader import E7, Rows, Store
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+class TagColumn:
+    """The values of one key for some rows: an index per row into distinct texts.
+
+    `codes` is −1 where a row lacks the key.
+    """
+
+    __slots__ = ("codes", "texts")
+
+    def __init__(self, store: Store, rows: Rows, key: str) -> None:
+        kvs = store.tag_values(rows, key)
+        distinct, inverse = np.unique(kvs, return_inverse=True)
+        absent = int(len(distinct) > 0 and distinct[0] == -1)
+        self.texts: list[str] = store.values(distinct[absent:])
+        self.codes: Ints = inverse.astype(np.int64) - absent
+
+    def fill(self, other: TagColumn) -> TagColumn:
+        """Return the column with gaps filled from another one over the same rows."""
+        filled = object.__new__(TagColumn)
+        filled.texts = self.texts + other.texts
+        usable = (self.codes < 0) & (other.codes >= 0)
+        filled.codes = np.where(usable, other.codes + len(self.texts), self.codes)
+        return filled
+
+    def get(self, index: int) -> str:
+        """Return the text of one row, "" when absent."""
+        code = self.codes[index]
+        return self.texts[code] if code >= 0 else ""
+
+    def to_list(self) -> list[str]:
+        """Return the text of each row, "" when absent."""
+        texts = [*self.texts, ""]
+        return [texts[code] for code in self.codes.tolist()]
+
+
+def centers(store: Store, rows: Rows) -> tuple[Floats, Floats]:
+    """Return lon and lat in degrees of the middle of each row's box; NaN without a geometry."""
+    boxes = store.boxes(rows).astype(np.float64)
+    lon = (boxes[:, 0] + boxes[:, 2]) / (2 * E7)
+    lat = (boxes[:, 1] + boxes[:, 3]) / (2 * E7)
+    missing = boxes[:, 0] > boxes[:, 2]
+    lon[missing] = lat[missing] = np.nan
+    return lon, lat
+
+
+def group_offsets(groups: NDArray[Any], count: int) -> Ints:
+    """Return the count + 1 offsets of sorted group numbers 0 … count − 1."""
+    offsets = np.zeros(count + 1, np.int64)
+    np.cumsum(np.bincount(groups, minlength=count), out=offsets[1:])
+    return offsets
+
+
+def connected_components(count: int, one: Ints, other: Ints) -> Ints:
+    """Return the component number of each of `count` items linked by pairs; numbers are dense."""
+    label = np.arange(count)
+    while True:
+        lowest = np.minimum(label[one], label[other])
+        before = label.copy()
+        np.minimum.at(label, one, lowest)
+        np.minimum.at(label, other, lowest)
+        label = label[label]
+        if np.array_equal(label, before):
+            break
+    return np.unique(label, return_inverse=True)[1].astype(np.int64)
+
+
+def join_keys(*columns: Ints) -> Ints:
+    """Return one dense number per distinct combination of the columns."""
+    if len(columns) == 1:
+        return np.unique(columns[0], return_inverse=True)[1].astype(np.int64)
+    return np.unique(np.column_stack(columns), axis=0, return_inverse=True)[1].ravel()

@@ -1,0 +1,352 @@
+"""Forward geocoding: from a text to ranked results."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapyard.geo.sphere import haversine_m
+from mapyard.geocoding.answers import Result
+from mapyard.geocoding.gazetteer import Gazetteer, House
+from mapyard.geocoding.housenumbers import (
+    Candidate,
+    leading_number,
+    parse_numbers,
+)
+from mapyard.geocoding.kinds import POSTCODE, STREET
+from mapyard.geocoding.matching import (
+    CATEGORY,
+    CONTEXT,
+    IS_NAME,
+    MAX_CANDIDATES,
+    MAX_FOCUSED,
+    NAME,
+    NO_FILTERS,
+    WORTH,
+    Candidates,
+    Filters,
+    Matcher,
+)
+from mapyard.geocoding.query import Understood, understand
+from mapyard.text.analysis import terms
+from mapyard.text.names import get_name
+
+Floats = NDArray[np.float64]
+
+#: Shares of the final score.
+TEXT, NAMED, BIAS = 0.60, 0.18, 0.22
+#: At a distance of this the pull of a focus is half.
+FOCUS_HALF_M: Final = 5_000.0
+#: The pull of a focus is as strong as this importance, at no distance.
+FOCUS_PULL: Final = 0.75
+#: Worth of a house whose own town, or postcode, is in the query.
+AGREEMENT: Final = 0.03
+#: A name of which all words match, but not as the whole name, against the whole name.
+PARTLY: Final = 0.85
+#: Less of the query matched than this is no match.
+MIN_MATCHED: Final = 0.5
+#: Candidates for which a missing house number is looked for between others.
+_INTERPOLATED: Final = 8
+_MISSING_NUMBER, _NEAR_NUMBER, _INTERPOLATED_NUMBER = 0.0, 0.4, 0.8
+_LEVEL_NAMES: Final = (
+    ("", ""), ("context", "fuzzy"), ("name", "fuzzy"), ("context", "prefix"), ("name", "prefix"),
+    ("category", "exact"), ("context", "exact"), ("name", "exact"),
+)  # fmt: skip
+
+
+class Focus(NamedTuple):
+    """A position that results are preferred near to."""
+
+    lon: float
+    lat: float
+    half_m: float = FOCUS_HALF_M
+
+
+def find(
+    gazetteer: Gazetteer,
+    text: str,
+    limit: int,
+    *,
+    filters: Filters = NO_FILTERS,
+    focus: Focus | None = None,
+    complete: bool = False,
+) -> list[Result]:
+    """Return up to `limit` results of a text, best first.
+
+    With `complete` the last word may be unfinished, as while typing.
+    """
+    query = understand(gazetteer, text)
+    if not query.words:
+        return []
+    if query.near:
+        results = _find_near(gazetteer, query, limit, filters, complete=complete)
+        if results:
+            return results
+    ranking = rank(gazetteer, query, filters, focus, complete=complete)
+    return ranking.results(limit)
+
+
+def rank(
+    gazetteer: Gazetteer,
+    query: Understood,
+    filters: Filters,
+    focus: Focus | None,
+    *,
+    complete: bool,
+) -> Ranking:
+    """Return the candidates of a query, ranked: all words first, then most words."""
+    matcher = Matcher(
+        gazetteer, query, filters, complete=complete,
+        limit=MAX_CANDIDATES if focus is None else MAX_FOCUSED,
+    )  # fmt: skip
+    candidates = matcher.judge(matcher.find_all())
+    ranking = Ranking(gazetteer, query, candidates, focus)
+    if not ranking.is_good:
+        candidates = matcher.judge(np.union1d(candidates.documents, matcher.find_most()))
+        ranking = Ranking(gazetteer, query, candidates, focus)
+    return ranking
+
+
+def _find_near(
+    gazetteer: Gazetteer, query: Understood, limit: int, filters: Filters, *, complete: bool
+) -> list[Result]:
+    """Return things of a kind around a place: "museum near Schaan"."""
+    words = [word.text for word in query.words]
+    around = find(gazetteer, " ".join(words[query.near :]), 1, complete=complete)
+    if not around or (around[0].confidence or 0) < 0.75:
+        return []
+    lon, lat = gazetteer.position(around[0].document)
+    kind = understand(gazetteer, " ".join(words[: query.near]))
+    if filters.layer not in ("", "poi"):
+        return []
+    filters = filters._replace(layer="poi")
+    ranking = rank(gazetteer, kind, filters, Focus(lon, lat, 1_000.0), complete=False)
+    return ranking.results(limit)
+
+
+class Ranking:
+    """Judged candidates with their scores."""
+
+    def __init__(
+        self, gazetteer: Gazetteer, query: Understood, candidates: Candidates, focus: Focus | None
+    ) -> None:
+        self._gazetteer = gazetteer
+        self._query = query
+        self.documents = candidates.documents
+        self._levels = candidates.levels
+        self._whole = candidates.whole
+        self._whole_start = candidates.whole_start
+        self._weights = np.array([word.weight for word in query.words])
+        self._worth: Floats = WORTH[self._levels]
+        count = len(self.documents)
+        #: Address entry of an exact house number, −1 none; and the candidate it answers.
+        self._entry = np.full(count, -1, np.int64)
+        self._number: list[Candidate | None] = [None] * count
+        self._houses: dict[int, House] = {}
+        self._bias = self._find_bias(focus)
+        #: How well the town and postcode of the very house agree with the query.
+        self._agreement = np.zeros(count)
+        if count:
+            self._match_numbers()
+            self._compare_towns()
+        self.scores = self._find_scores()
+        if count and query.numbers:
+            self._match_unmapped()
+            self.scores = self._find_scores()
+
+    # ---- scores -----------------------------------------------------------------------------
+
+    def _find_bias(self, focus: Focus | None) -> Floats:
+        g = self._gazetteer
+        bias = g.importance[self.documents].astype(np.float64)
+        if focus is not None and len(bias):
+            distance_m = haversine_m(
+                g.lon[self.documents] / 1e7, g.lat[self.documents] / 1e7, focus.lon, focus.lat
+            )
+            bias = np.maximum(bias, FOCUS_PULL * 0.5 ** (distance_m / focus.half_m) + bias * 0.1)
+        return bias
+
+    def _find_scores(self) -> Floats:
+        if not len(self.documents):
+            return np.empty(0)
+        self.text = (self._worth * self._weights).sum(axis=1) / self._weights.sum()
+        is_named = IS_NAME[self._levels]
+        little = np.array([word.slot.is_little for word in self._query.words])
+        strong = (is_named & ~little).sum(axis=1)
+        share = np.minimum(1.0, strong / self._gazetteer.words[self.documents])
+        by_category = (self._levels == CATEGORY).any(axis=1)
+        named = np.where(
+            self._whole > 0, 1.0, PARTLY * np.where(by_category, np.maximum(share, 0.6), share)
+        )
+        scores = TEXT * self.text + NAMED * named + BIAS * self._bias + self._agreement
+        # What is matched only by where it is, is not what was asked for.
+        is_postcode = self._gazetteer.kind[self.documents] == POSTCODE
+        valid = is_named.any(axis=1) | is_postcode
+        return np.where(valid & (self.text >= MIN_MATCHED), scores, -1.0)
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the best candidate matches all of the query but little words.
+
+        A number may be missing, unless other houses have it.
+        """
+        if not len(self.scores) or self.scores.max() < 0:
+            return False
+        worth = self._worth[int(self.scores.argmax())]
+        strong = np.array([not word.slot.is_little for word in self._query.words])
+        unknown = np.array([word.slot.has_digit for word in self._query.words])
+        for candidate in self._query.numbers:
+            if candidate.is_known:
+                unknown[candidate.start : candidate.stop] = False
+        return bool(((worth > 0) | ~strong | unknown).all())
+
+    # ---- house numbers ----------------------------------------------------------------------
+
+    def _match_numbers(self) -> None:
+        g = self._gazetteer
+        numbered = g.has_houses(self.documents)
+        for candidate in self._query.numbers:
+            words = slice(candidate.start, candidate.stop)
+            free = numbered & (self._entry < 0) & self._is_free(candidate)
+            places = np.flatnonzero(free)
+            if not len(places):
+                continue
+            found = g.find_exact(self.documents[places], candidate.key)
+            hit = places[found >= 0]
+            self._entry[hit] = found[found >= 0]
+            self._worth[hit, words] = 1.0
+            for place in hit.tolist():
+                self._number[place] = candidate
+
+    def _is_free(self, candidate: Candidate) -> NDArray[np.bool_]:
+        """Return for which documents the words are no part of the name or of the postcode.
+
+        A word of the name that stands beside the whole name is free: "Avenue Albert II 2".
+        """
+        levels = self._levels[:, candidate.start : candidate.stop]
+        inside = (self._whole_start < candidate.stop) & (
+            candidate.start < self._whole_start + self._whole
+        )
+        beside = (self._whole > 0) & ~inside
+        return (levels < CONTEXT).any(axis=1) | (beside & (levels == NAME).any(axis=1))
+
+    def _compare_towns(self) -> None:
+        """Prefer, of houses with the right number, those whose own town or postcode is asked for.
+
+        A street along a border has houses of both towns, so its context holds the names of both.
+        """
+        g = self._gazetteer
+        hits = np.flatnonzero(self._entry >= 0)
+        if len(hits) < 2:
+            return
+        typed = {term for word in self._query.words for a in word.alternatives for term in a}
+        for place in hits.tolist():
+            entry = int(self._entry[place])
+            own = terms(g.city_text(entry)) or terms(get_name(g.tags(int(g.address_town[entry]))))
+            postcode = terms(g.postcode_text(int(g.address_postcode[entry])))
+            self._agreement[place] = AGREEMENT * (
+                (not typed.isdisjoint(own)) + (not typed.isdisjoint(postcode))
+            )
+
+    def _match_unmapped(self) -> None:
+        """Give the best streets a point for a number that is not mapped; POIs their own number."""
+        g = self._gazetteer
+        order = np.argsort(-self.scores, kind="stable")[:_INTERPOLATED]
+        for place in order.tolist():
+            if self._entry[place] >= 0 or self.scores[place] < 0:
+                continue
+            document = int(self.documents[place])
+            for candidate in self._query.numbers:
+                words = slice(candidate.start, candidate.stop)
+                if not self._is_free(candidate)[place]:
+                    continue
+                entry = int(g.entry[document])
+                if entry >= 0:
+                    if candidate.key in parse_numbers(g.number_text(entry)):
+                        self._worth[place, words] = 1.0
+                        break
+                    continue
+                number = leading_number(candidate.key)
+                if g.kind[document] != STREET or not candidate.key.isdigit() or number <= 0:
+                    continue
+                house = g.interpolate(document, number)
+                if house is not None:
+                    self._houses[place] = house
+                    self._number[place] = candidate
+                    self._worth[place, words] = _INTERPOLATED_NUMBER
+                    break
+
+    # ---- results ----------------------------------------------------------------------------
+
+    def results(self, limit: int) -> list[Result]:
+        """Return the best results."""
+        found = []
+        for place in np.argsort(-self.scores, kind="stable")[:limit].tolist():
+            if self.scores[place] < 0:
+                break
+            found.append(self._make_result(place))
+        return found
+
+    def _make_result(self, place: int) -> Result:
+        g = self._gazetteer
+        candidate = self._number[place]
+        house = self._houses.get(place)
+        entry = int(self._entry[place])
+        number = ""
+        if candidate is not None:
+            number = candidate.key.upper() if house else _written(g, entry, candidate.key)
+        return Result(
+            int(self.documents[place]), entry, house, number,
+            score=float(self.scores[place]),
+            confidence=self._confidence(place),
+            match=self._report(place),
+        )  # fmt: skip
+
+    def _confidence(self, place: int) -> float:
+        """Return 0–1: how much of the query is answered, capped where number or place differ."""
+        strong = [not word.slot.is_little for word in self._query.words]
+        if not any(strong):
+            strong = [True] * len(strong)
+        weights = self._weights[strong]
+        share = float((self._worth[place, strong] * weights).sum() / weights.sum())
+        if self._whole[place] == 0 and not IS_NAME[self._levels[place]].all():
+            share = min(share, 0.95)
+        if (self._worth[place, strong] == 0).any():
+            share = min(share, 0.7)
+        return share
+
+    def _report(self, place: int) -> dict[str, Any]:
+        matched, unmatched = [], []
+        candidate = self._number[place]
+        inferred: list[str] = []
+        for i, word in enumerate(self._query.words):
+            if candidate is not None and candidate.start <= i < candidate.stop:
+                if place in self._houses:
+                    inferred.append("house_number")
+                matched.append(
+                    {"word": word.text, "as": "house_number",
+                     "by": "interpolation" if place in self._houses else "exact"}
+                )  # fmt: skip
+            elif self._levels[place, i]:
+                role, means = _LEVEL_NAMES[int(self._levels[place, i])]
+                matched.append({"word": word.text, "as": role, "by": means})
+            elif self._worth[place, i] > 0:
+                matched.append({"word": word.text, "as": "house_number", "by": "exact"})
+            else:
+                unmatched.append(word.text)
+        report: dict[str, Any] = {"matched": matched, "unmatched": unmatched}
+        if inferred:
+            report["inferred"] = sorted(set(inferred))
+        return report
+
+
+def _written(gazetteer: Gazetteer, entry: int, key: str) -> str:
+    """Return a house number as written in the data, or the one of a list that was asked for."""
+    text = gazetteer.number_text(entry)
+    keys = parse_numbers(text)
+    return text if keys and keys[0] == key else key.upper()
+
+
+__all__ = ["NAME", "Focus", "Ranking", "find", "rank"]

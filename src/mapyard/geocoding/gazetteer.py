@@ -1,0 +1,267 @@
+"""The opened geocoder of a dataset: index, columns, house numbers."""
+
+from __future__ import annotations
+
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from mapyard.geocoding.housenumbers import leading_number
+from mapyard.geocoding.interpolation import position_on_line
+from mapyard.geocoding.kinds import HOUSE_SHIFT, PLACE
+from mapyard.store.columns import Heap, open_column
+from mapyard.store.reader import E7, Store
+from mapyard.text.index import TextIndex
+
+Ints = NDArray[np.int64]
+
+#: Gaps between known numbers wider than this are not bridged by guessing.
+MAX_GAP_NUMBERS: Final = 40
+MAX_GAP_M: Final = 600.0
+
+
+class House(NamedTuple):
+    """Where a house number is: an address entry, or a point between known ones (entry −1)."""
+
+    entry: int
+    lon: float
+    lat: float
+    #: How sure the point is, 0–1: 1 for a mapped address.
+    certainty: float
+
+
+class Gazetteer:
+    """All that forward, reverse and autocomplete ask; may be used by several threads."""
+
+    def __init__(self, folder: Path, store: Store) -> None:
+        self.index = TextIndex(folder / "index")
+        self.store = store
+        self._folder = folder / "documents"
+        column = self._column
+        self.kind: NDArray[np.int8] = column("document_kind")
+        self.row: Ints = column("document_row")
+        self.lon: NDArray[np.int32] = column("document_lon")
+        self.lat: NDArray[np.int32] = column("document_lat")
+        self.importance: NDArray[np.float32] = column("document_importance")
+        self.words: NDArray[np.uint8] = column("document_words")
+        self.chain: NDArray[np.int32] = column("document_chain")
+        self.town: NDArray[np.int32] = column("document_town")
+        self.part: NDArray[np.int32] = column("document_part")
+        self.country: NDArray[np.int16] = column("document_country")
+        self.postcode: NDArray[np.int32] = column("document_postcode")
+        self.entry: NDArray[np.int32] = column("document_entry")
+        self.address_row: NDArray[np.uint32] = column("address_row")
+        self.address_lon: NDArray[np.int32] = column("address_lon")
+        self.address_lat: NDArray[np.int32] = column("address_lat")
+        self.address_parent: NDArray[np.int32] = column("address_parent")
+        self.address_postcode: NDArray[np.int32] = column("address_postcode")
+        self.address_city: NDArray[np.int32] = column("address_city")
+        self.address_chain: NDArray[np.int32] = column("address_chain")
+        self.address_town: NDArray[np.int32] = column("address_town")
+        self.address_part: NDArray[np.int32] = column("address_part")
+        self.address_number: NDArray[np.int32] = column("address_number")
+        self._house_offsets: Ints = column("house_offsets")
+        #: document * 2^20 + number + 1, ascending.
+        self._house_order: Ints = column("house_order")
+        self._house_number: NDArray[np.int32] = column("house_number")
+        self._house_key: NDArray[np.int32] = column("house_key")
+        self._house_address: NDArray[np.int32] = column("house_address")
+        self._keys = Heap(self._folder, "key_text")
+        self._numbers = Heap(self._folder, "number_text")
+        self._cities = Heap(self._folder, "city_text")
+        self._postcodes = Heap(self._folder, "postcode_text")
+        self._labels = Heap(self._folder, "label_text")
+        self._label_documents: Ints = column("label_documents")
+        self.country_codes = [code.decode() for code in self._heap("country_text")]
+        self.place_rank: NDArray[np.int16] = column("place_rank")
+        self.place_admin_level: NDArray[np.int16] = column("place_admin_level")
+        self.place_is_area: NDArray[np.bool_] = column("place_is_area")
+        self._place_tags = Heap(self._folder, "place_tags")
+        self._chain_offsets: Ints = column("chain_offsets")
+        self._chain_places: NDArray[np.int32] = column("chain_places")
+        self._member_rows: NDArray[np.uint32] = column("document_member_rows")
+        self._member_documents: NDArray[np.int32] = column("document_member_documents")
+        self._stretch_offsets: Ints = column("stretch_offsets")
+        self.tags = lru_cache(maxsize=4_096)(self._read_tags)
+
+    def _column(self, name: str) -> NDArray[Any]:
+        return open_column(self._folder, name)
+
+    def _heap(self, name: str) -> list[bytes]:
+        heap = Heap(self._folder, name)
+        return heap.span(0, len(heap))
+
+    @cached_property
+    def place_types(self) -> list[str]:
+        """place=* of each place, "" without."""
+        return [text.decode() for text in self._heap("place_type")]
+
+    @property
+    def place_count(self) -> int:
+        """Number of places; they are the first documents."""
+        return len(self.place_rank)
+
+    # ---- what a document is -----------------------------------------------------------------
+
+    def _read_tags(self, document: int) -> dict[str, str]:
+        """Return the tags that name a document: of a boundary and its label node together."""
+        tags: dict[str, str] = {}
+        if self.kind[document] == PLACE:
+            tags = orjson.loads(self._place_tags[document])
+        elif self.row[document] >= 0:
+            tags = self.store.tags(int(self.row[document]))
+        return tags
+
+    def label(self, document: int) -> str:
+        """Return the written name of a document without an element of that name, else ""."""
+        place = int(np.searchsorted(self._label_documents, document))
+        if place < len(self._label_documents) and self._label_documents[place] == document:
+            return self._labels[place].decode()
+        return ""
+
+    def chain_places(self, chain: int) -> list[int]:
+        """Return the places of a chain, large to small."""
+        found: list[int] = self._chain_places[
+            self._chain_offsets[chain] : self._chain_offsets[chain + 1]
+        ].tolist()
+        return found
+
+    def position(self, document: int) -> tuple[float, float]:
+        """Return lon, lat in degrees."""
+        return float(self.lon[document]) / E7, float(self.lat[document]) / E7
+
+    def postcode_text(self, code: int) -> str:
+        """Return a postcode by its number, "" for −1."""
+        return self._postcodes[code].decode() if code >= 0 else ""
+
+    def city_text(self, entry: int) -> str:
+        """Return what an address says its city is, "" when it does not."""
+        code = int(self.address_city[entry])
+        return self._cities[code].decode() if code >= 0 else ""
+
+    def number_text(self, entry: int) -> str:
+        """Return the number of an address as it is written in the data."""
+        return self._numbers[int(self.address_number[entry])].decode()
+
+    def documents_of(self, rows: NDArray[Any]) -> tuple[Ints, Ints]:
+        """Return (place in `rows`, document) for the sorted rows that belong to documents."""
+        if not len(self._member_rows) or not len(rows):
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        start = np.searchsorted(self._member_rows, rows, side="left")
+        stop = np.searchsorted(self._member_rows, rows, side="right")
+        found = np.flatnonzero(stop > start)
+        return found, self._member_documents[start[found]].astype(np.int64)
+
+    def entries_of(self, rows: NDArray[Any]) -> tuple[Ints, Ints]:
+        """Return (place in `rows`, address entry) for the rows that have an address."""
+        if not len(self.address_row) or not len(rows):
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        place = np.searchsorted(self.address_row, np.asarray(rows).astype(np.uint32))
+        place[place == len(self.address_row)] = 0
+        found = np.flatnonzero(self.address_row[place] == rows)
+        return found, place[found]
+
+    # ---- house numbers ----------------------------------------------------------------------
+
+    @cached_property
+    def _key_numbers(self) -> dict[bytes, int]:
+        heap = self._keys
+        return {key: i for i, key in enumerate(heap.span(0, len(heap)))}
+
+    def has_houses(self, documents: Ints) -> NDArray[np.bool_]:
+        """Return which documents have numbered addresses."""
+        return self._house_offsets[documents + 1] > self._house_offsets[documents]
+
+    def is_number(self, key: str) -> bool:
+        """Return whether any house has this number."""
+        return key.encode() in self._key_numbers
+
+    def find_exact(self, documents: Ints, key: str) -> Ints:
+        """Return for each document one address entry with exactly this number, −1 none."""
+        found = np.full(len(documents), -1, np.int64)
+        code = self._key_numbers.get(key.encode())
+        if code is None:
+            return found
+        target = documents * HOUSE_SHIFT + leading_number(key) + 1
+        start = np.searchsorted(self._house_order, target, side="left")
+        stop = np.searchsorted(self._house_order, target, side="right")
+        for i in np.flatnonzero(stop > start).tolist():
+            part = slice(start[i], stop[i])
+            same = np.flatnonzero(self._house_key[part] == code)
+            if len(same):
+                # The last one: rows ascend, so an outline comes before a point in it.
+                found[i] = self._house_address[part][same[-1]]
+        return found
+
+    def find_prefixed(self, document: int, key: str, limit: int) -> list[int]:
+        """Return address entries of a document whose number begins with a text, in their order."""
+        part = slice(self._house_offsets[document], self._house_offsets[document + 1])
+        keys, addresses = self._house_key[part], self._house_address[part]
+        begin = key.encode()
+        found: dict[int, None] = {}
+        for code, address in zip(keys.tolist(), addresses.tolist(), strict=True):
+            if self._keys[code].startswith(begin):
+                found[address] = None
+                if len(found) >= limit:
+                    break
+        return list(found)
+
+    def interpolate(self, document: int, number: int) -> House | None:
+        """Return a point for a number that is not mapped: on an interpolation way, or in a gap."""
+        return self._find_stretch(document, number) or self._find_gap(document, number)
+
+    @cached_property
+    def _stretches(self) -> dict[str, Ints]:
+        names = ("way", "first", "last", "first_number", "last_number", "step", "address")
+        return {name: self._column(f"stretch_{name}") for name in names}
+
+    def _find_stretch(self, document: int, number: int) -> House | None:
+        table = self._stretches
+        for i in range(self._stretch_offsets[document], self._stretch_offsets[document + 1]):
+            one, other = int(table["first_number"][i]), int(table["last_number"][i])
+            low, high, step = min(one, other), max(one, other), int(table["step"][i])
+            if not low <= number <= high or (number - low) % step:
+                continue
+            nodes = self.store.way_nodes(np.array([table["way"][i]])).values
+            nodes = nodes[int(table["first"][i]) : int(table["last"][i]) + 1].astype(np.int64)
+            nodes = nodes[nodes < self.store.node_count]
+            lonlat = np.column_stack([self.store.lon[nodes], self.store.lat[nodes]]) / E7
+            lon, lat = position_on_line(lonlat, (number - one) / (other - one))
+            return House(-1, lon, lat, 0.8)
+        return None
+
+    def _find_gap(self, document: int, number: int) -> House | None:
+        """Return a point between the nearest smaller and larger numbers of the same parity."""
+        part = slice(self._house_offsets[document], self._house_offsets[document + 1])
+        numbers, addresses = self._house_number[part], self._house_address[part]
+        side = numbers % 2 == number % 2
+        below = np.flatnonzero(side & (numbers < number) & (numbers > 0))
+        above = np.flatnonzero(side & (numbers > number))
+        if not len(below) or not len(above):
+            return None
+        low, high = below[-1], above[0]
+        gap = int(numbers[high] - numbers[low])
+        one, other = int(addresses[low]), int(addresses[high])
+        lon = np.array([self.address_lon[one], self.address_lon[other]]) / E7
+        lat = np.array([self.address_lat[one], self.address_lat[other]]) / E7
+        length_m = float(
+            np.hypot((lon[1] - lon[0]) * np.cos(np.radians(lat[0])), lat[1] - lat[0]) * 111_195.0
+        )
+        if gap > MAX_GAP_NUMBERS or length_m > MAX_GAP_M:
+            return None
+        share = (number - int(numbers[low])) / gap
+        return House(
+            -1,
+            float(lon[0] + share * (lon[1] - lon[0])),
+            float(lat[0] + share * (lat[1] - lat[0])),
+            max(0.3, 0.7 - length_m / (2 * MAX_GAP_M)),
+        )
+
+
+def open_gazetteer(folder: Path, store: Store) -> Gazetteer:
+    """Open `text/` of a dataset; raises FileNotFoundError where it is not built."""
+    return Gazetteer(folder, store)

@@ -1,0 +1,79 @@
+"""Points of interest: everything else with a name, and unnamed things people ask for by kind."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from mapyard.geocoding.addresses import Addresses, find_positions
+from mapyard.geocoding.categories import CATEGORY_KEYS, indexed_tags
+from mapyard.geocoding.columns import Ints, TagColumn
+from mapyard.store.reader import Store
+from mapyard.text.names import parse_name_key
+
+#: Lines with a name that are no places to go to.
+_UNWANTED: Final = (("type", "restriction"), ("type", "associatedStreet"), ("type", "street"))
+
+
+def find_poi_rows(store: Store, taken: NDArray[np.bool_]) -> Ints:
+    """Return the sorted rows of points of interest.
+
+    `taken` marks, per row, what is already a place, a street or a river.
+    """
+    named = [store.rows_with_key(key) for key in store.keys if parse_name_key(key)]
+    named += [store.rows_with_key("addr:housename"), store.rows_with_key("brand")]
+    wanted = np.unique(np.concatenate(named)) if named else np.empty(0, np.uint32)
+    kinds = []
+    for tag in indexed_tags():
+        key, _, value = tag.partition("=")
+        if key != "cuisine":
+            kinds.append(store.rows_with_tag(key, value))
+    wanted = np.union1d(wanted, np.unique(np.concatenate(kinds)))
+    said = np.unique(np.concatenate([store.rows_with_key(key) for key in CATEGORY_KEYS]))
+    named_or_said = np.intersect1d(wanted, said, assume_unique=True)
+    # A name alone is enough for nodes and areas; lines without a kind are pieces of something.
+    bare = np.setdiff1d(wanted, said, assume_unique=True)
+    keep_bare = (bare < store.way_start) | store.is_area(bare) | (bare >= store.relation_start)
+    rows = np.union1d(named_or_said, bare[keep_bare])
+    for key, value in _UNWANTED:
+        rows = np.setdiff1d(rows, store.rows_with_tag(key, value), assume_unique=True)
+    rows = rows[~taken[rows]]
+    # Interpolation lines and border lines.
+    border = store.rows_with_key("boundary")
+    border = border[(border >= store.way_start) & ~store.is_area(border)]
+    rows = np.setdiff1d(rows, border, assume_unique=True)
+    return rows.astype(np.int64)
+
+
+def find_addresses_of(
+    store: Store, rows: Ints, addresses: Addresses
+) -> tuple[Ints, NDArray[np.bool_]]:
+    """Return per row the address entry it has (−1 none), and whether it is its building's.
+
+    Its own entry first, else that of the building with a number it stands in.
+    """
+    entry = np.searchsorted(addresses.rows, rows)
+    entry[entry == len(addresses)] = 0
+    own = addresses.rows[entry] == rows if len(addresses) else np.zeros(len(rows), np.bool_)
+    found = np.where(own, entry, -1)
+    of_building = np.zeros(len(rows), np.bool_)
+    has_street = TagColumn(store, rows, "addr:street").codes >= 0
+    open_ = np.flatnonzero((found < 0) & ~has_street)
+    is_building = store.is_area(addresses.rows)
+    buildings = np.flatnonzero(is_building)
+    if len(open_) and len(buildings):
+        lon, lat = find_positions(store, rows[open_])
+        known = ~np.isnan(lon)
+        open_, lon, lat = open_[known], lon[known], lat[known]
+        tree = shapely.STRtree(shapely.points(lon, lat))
+        for start in range(0, len(buildings), 20_000):
+            part = buildings[start : start + 20_000]
+            outlines = store.geometries(addresses.rows[part])
+            outline, point = tree.query(outlines, predicate="intersects")
+            inside = open_[point]
+            found[inside] = part[outline]
+            of_building[inside] = True
+    return found, of_building

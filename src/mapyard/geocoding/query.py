@@ -1,0 +1,190 @@
+"""Understanding a query: its words, what they may be, how much each counts.
+
+No grammar and no statistics of other countries: the index itself says what a word can be. Each word
+becomes a `Word` with its terms, the kinds of things it names, the country it names, and a weight.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import log2
+from typing import Final, NamedTuple
+
+from babel import Locale
+
+from mapyard.geocoding.categories import NEAR_WORDS, find_phrase
+from mapyard.geocoding.gazetteer import Gazetteer
+from mapyard.geocoding.housenumbers import Candidate, iter_candidates, join_number
+from mapyard.text.analysis import Slot, slots
+from mapyard.text.folding import fold, split_words
+from mapyard.text.index import TextIndex
+
+#: More letters than this are no address: nothing is found.
+MAX_QUERY_LETTERS: Final = 500
+#: Words beyond this many are not looked at; addresses have fewer.
+MAX_WORDS: Final = 16
+#: Languages in which country names are understood.
+COUNTRY_LANGS: Final = (
+    "en", "de", "fr", "it", "es", "pt", "nl", "ca", "da", "sv", "nb", "pl", "cs", "ru", "ja", "zh",
+    "ar", "tr", "el", "hu", "ro", "uk", "ko",
+)  # fmt: skip
+#: House numbers of more words are not looked for.
+MAX_NUMBER_WORDS: Final = 5
+_LITTLE_WEIGHT: Final = 0.1
+
+
+class Word(NamedTuple):
+    """One word of a query."""
+
+    slot: Slot
+    #: Alternatives: tuples of terms that must all match.
+    alternatives: tuple[tuple[str, ...], ...]
+    #: Whether any alternative is in the index at all.
+    is_known: bool
+    weight: float
+    categories: tuple[str, ...]
+    country: str
+
+    @property
+    def text(self) -> str:
+        """The word as typed, folded."""
+        return self.slot.word
+
+
+class Understood(NamedTuple):
+    """A query, understood."""
+
+    text: str
+    words: tuple[Word, ...]
+    numbers: tuple[Candidate, ...]
+    #: Place of the first word behind "near", 0 when there is none.
+    near: int
+
+    def number_words(self) -> set[int]:
+        """Return the words that are part of a house number that exists: "C 165", "first floor"."""
+        return {
+            i
+            for c in self.numbers
+            if c.is_known and (c.stop - c.start > 1 or self.words[c.start].slot.has_digit)
+            for i in range(c.start, c.stop)
+        }
+
+
+def understand(gazetteer: Gazetteer, text: str) -> Understood:
+    """Return what a text asks for; without words when it is no query at all."""
+    index, countries = gazetteer.index, tuple(gazetteer.country_codes)
+    if len(text) > MAX_QUERY_LETTERS:
+        return Understood(text, (), (), 0)
+    typed = slots(text)[:MAX_WORDS]
+    plain = [slot.word for slot in typed]
+    categories = _find_categories(plain)
+    named = _find_countries(plain, countries)
+    total = log2(index.document_count + 2)
+    words = []
+    for i, slot in enumerate(typed):
+        alternatives, frequency = _known_alternatives(index, typed, i)
+        weight = _LITTLE_WEIGHT if slot.is_little else _weigh(frequency, total)
+        words.append(Word(slot, alternatives, frequency > 0, weight, categories[i], named[i]))
+    numbers = _find_numbers(gazetteer, plain)
+    return Understood(text, tuple(words), numbers, _find_near(typed, categories))
+
+
+def _find_numbers(gazetteer: Gazetteer, words: list[str]) -> tuple[Candidate, ...]:
+    """Return what may be a house number, longest first: digits, and words that are one somewhere."""
+    found = {(c.start, c.stop): c for c in iter_candidates(words)}
+    for start in range(len(words)):
+        for stop in range(start + 1, min(len(words), start + MAX_NUMBER_WORDS) + 1):
+            key = join_number(words[start:stop])
+            if gazetteer.is_number(key):
+                found[start, stop] = Candidate(key, start, stop, is_known=True)
+    return tuple(sorted(found.values(), key=lambda c: (c.start - c.stop, c.start)))
+
+
+def _known_alternatives(
+    index: TextIndex, typed: list[Slot], i: int
+) -> tuple[tuple[tuple[str, ...], ...], int]:
+    """Return the alternatives of a word, joined with its neighbors too, and how often it occurs."""
+    slot = typed[i]
+    alternatives = dict.fromkeys(slot.alternatives)
+    frequency = 0
+    for alternative in slot.alternatives:
+        counts = [_count(index, term) for term in alternative]
+        frequency = max(frequency, min(counts))
+    for first in (i - 1, i):
+        if first >= 0 and first + 1 < len(typed):
+            joined = typed[first].word + typed[first + 1].word
+            if not typed[first].has_digit and index.frequency("place_name", joined):
+                alternatives[joined,] = None
+                frequency = max(frequency, 1)
+    if not frequency and len(slot.word) >= 6 and not slot.has_digit:
+        for cut in range(3, len(slot.word) - 2):
+            pair = (slot.word[:cut], slot.word[cut:])
+            if all(index.frequency("place_name", part) for part in pair):
+                alternatives[pair] = None
+                frequency = 1
+    return tuple(alternatives), frequency
+
+
+def _count(index: TextIndex, term: str) -> int:
+    return index.frequency("place_name", term) + index.frequency("context", term)
+
+
+def _weigh(frequency: int, total: float) -> float:
+    """Return the weight of a word: 1 for rare ones, less for words like "street"."""
+    return max(0.35, 1.0 - 0.65 * log2(frequency + 1) / total)
+
+
+def _find_categories(words: list[str]) -> list[tuple[str, ...]]:
+    found: list[tuple[str, ...]] = [()] * len(words)
+    start = 0
+    while start < len(words):
+        phrase = find_phrase(words, start)
+        if phrase:
+            for i in range(start, phrase[0]):
+                found[i] = phrase[1]
+            start = phrase[0]
+        else:
+            start += 1
+    return found
+
+
+def _find_near(typed: list[Slot], categories: list[tuple[str, ...]]) -> int:
+    """Return the place behind a near-word between a kind and something else, 0 without."""
+    for i in range(1, len(typed) - 1):
+        if typed[i].word in NEAR_WORDS and all(categories[k] for k in range(i)):
+            stop = i + 1
+            while stop < len(typed) - 1 and typed[stop].word in NEAR_WORDS:
+                stop += 1
+            return stop
+    return 0
+
+
+def _find_countries(words: list[str], codes: tuple[str, ...]) -> list[str]:
+    """Return for each word the code of the country that it is (part of) the name of, else ""."""
+    found = [""] * len(words)
+    names = _country_names(codes)
+    start = 0
+    while start < len(words):
+        for stop in range(min(len(words), start + 4), start, -1):
+            code = names.get(tuple(words[start:stop]))
+            if code:
+                found[start:stop] = [code] * (stop - start)
+                start = stop
+                break
+        else:
+            start += 1
+    return found
+
+
+@lru_cache(maxsize=32)
+def _country_names(codes: tuple[str, ...]) -> dict[tuple[str, ...], str]:
+    """Return folded words → code, from CLDR, of the countries of a dataset."""
+    found: dict[tuple[str, ...], str] = {}
+    for lang in COUNTRY_LANGS:
+        territories = Locale.parse(lang).territories
+        for code in codes:
+            name = territories.get(code)
+            if name:
+                found.setdefault(tuple(split_words(fold(name))), code)
+    # A code counts only in capitals where it is written alone; folded, two letters are too common.
+    return {words: code for words, code in found.items() if words}
