@@ -1,0 +1,5 @@
+"""`python -m mapyard`: the command line."""
+
+from mapyard.cli import main
+
+main()
