@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import osmium
+import pytest
+import shapely
+
+from mapyard.results.features import write_features, write_tags
+from mapyard.results.output import Output
+from mapyard.store.reader import Store
+from osm_files import EXAMPLES, square
+
+MakeStore = Callable[..., Store]
+NODE, WAY, RELATION = 0, 1, 2
+
+
+def feature(store: Store, kind: int, osm_id: int, **output: Any) -> dict[str, Any]:
+    rows = np.array([store.find_row(kind, osm_id)])
+    read: dict[str, Any] = json.loads(write_features(store, rows, Output(**output))[0])
+    return read
+
+
+@pytest.fixture
+def town(make_store: MakeStore) -> Store:
+    return make_store(
+        {
+            **square(1, 7.0, 43.0, 0.01),
+            9: (7.5, 43.5, {"amenity": "cafe", "name": 'Le "Café"\n', "@type": "x", "a": ',"@b'}),
+            10: (7.6, 43.6),
+        },
+        {
+            20: ([4, 3, 2, 1, 4], {"building": "yes"}),
+            21: ([1, 2, 3], {"highway": "residential"}),
+            22: ([1, 99], {"highway": "service"}),
+        },
+        {
+            30: ([("way", 20, "outer")], {"type": "multipolygon", "landuse": "grass"}),
+            31: ([("node", 777, "stop")], {"type": "route"}),
+        },
+        attributes=' version="3" timestamp="2024-02-03T04:05:06Z" changeset="77"'
+        ' uid="5" user="Zoë"',
+    )
+
+
+def test_shape_of_a_feature(town: Store) -> None:
+    read = feature(town, NODE, 9)
+    assert list(read) == ["type", "id", "osm_id", "geometry", "properties"]
+    assert (read["type"], read["id"], read["osm_id"]) == ("Feature", "node/9", 9)
+    assert read["geometry"] == {"type": "Point", "coordinates": [7.5, 43.5]}
+    assert read["properties"] == {
+        "@type": "node", "@id": 9, "@@type": "x", "a": ',"@b', "amenity": "cafe",
+        "name": 'Le "Café"\n',
+    }  # fmt: skip
+
+
+def test_untagged_node(town: Store) -> None:
+    assert feature(town, NODE, 10)["properties"] == {"@type": "node", "@id": 10}
+
+
+def test_areas_are_wound_counterclockwise(town: Store) -> None:
+    for kind, osm_id in ((WAY, 20), (RELATION, 30)):
+        geometry = feature(town, kind, osm_id)["geometry"]
+        assert geometry["type"] == "Polygon"
+        assert shapely.LinearRing(geometry["coordinates"][0]).is_ccw
+
+
+def test_tainted_and_without_geometry(town: Store) -> None:
+    assert feature(town, WAY, 22)["properties"]["@tainted"] is True
+    nothing = feature(town, RELATION, 31)
+    assert nothing["geometry"] is None
+    assert nothing["properties"]["@tainted"] is True
+    assert "@tainted" not in feature(town, WAY, 21)["properties"]
+
+
+def test_meta(town: Store) -> None:
+    properties = feature(town, WAY, 21, include=("meta",))["properties"]
+    assert properties["@version"] == 3
+    assert properties["@timestamp"] == "2024-02-03T04:05:06Z"
+    assert properties["@changeset"] == 77
+    assert properties["@user"] == "Zoë"
+    assert properties["@uid"] == 5
+
+
+def test_meta_of_a_dataset_without_metadata_is_left_out(make_store: MakeStore) -> None:
+    store = make_store({1: (0, 0, {"a": "b"})}, attributes="")
+    assert feature(store, NODE, 1, include=("meta",))["properties"] == {
+        "@type": "node", "@id": 1, "a": "b",
+    }  # fmt: skip
+
+
+def test_fields_choose_tags(town: Store) -> None:
+    properties = feature(town, NODE, 9, fields=["name", "shop", "@@type", "@id"])["properties"]
+    assert properties == {"@type": "node", "@id": 9, "@@type": "x", "name": 'Le "Café"\n'}
+    rows = np.array([town.find_row(NODE, 9)])
+    assert json.loads(write_tags(town, rows, [])[0]) == {}
+
+
+def test_box_and_center(town: Store) -> None:
+    read = feature(town, WAY, 21, include=("bbox", "center"), geometry=False)
+    assert read["geometry"] is None
+    assert read["bbox"] == [7.0, 43.0, 7.01, 43.01]
+    assert read["properties"]["@center"] == [7.005, 43.005]
+    assert "bbox" not in feature(town, RELATION, 31, include=("bbox", "center"))
+
+
+def test_box_across_the_antimeridian(make_store: MakeStore) -> None:
+    store = make_store({1: (179.5, -10), 2: (-179, -11)}, {5: ([1, 2], {"route": "ferry"})})
+    read = feature(store, WAY, 5, include=("bbox", "center"))
+    assert read["geometry"]["type"] == "MultiLineString"
+    assert read["bbox"] == [179.5, -11.0, -179.0, -10.0]
+    assert read["properties"]["@center"] == [-179.75, -10.5]
+
+
+def test_precision_applies_to_relations_too(town: Store) -> None:
+    exact = feature(town, RELATION, 30)["geometry"]["coordinates"]
+    rounded = feature(town, RELATION, 30, precision=1)["geometry"]["coordinates"]
+    assert exact != rounded
+    assert np.allclose(np.round(exact, 1), rounded)
+
+
+def test_distances_and_extra_properties(town: Store) -> None:
+    rows = np.array([town.find_row(NODE, 9), town.find_row(NODE, 10)])
+    read = [
+        json.loads(text)["properties"]
+        for text in write_features(
+            town, rows, distances_m=np.array([1.23456, 0.0]), extra=[b"", b'"score":2']
+        )
+    ]
+    assert read[0]["distance_m"] == 1.23
+    assert read[1] == {"@type": "node", "@id": 10, "distance_m": 0.0, "score": 2}
+
+
+def test_every_node_and_way_of_monaco_is_written_as_pyosmium_reads_it(monaco_store: Store) -> None:
+    store = monaco_store
+    expected = {}
+    processor = osmium.FileProcessor(str(EXAMPLES / "monaco.osm.pbf")).with_locations()
+    for o in processor:
+        if o.is_node() and len(o.tags):
+            expected[f"node/{o.id}"] = (dict(o.tags), [(o.location.lon, o.location.lat)])
+        elif o.is_way():
+            line = [(n.location.lon, n.location.lat) for n in o.nodes if n.location.valid()]
+            expected[f"way/{o.id}"] = (dict(o.tags), line)
+    rows = store.listed[store.listed < store.relation_start]
+    assert len(rows) == len(expected)
+    for text in write_features(store, rows):
+        read = json.loads(text)
+        tags, positions = expected[read["id"]]
+        properties = {k: v for k, v in read["properties"].items() if not k.startswith("@")}
+        assert properties == tags
+        geometry = read["geometry"]
+        coordinates = np.array(
+            [geometry["coordinates"]]
+            if geometry["type"] == "Point"
+            else geometry["coordinates"]
+            if geometry["type"] == "LineString"
+            else geometry["coordinates"][0]
+        )
+        if geometry["type"] == "Polygon":
+            assert sorted(map(tuple, coordinates[1:])) == sorted(positions[1:])
+        elif geometry["type"] in ("LineString", "Point"):
+            assert (coordinates == positions).all()
