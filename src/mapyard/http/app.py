@@ -58,6 +58,7 @@ class Application:
         self.cors = Cors(settings.cors_origins)
         self.light = WorkPool("light", settings.threads, settings.queue)
         self.heavy = WorkPool("heavy", max(1, settings.threads // 2), settings.queue)
+        self.requests = metrics.Requests()
         self._web = web
         services.snapshots.on_switch = self._on_switch
 
@@ -74,6 +75,7 @@ class Application:
         self.heavy.close()
         self.services.snapshots.close()
         self.access_log.flush()
+        self.note_state()
 
     def warm_up(self) -> None:
         """Open the dataset, if there is one, and its parts in the background."""
@@ -84,20 +86,21 @@ class Application:
             snapshot.release()
 
     def note_state(self) -> None:
-        """Set the gauges; called some times a second."""
+        """Hand the metrics over; called some times a second."""
+        self.requests.hand_over()
         for pool in (self.light, self.heavy):
             metrics.QUEUE.labels(pool.name).set(pool.busy)
         if self.services.accounts is not None:
             metrics.LOST_USAGE.set(self.services.accounts.lost_records)
 
     async def _serve(self, request: Request) -> None:
-        metrics.RUNNING.inc()
+        self.requests.running += 1
         try:
             await self._answer(request)
         except Cancelled:
             request.status = CLIENT_GONE
         finally:
-            metrics.RUNNING.dec()
+            self.requests.running -= 1
             self._note(request)
 
     async def _answer(self, request: Request) -> None:
@@ -296,7 +299,9 @@ class Application:
         self.admissions.settle(
             admission, request.status, request.route, took_s * 1000, request.code, request.id
         )
-        metrics.observe(request.route, request.method, request.status, took_s, request.bytes_sent)
+        self.requests.note(
+            request.route, request.method, request.status, took_s, request.bytes_sent
+        )
         self.access_log.write(
             level="error" if request.status >= 500 else "info",
             request_id=request.id,

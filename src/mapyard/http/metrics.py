@@ -1,12 +1,16 @@
 """Prometheus metrics of a worker, summed over all workers when /metrics is asked for.
 
-Labels are route templates, methods and status codes: never a path, a key or an account.
+Requests are counted in plain memory and handed to the shared files some times a second: a worker
+that is killed loses at most that moment. Labels are route templates, methods and status codes:
+never a path, a key or an account.
 """
 
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
 from pathlib import Path
+from typing import Final
 
 from prometheus_client import (
     CollectorRegistry,
@@ -19,62 +23,98 @@ from prometheus_client import (
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 #: The environment variable with the folder that all processes of a server share.
-FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
-CONTENT_TYPE = CONTENT_TYPE_LATEST
-_METHODS = frozenset(("GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"))
+FOLDER_VARIABLE: Final = "PROMETHEUS_MULTIPROC_DIR"
+CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
+_METHODS: Final = frozenset(("GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"))
+_BUCKETS_S: Final = (
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
+)  # fmt: skip
 
-REGISTRY = CollectorRegistry()
-REQUESTS = Histogram(
+REGISTRY: Final = CollectorRegistry()
+REQUESTS: Final = Histogram(
     "mapyard_http_request_duration_seconds",
     "Time to answer, by route template, method and status.",
     ("route", "method", "status"),
-    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
+    buckets=_BUCKETS_S,
     registry=REGISTRY,
 )
-RUNNING = Gauge(
+RUNNING: Final = Gauge(
     "mapyard_http_requests_in_flight",
     "Requests being answered.",
     registry=REGISTRY,
     multiprocess_mode="livesum",
 )
-REFUSED = Counter(
+REFUSED: Final = Counter(
     "mapyard_requests_refused_total",
     "Requests refused before any work, by error code.",
     ("code",),
     registry=REGISTRY,
 )
-BYTES = Counter("mapyard_http_response_bytes_total", "Bytes of bodies sent.", registry=REGISTRY)
-QUEUE = Gauge(
+BYTES: Final = Counter(
+    "mapyard_http_response_bytes_total", "Bytes of bodies sent.", registry=REGISTRY
+)
+QUEUE: Final = Gauge(
     "mapyard_pool_busy",
     "Jobs running or waiting in a thread pool.",
     ("pool",),
     registry=REGISTRY,
     multiprocess_mode="livesum",
 )
-RESTARTS = Counter(
+RESTARTS: Final = Counter(
     "mapyard_worker_restarts_total",
     "Processes that died and were started again.",
     ("process",),
     registry=REGISTRY,
 )
-LOST_USAGE = Gauge(
+LOST_USAGE: Final = Gauge(
     "mapyard_usage_records_lost",
     "Usage records that could not be kept (a full disk).",
     registry=REGISTRY,
     multiprocess_mode="livesum",
 )
 
-_children: dict[tuple[str, str, int], Histogram] = {}
+
+class _Tally:
+    """Answers of one route, method and status since the last hand-over."""
+
+    __slots__ = ("buckets", "seconds")
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.buckets = [0] * (len(_BUCKETS_S) + 1)
 
 
-def observe(route: str, method: str, status: int, took_s: float, sent_bytes: int) -> None:
-    """Note one answered request."""
-    key = (route, method if method in _METHODS else "other", status)
-    child = _children.get(key)
-    if child is None:
-        child = _children[key] = REQUESTS.labels(*key)
-    child.observe(took_s)
-    BYTES.inc(sent_bytes)
+class Requests:
+    """Counts the requests of this process."""
+
+    def __init__(self) -> None:
+        self.running = 0
+        self._bytes = 0
+        self._tallies: dict[tuple[str, str, int], _Tally] = {}
+
+    def note(self, route: str, method: str, status: int, took_s: float, sent_bytes: int) -> None:
+        """Count one answered request."""
+        key = (route, method if method in _METHODS else "other", status)
+        tally = self._tallies.get(key)
+        if tally is None:
+            tally = self._tallies[key] = _Tally()
+        tally.seconds += took_s
+        tally.buckets[bisect_left(_BUCKETS_S, took_s)] += 1
+        self._bytes += sent_bytes
+
+    def hand_over(self) -> None:
+        """Add what was counted to the metrics of all processes."""
+        tallies, self._tallies = self._tallies, {}
+        sent_bytes, self._bytes = self._bytes, 0
+        RUNNING.set(self.running)
+        BYTES.inc(sent_bytes)
+        for key, tally in tallies.items():
+            child = REQUESTS.labels(*key)
+            # What Histogram.observe does, for many at once: it has no call for that.
+            child._sum.inc(tally.seconds)
+            for bucket, count in zip(child._buckets, tally.buckets, strict=True):
+                if count:
+                    bucket.inc(count)
 
 
 def render() -> bytes:

@@ -1,4 +1,4 @@
-"""From a path to its endpoint: a dictionary for plain paths, segments for those with parameters."""
+"""From a path to its endpoint: a dictionary for plain paths, a tree for those with parameters."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from mapyard.http.endpoints import Endpoint
+
+_ORDER = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
 class Route(NamedTuple):
@@ -17,27 +19,31 @@ class Route(NamedTuple):
     @property
     def allowed(self) -> tuple[str, ...]:
         """Return the methods for an Allow header."""
-        methods = set(self.by_method) | {"OPTIONS"}
+        methods = {*self.by_method, "OPTIONS"}
         if "GET" in methods:
             methods.add("HEAD")
-        order = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-        return tuple(method for method in order if method in methods)
+        return tuple(method for method in _ORDER if method in methods)
 
 
-class _Pattern(NamedTuple):
-    """A path of n segments: texts that must be equal, None for parameters."""
+class _Node:
+    """One segment of the tree: its children by text, and the one that takes any text."""
 
-    segments: tuple[str | None, ...]
-    names: tuple[tuple[int, str], ...]
-    route: Route
+    __slots__ = ("any", "children", "names", "route")
+
+    def __init__(self) -> None:
+        self.children: dict[str, _Node] = {}
+        self.any: _Node | None = None
+        self.route: Route | None = None
+        #: Index of the segment → parameter.
+        self.names: tuple[tuple[int, str], ...] = ()
 
 
 class Router:
-    """Finds routes; plain paths win over patterns, earlier patterns over later ones."""
+    """Finds routes; texts win over parameters."""
 
     def __init__(self, endpoints: Iterable[Endpoint]) -> None:
         self._plain: dict[str, Route] = {}
-        self._patterns: dict[int, list[_Pattern]] = {}
+        self._root = _Node()
         by_path: dict[str, Route] = {}
         for endpoint in endpoints:
             for path in endpoint.paths:
@@ -52,10 +58,16 @@ class Router:
         if "{" not in path:
             self._plain[path] = route
             return
+        node = self._root
         parts = path.split("/")
-        segments = tuple(None if part.startswith("{") else part for part in parts)
-        names = tuple((i, part[1:-1]) for i, part in enumerate(parts) if part.startswith("{"))
-        self._patterns.setdefault(len(parts), []).append(_Pattern(segments, names, route))
+        for part in parts:
+            if part.startswith("{"):
+                node.any = node.any or _Node()
+                node = node.any
+            else:
+                node = node.children.setdefault(part, _Node())
+        node.route = route
+        node.names = tuple((i, part[1:-1]) for i, part in enumerate(parts) if part.startswith("{"))
 
     def find(self, path: str) -> tuple[Route, dict[str, str]] | None:
         """Return the route and the path parameters, or None; a slash at the end is ignored."""
@@ -65,10 +77,26 @@ class Router:
         if path.endswith("/") and len(path) > 1:
             return self.find(path[:-1])
         parts = path.split("/")
-        for segments, names, route in self._patterns.get(len(parts), ()):
-            if all(
-                segment == part if segment is not None else part
-                for segment, part in zip(segments, parts, strict=True)
-            ):
-                return route, {name: parts[i] for i, name in names}
-        return None
+        node = _descend(self._root, parts, 0)
+        if node is None or node.route is None:
+            return None
+        return node.route, {name: parts[i] for i, name in node.names}
+
+
+def _descend(node: _Node, parts: list[str], at: int) -> _Node | None:
+    while at < len(parts):
+        part = parts[at]
+        at += 1
+        child = node.children.get(part)
+        if child is None:
+            if node.any is None or not part:
+                return None
+            node = node.any
+        elif node.any is None:
+            node = child
+        else:  # both may lead on
+            found = _descend(child, parts, at)
+            if found is not None and found.route is not None:
+                return found
+            node = node.any
+    return node
