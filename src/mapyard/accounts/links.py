@@ -64,9 +64,7 @@ def use_link(session: Session, kind: Kind, token: str) -> Token:
 
 
 def _find(session: Session, kind: Kind, token: str) -> Token:
-    found = session.scalar(
-        select(Token).where(Token.sha256 == _hash(token), Token.kind == kind)
-    )
+    found = session.scalar(select(Token).where(Token.sha256 == _hash(token), Token.kind == kind))
     if found is None or found.expires_at < now_s():
         raise InvalidRequest("this link was used, has expired, or is incomplete; ask for a new one")
     return found

@@ -182,3 +182,24 @@ class AuditEntry(Base):
     account_id: Mapped[int | None] = mapped_column(index=True)
     details: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     address: Mapped[str] = mapped_column(String(64), default="")
+
+
+class UptimeDay(Base):
+    """The minutes of a UTC day in which a machine of the service was up."""
+
+    __tablename__ = "uptime_days"
+    day: Mapped[dt.date] = mapped_column(primary_key=True)
+    minutes: Mapped[int]
+    last_minute: Mapped[int]
+
+
+class WebhookDelivery(Base):
+    """The monthly usage of one account on its way to the operator's billing system."""
+
+    __tablename__ = "webhook_deliveries"
+    account_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    month: Mapped[str] = mapped_column(String(7), primary_key=True)
+    attempts: Mapped[int]
+    next_attempt_at: Mapped[int] = _time()
+    delivered_at: Mapped[int | None] = _time()
+    last_error: Mapped[str] = mapped_column(String(200))

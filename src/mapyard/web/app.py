@@ -20,7 +20,16 @@ from mapyard.web.visit import render_problem
 FOLDER: Final = Path(__file__).parent
 
 #: Modules whose `routes(services)` make up the pages.
-MODULES: Final = ("mapyard.web.sign_in", "mapyard.web.keys")
+MODULES: Final = (
+    "mapyard.web.public",
+    "mapyard.web.sign_in",
+    "mapyard.web.keys",
+    "mapyard.web.usage",
+    "mapyard.web.plan",
+    "mapyard.web.profile",
+    "mapyard.web.operator",
+    "mapyard.web.system",
+)
 
 
 def build_web(services: Services) -> Starlette:

@@ -112,9 +112,9 @@ def sign_up(visit: Visit) -> Response:
             )
             key, secret = registry.add_key(session, account.id, "live", "First key", actor=email)
     except (InvalidRequest, registry.Conflict) as error:
-        return show_sign_up(visit, _text_of(error), 400)
+        return show_sign_up(visit, text_of(error), 400)
     if not invitation and can_mail(visit.services.settings):
-        _mail_verification(visit, email)
+        mail_verification(visit, email)
     session_token = start_session(
         visit.database, account.id, visit.request.headers.get("user-agent", "")
     )
@@ -172,7 +172,7 @@ def reset(visit: Visit) -> Response:
             account.verified_at = account.verified_at or now_s()
             registry.audit(session, account.email, "password.reset", account.id, {}, visit.address)
     except InvalidRequest as error:
-        return show_reset(visit, _text_of(error), 400)
+        return show_reset(visit, text_of(error), 400)
     end_all_sessions(visit.database, account.id)
     visit.sign_out()
     return visit.redirect("/sign-in", "reset")
@@ -237,7 +237,8 @@ def _open_limiters(services: Services) -> tuple[AddressLimiter, AddressLimiter]:
     )
 
 
-def _mail_verification(visit: Visit, email: str) -> None:
+def mail_verification(visit: Visit, email: str) -> None:
+    """Mail the link that confirms an address."""
     link = links.make_link(visit.database, "verify", email, actor=email)
     send_mail(
         visit.services.settings,
@@ -255,7 +256,8 @@ def _next(visit: Visit) -> str:
     return target if is_ours and target.isprintable() else "/account"
 
 
-def _text_of(error: MapyardError) -> str:
+def text_of(error: MapyardError) -> str:
+    """Return an error as a sentence for a form."""
     if error.details:
         name, problems = next(iter(error.details.items()))
         return f"The {name} {problems[0]}."

@@ -281,6 +281,7 @@ def environment() -> Environment:
     env.globals["plans"] = PLANS
     env.filters["number"] = lambda value: f"{value:,}"
     env.filters["dollars"] = format_micro_usd
+    env.filters["dollars_whole"] = lambda dollars: f"${dollars:,}"
     env.filters["when"] = lambda unix_s: _utc(unix_s).strftime("%d %b %Y, %H:%M")
     env.filters["iso"] = lambda unix_s: _utc(unix_s).isoformat().replace("+00:00", "Z")
     env.filters["ago"] = format_ago

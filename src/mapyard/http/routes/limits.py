@@ -1,0 +1,82 @@
+"""/limits: what the plans allow, as JSON; and the background jobs of accounts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from mapyard.accounts.plans import (
+    MAX_ACTIVE_KEYS,
+    OVERAGE_PREMIUM_MICRO_USD,
+    OVERAGE_STANDARD_MICRO_USD,
+    PLANS,
+    PREMIUM_UNITS,
+    STANDARD_UNITS,
+    WINDOW_S,
+)
+from mapyard.http.background import Job, JobContext
+from mapyard.http.endpoints import JSON, Answer, Context, endpoint
+from mapyard.http.routes.system import NoParams
+
+
+@endpoint(
+    "/limits",
+    summary="Plans, limits and prices",
+    tag="Operation",
+    public=True,
+    inline=True,
+    needs_dataset=False,
+    media_types=(JSON,),
+)
+def limits(ctx: Context, params: NoParams) -> Answer:
+    """Say what each plan allows per minute, day and month, and what counts how much."""
+    settings = ctx.settings
+    fields: dict[str, Any] = {
+        "window_seconds": WINDOW_S,
+        "units": {"standard": STANDARD_UNITS, "premium": PREMIUM_UNITS},
+        "premium_endpoints": sorted({e.path for e in ctx.services.endpoints if e.premium}),
+        "overage_usd_per_1000": {
+            "standard": OVERAGE_STANDARD_MICRO_USD / 1_000,
+            "premium": OVERAGE_PREMIUM_MICRO_USD / 1_000,
+        },
+        "max_active_keys": MAX_ACTIVE_KEYS,
+        "without_key_per_minute": settings.anonymous_per_minute,
+        "max_body_bytes": settings.max_body_bytes,
+        "timeout_seconds": settings.timeout_s,
+        "plans": [
+            {
+                "id": plan.id,
+                "name": plan.name,
+                "usd_per_month": (
+                    None if plan.price_micro_usd is None else plan.price_micro_usd / 1_000_000
+                ),
+                **msgspec.to_builtins(plan.limits),
+            }
+            for plan in PLANS.values()
+        ],
+    }
+    return Answer.json(fields, headers={"Cache-Control": "public, max-age=300"})
+
+
+def mark_uptime(ctx: JobContext) -> None:
+    """Note that the service is up in this minute."""
+    from mapyard.accounts.uptime import mark_minute
+
+    if ctx.services.database is not None:
+        mark_minute(ctx.services.database)
+
+
+def deliver_webhooks(ctx: JobContext) -> None:
+    """Post closed months to the operator's billing system."""
+    from mapyard.accounts.webhook import deliver_due
+
+    settings = ctx.services.settings
+    if ctx.services.database is not None and settings.webhook_url:
+        deliver_due(ctx.services.database, settings.webhook_url, settings.webhook_secret)
+
+
+BACKGROUND_JOBS = (
+    Job("uptime", 30.0, mark_uptime),
+    Job("webhooks", 60.0, deliver_webhooks),
+)

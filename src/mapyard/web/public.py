@@ -1,0 +1,43 @@
+"""Pages for everybody: landing, pricing, status, attribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from mapyard.accounts.plans import PLANS
+from mapyard.accounts.uptime import share_of_days
+from mapyard.http.services import Services
+from mapyard.web.system import age_hours, list_datasets
+from mapyard.web.visit import Visit, page
+
+
+def routes(services: Services) -> list[BaseRoute]:
+    """Return the pages of this module."""
+    return [
+        page("/welcome", lambda visit: visit.render("landing.html", dataset=_dataset(visit))),
+        page("/pricing", lambda visit: visit.render("pricing.html", offered=list(PLANS.values()))),
+        page("/status", show_status),
+        page("/attribution", lambda visit: visit.render("attribution.html")),
+    ]
+
+
+def show_status(visit: Visit) -> Response:
+    """Show the dataset that is served, the age of its data, and the uptime."""
+    days = share_of_days(visit.services.database) if visit.services.database else []
+    known = [share for _, share in days if share is not None]
+    return visit.render(
+        "status.html",
+        dataset=_dataset(visit),
+        days=days,
+        uptime=sum(known) / len(known) if known else None,
+    )
+
+
+def _dataset(visit: Visit) -> dict[str, Any] | None:
+    for row in list_datasets(visit.services.settings.data):
+        if row.is_current:
+            return {"row": row, "age_hours": age_hours(row.osm_timestamp)}
+    return None
