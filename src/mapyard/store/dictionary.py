@@ -99,8 +99,7 @@ def write_tags(
     write_heap(folder, "value_text", [value for _, value in split])
     write_column(folder, "key_kv", key_kv)
     _write_postings(folder, rows, kvs, kv_key, len(keys), len(split))
-    fragments = [_json(key) + b":" + _json(value) for key, value in split]
-    _write_json(folder, rows, kvs, fragments)
+    _write_json(folder, rows, kvs, JsonFragments(texts))
     return np.fromiter(
         (area_bits(k.decode(), v.decode()) for k, v in split),
         np.uint8,
@@ -133,34 +132,51 @@ def _write_postings(
     write_column(folder, "key_offsets", offsets_of(np.bincount(tag_keys, minlength=key_count)))
 
 
-def _write_json(
-    folder: Path, rows: NDArray[np.uint32], kvs: NDArray[np.uint32], fragments: list[bytes]
-) -> None:
-    """Write the JSON object of each tagged row, put together from fragments without a loop."""
-    lengths = np.fromiter(map(len, fragments), np.int64, len(fragments))
-    starts = np.cumsum(lengths) - lengths
-    heap = np.frombuffer(b"".join(fragments), np.uint8)
+class JsonFragments:
+    """The JSON text of each key=value, put together to objects without a loop over elements."""
+
+    def __init__(self, texts: list[bytes]) -> None:
+        fragments = [
+            _json(key) + b":" + _json(value) for key, value in (t.split(b"\0", 1) for t in texts)
+        ]
+        self.lengths = np.fromiter(map(len, fragments), np.int64, len(fragments))
+        self._starts = np.cumsum(self.lengths) - self.lengths
+        self._heap = np.frombuffer(b"".join(fragments), np.uint8)
+
+    def join(
+        self, kvs: NDArray[Any], first: NDArray[np.bool_], last: NDArray[np.bool_]
+    ) -> NDArray[np.uint8]:
+        """Return the objects of consecutive tags run together; `first`, `last` of each object."""
+        length = self.lengths[kvs]
+        sizes = length + 1 + last
+        begin = np.cumsum(sizes) - sizes
+        out = np.empty(int(sizes.sum()), np.uint8)
+        out[begin] = np.where(first, ord("{"), ord(","))
+        out[ranges(begin + 1, length)] = self._heap[ranges(self._starts[kvs], length)]
+        out[(begin + 1 + length)[last]] = ord("}")
+        return out
+
+
+def json_objects(
+    rows: NDArray[np.uint32], kvs: NDArray[np.uint32], fragments: JsonFragments
+) -> tuple[NDArray[np.uint32], Ints, NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return the tagged rows, the offsets of their objects, and which tags begin and end one."""
     first = np.ones(len(rows), np.bool_)
     first[1:] = rows[1:] != rows[:-1]
     last = np.roll(first, -1)
-    sizes = lengths[kvs] + 1 + last if len(rows) else np.empty(0, np.int64)
-    ends = np.cumsum(sizes)
-    write_column(folder, "tag_rows", rows[first])
-    write_column(folder, "tag_json_offsets", np.concatenate([[0], ends[last]]).astype(np.int64))
+    sizes = fragments.lengths[kvs] + 1 + last if len(rows) else np.empty(0, np.int64)
+    offsets = np.concatenate([[0], np.cumsum(sizes)[last]]).astype(np.int64)
+    return rows[first], offsets, first, last
+
+
+def _write_json(
+    folder: Path, rows: NDArray[np.uint32], kvs: NDArray[np.uint32], fragments: JsonFragments
+) -> None:
+    """Write the JSON object of each tagged row."""
+    tagged, offsets, first, last = json_objects(rows, kvs, fragments)
+    write_column(folder, "tag_rows", tagged)
+    write_column(folder, "tag_json_offsets", offsets)
     with ColumnWriter(folder, "tag_json_bytes", np.uint8) as writer:
         for start in range(0, len(rows), _JSON_CHUNK_TAGS):
             part = slice(start, start + _JSON_CHUNK_TAGS)
-            writer.append(_join(heap, starts, lengths, kvs[part], first[part], last[part]))
-
-
-def _join(
-    heap: NDArray[np.uint8], starts: Ints, lengths: Ints, kvs: NDArray[Any], first: Any, last: Any
-) -> NDArray[np.uint8]:
-    length = lengths[kvs]
-    sizes = length + 1 + last
-    begin = np.cumsum(sizes) - sizes
-    out = np.empty(int(sizes.sum()), np.uint8)
-    out[begin] = np.where(first, ord("{"), ord(","))
-    out[ranges(begin + 1, length)] = heap[ranges(starts[kvs], length)]
-    out[(begin + 1 + length)[last]] = ord("}")
-    return out
+            writer.append(fragments.join(kvs[part], first[part], last[part]))

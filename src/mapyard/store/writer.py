@@ -6,7 +6,6 @@ and what sorting needs (see `estimate_bytes`).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapyard.errors import MapyardError
-from mapyard.osm.elements import NODE, RELATION, WAY
+from mapyard.osm.elements import NODE, WAY
 from mapyard.osm.pbf import Block, iter_blocks
 from mapyard.store.columns import (
     ColumnWriter,
@@ -25,13 +24,21 @@ from mapyard.store.columns import (
     write_column,
     write_heap,
 )
+from mapyard.store.derive import (
+    NO_POSITION,
+    find_rows_of,
+    write_feature_rtree,
+    write_info,
+    write_listed,
+    write_member_of,
+    write_node_rtree,
+    write_node_ways,
+)
 from mapyard.store.dictionary import TagCollector, write_tags
-from mapyard.store.rtree import write_rtree
 from mapyard.store.shapes import write_shapes
 
 Ints = NDArray[np.int64]
 MAX_ROWS = (1 << 32) - 1
-NO_POSITION = np.int32(2**31 - 1)
 #: Called with the number of elements read so far.
 Progress = Callable[[int], None]
 
@@ -70,7 +77,6 @@ class _Loader:
         self.roles: dict[bytes, int] = {}
         self.users: dict[tuple[int, bytes], int] = {(0, b""): 0}
         self.has_metadata = self.has_users = False
-        self.newest = 0
         self.members: list[tuple[Ints, Ints, NDArray[np.uint32]]] = []
 
     def add(self, block: Block) -> None:
@@ -104,7 +110,6 @@ class _Loader:
         assert block.timestamp is not None and block.changeset is not None
         assert block.uid is not None and block.user is not None
         self.has_metadata |= bool(block.version.any() or block.timestamp.any())
-        self.newest = max(self.newest, int(block.timestamp.max()))
         self.columns.append("version", block.version, np.uint32)
         self.columns.append("timestamp", block.timestamp, np.uint32)
         self.columns.append("changeset", np.maximum(block.changeset, 0), np.uint32)
@@ -200,22 +205,16 @@ def write_store(
     say("geometry")
     problems = write_shapes(folder, loader.counts, bits)
     say("spatial index")
-    listed = _write_listed(loader)
-    bbox = _write_trees(loader, listed)
-    info = {
-        "nodes": loader.counts[NODE],
-        "ways": loader.counts[WAY],
-        "relations": loader.counts[RELATION],
-        "listed": len(listed),
-        "has_metadata": loader.has_metadata,
-        "has_users": loader.has_users,
-        "newest_timestamp": loader.newest,
-        "bbox": bbox,
-        "missing_nodes": len(loader.missing),
-        "nodes_without_position": sorted(loader.unplaced)[:1000],
-        "problems": {kind: len(items) for kind, items in problems.items()},
-    }
-    (folder / "store.json").write_text(json.dumps(info, indent=1))
+    listed = write_listed(folder, loader.counts)
+    write_feature_rtree(folder, loader.counts, listed)
+    write_node_rtree(folder, loader.counts)
+    info = write_info(
+        folder,
+        loader.counts,
+        has_metadata=loader.has_metadata,
+        has_users=loader.has_users,
+        problems=problems,
+    )
     return {**info, "problem_ids": problems}
 
 
@@ -233,97 +232,24 @@ def _write_tags(loader: _Loader) -> NDArray[np.uint8]:
 
 
 def _write_topology(loader: _Loader) -> None:
-    folder, (nodes, ways, relations) = loader.folder, loader.counts
-    offsets = offsets_of(open_column(folder, "way_lengths"))
+    folder, counts = loader.folder, loader.counts
+    write_column(folder, "way_offsets", offsets_of(open_column(folder, "way_lengths")))
     (folder / "way_lengths.npy").unlink()
-    write_column(folder, "way_offsets", offsets)
     missing = np.fromiter(loader.missing, np.int64, len(loader.missing))
     write_column(folder, "missing_node_ids", missing)
+    write_node_ways(folder, counts)
 
-    refs = open_column(folder, "way_refs")
-    owner = np.repeat(np.arange(nodes, nodes + ways, dtype=np.uint64), np.diff(offsets))
-    packed = (refs.astype(np.uint64) << np.uint64(32)) | owner
-    del owner
-    packed = packed[refs < nodes]
-    packed.sort()
-    if len(packed):
-        keep = np.ones(len(packed), np.bool_)
-        keep[1:] = packed[1:] != packed[:-1]
-        packed = packed[keep]
-    counts = np.bincount((packed >> np.uint64(32)).astype(np.int64), minlength=nodes)
-    write_column(folder, "node_way_offsets", offsets_of(counts).astype(np.uint32))
-    write_column(folder, "node_ways", packed.astype(np.uint32))
-    del packed
-
-    lengths = [part[0] for part in loader.members] or [np.empty(0, np.int64)]
-    eids = np.concatenate([part[1] for part in loader.members] or [np.empty(0, np.int64)])
-    roles = np.concatenate([part[2] for part in loader.members] or [np.empty(0, np.uint32)])
-    member_offsets = offsets_of(np.concatenate(lengths))
-    rows = _rows_of(open_column(folder, "ids"), loader.counts, eids)
-    write_column(folder, "member_offsets", member_offsets)
+    none = np.empty(0, np.int64)
+    eids = np.concatenate([none, *(part[1] for part in loader.members)])
+    roles = np.concatenate([none, *(part[2] for part in loader.members)])
+    lengths = np.concatenate([none, *(part[0] for part in loader.members)])
+    write_column(folder, "member_offsets", offsets_of(lengths))
     write_column(folder, "member_eids", eids)
+    rows = find_rows_of(open_column(folder, "ids"), counts, eids)
     write_column(folder, "member_rows", rows)
-    write_column(folder, "member_roles", roles)
+    write_column(folder, "member_roles", roles.astype(np.uint32))
     write_heap(folder, "role_text", list(loader.roles))
-    present = np.flatnonzero(rows >= 0)
-    holder = np.repeat(np.arange(nodes + ways, nodes + ways + relations), np.diff(member_offsets))[
-        present
-    ]
-    order = np.lexsort((holder, rows[present]))
-    write_column(folder, "member_of_rows", rows[present][order].astype(np.uint32))
-    write_column(folder, "member_of_relations", holder[order].astype(np.uint32))
-    write_column(folder, "member_of_places", present[order].astype(np.int64))
+    write_member_of(folder, counts)
 
     write_column(folder, "user_ids", np.array([uid for uid, _ in loader.users], np.int64))
     write_heap(folder, "user_text", [n.decode(errors="replace").encode() for _, n in loader.users])
-
-
-def _rows_of(ids: Ints, counts: list[int], eids: Ints) -> Ints:
-    rows = np.full(len(eids), -1, np.int64)
-    start = 0
-    for element_type, count in enumerate(counts):
-        block = ids[start : start + count]
-        chosen = np.flatnonzero((eids & 3) == element_type)
-        if count and len(chosen):
-            wanted = eids[chosen] >> 2
-            place = np.searchsorted(block, wanted)
-            place[place == count] = 0
-            found = block[place] == wanted
-            rows[chosen[found]] = place[found] + start
-        start += count
-    return rows
-
-
-def _write_listed(loader: _Loader) -> NDArray[np.uint32]:
-    """Write the listed rows in eid order; return them in row order."""
-    folder, (nodes, ways, relations) = loader.folder, loader.counts
-    tagged = open_column(folder, "tag_rows")
-    tagged_nodes = tagged[: np.searchsorted(tagged, np.uint32(nodes))]
-    others = np.arange(nodes, nodes + ways + relations, dtype=np.uint32)
-    listed = np.concatenate([tagged_nodes, others])
-    types = (listed >= nodes).astype(np.int64) + (listed >= nodes + ways)
-    eids = open_column(folder, "ids")[listed] * 4 + types
-    write_column(folder, "listed", listed[np.argsort(eids, kind="stable")])
-    return listed
-
-
-def _write_trees(loader: _Loader, listed: NDArray[np.uint32]) -> list[float] | None:
-    """Write both R-trees; return the bbox of all nodes in degrees."""
-    folder, nodes = loader.folder, loader.counts[NODE]
-    points = np.column_stack([open_column(folder, "lon"), open_column(folder, "lat")])
-    box = open_column(folder, "box")
-    is_node = listed < nodes
-    boxes = np.empty((len(listed), 4), np.int32)
-    boxes[is_node, :2] = boxes[is_node, 2:] = points[listed[is_node]]
-    boxes[~is_node] = box[listed[~is_node].astype(np.int64) - nodes]
-    placed = (boxes[:, 0] <= boxes[:, 2]) & (boxes[:, 1] != NO_POSITION)
-    write_rtree(folder, "feature_rtree", listed[placed], boxes[placed])
-    rows = np.arange(nodes, dtype=np.uint32)
-    if loader.unplaced:
-        placed = points[:, 1] != NO_POSITION
-        rows, points = rows[placed], points[placed]
-    write_rtree(folder, "node_rtree", rows, points)
-    if not len(points):
-        return None
-    corners = np.concatenate([points.min(axis=0), points.max(axis=0)]) / 1e7
-    return [float(corner) for corner in corners]
