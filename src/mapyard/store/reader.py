@@ -308,9 +308,15 @@ class Store:
             texts = [t if h else b"{}" for t, h in zip(texts, has.tolist(), strict=True)]
         return texts
 
+    def row_tags_json(self, row: int) -> bytes:
+        """Return `tags_json` of one row, at a tenth of the cost."""
+        tagged = self._tag_rows
+        place = int(tagged.searchsorted(row))
+        return self._tags[place] if place < len(tagged) and tagged[place] == row else b"{}"
+
     def tags(self, row: int) -> dict[str, str]:
         """Return the tags of one row."""
-        tags: dict[str, str] = orjson.loads(self.tags_json(np.array([row]))[0])
+        tags: dict[str, str] = orjson.loads(self.row_tags_json(row))
         return tags
 
     # ---- metadata ---------------------------------------------------------------------------
@@ -459,6 +465,27 @@ class Store:
             flags = self._relation_flags[rows[is_relation] - self.relation_start]
             result[is_relation] = (flags & bit) > 0
         return result
+
+    def row_flags(self, row: int) -> int:
+        """Return the flag bits (store/flags.py) of one row; nodes have none."""
+        if row >= self.relation_start:
+            return int(self._relation_flags[row - self.relation_start])
+        return int(self._way_flags[row - self.way_start]) if row >= self.way_start else 0
+
+    def find_way_line(self, row: int) -> NDArray[np.float64] | None:
+        """Return the (n, 2) degrees of a way that is one line or ring of its nodes, else None."""
+        stored = self._geometry_rows
+        place = int(stored.searchsorted(row))
+        if place < len(stored) and stored[place] == row:
+            return None
+        at = row - self.way_start
+        refs = self._way_refs[self._way_offsets[at] : self._way_offsets[at + 1]]
+        if len(refs) < 2 or int(refs.max()) >= self.node_count:
+            return None
+        line = np.empty((len(refs), 2))
+        np.divide(self.lon[refs], E7, out=line[:, 0])
+        np.divide(self.lat[refs], E7, out=line[:, 1])
+        return line
 
     def boxes(self, rows: Rows) -> NDArray[np.int32]:
         """Return (n, 4) boxes x0 y0 x1 y1 in 1e-7 degree; x0 > x1 where there is no geometry."""

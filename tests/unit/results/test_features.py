@@ -9,7 +9,7 @@ import osmium
 import pytest
 import shapely
 
-from mapyard.results.features import write_features, write_tags
+from mapyard.results.features import write_feature, write_features, write_tags
 from mapyard.results.output import Output
 from mapyard.store.reader import Store
 from osm_files import EXAMPLES, square
@@ -163,3 +163,11 @@ def test_every_node_and_way_of_monaco_is_written_as_pyosmium_reads_it(monaco_sto
             assert sorted(map(tuple, coordinates[1:])) == sorted(positions[1:])
         elif geometry["type"] in ("LineString", "Point"):
             assert (coordinates == positions).all()
+
+
+def test_one_feature_has_the_same_bytes_as_in_a_list(monaco_store: Store) -> None:
+    store = monaco_store
+    nodes = np.arange(0, store.way_start, 11)
+    rows = np.concatenate([nodes, np.arange(store.way_start, store.row_count)])
+    listed = write_features(store, rows)
+    assert [write_feature(store, row) for row in rows.tolist()] == listed

@@ -22,7 +22,7 @@ from mapyard.http.paging import PAGE_HEADERS, answer_page, is_early_path
 from mapyard.http.params import Bbox, Geometry, Params, Position, Tags, spelled
 from mapyard.osm.elements import TYPE_BY_NAME
 from mapyard.results.cursor import decode_cursor
-from mapyard.results.features import write_features
+from mapyard.results.features import write_feature, write_features
 from mapyard.results.output import Output
 from mapyard.results.pages import PageRequest, write_collection
 from mapyard.results.streams import MEDIA_TYPES, Chunk, stream_features
@@ -265,7 +265,7 @@ def feature(ctx: Context, params: ElementParams) -> Answer:
     if row < 0:
         name = f"{params.type}/{params.id}"
         raise NotFound(f"{name} is not in this dataset", details={"id": name})
-    return Answer(write_features(store, np.array([row]), params.output)[0], GEOJSON)
+    return Answer(write_feature(store, row, params.output), GEOJSON)
 
 
 @endpoint(
