@@ -16,28 +16,29 @@ Array = NDArray[Any]
 class Splice:
     """One sorted sequence out of the kept part of an old one and new items.
 
-    `keep` tells which old items stay; `old_place` and `new_place` are where kept and new items lie
-    in the result. Values are copied in runs, so a few changes in a long column cost a copy of it.
+    `keep` tells which old items stay. `kept_place` and `new_place` are where the kept and the new
+    items lie in the result. Values are copied in runs, so that a few changes in a long column cost
+    little more than a copy of it.
     """
 
     def __init__(self, keep: NDArray[np.bool_], kept_keys: Array, new_keys: Array) -> None:
-        self.keep = keep
         self.kept = np.flatnonzero(keep)
         self.count = len(self.kept) + len(new_keys)
-        shift = np.searchsorted(new_keys, kept_keys)
-        self.old_place: Ints = np.arange(len(self.kept)) + shift
-        self.new_place: Ints = np.searchsorted(kept_keys, new_keys) + np.arange(len(new_keys))
-        self._runs = self._find_runs()
-
-    def _find_runs(self) -> list[tuple[bool, int, int]]:
-        """Return (is new, start, stop) of the runs that make up the result, in order."""
-        source = np.empty(self.count, np.int64)
+        # Few new items: where each goes among the kept ones says all.
+        at = np.searchsorted(kept_keys, new_keys)
+        self.new_place: Ints = at + np.arange(len(new_keys))
         is_new = np.zeros(self.count, np.bool_)
-        source[self.old_place] = self.kept
-        source[self.new_place] = np.arange(len(self.new_place))
         is_new[self.new_place] = True
+        self.kept_place: Ints = np.flatnonzero(~is_new)
+        self._runs = self._find_runs(is_new)
+
+    def _find_runs(self, is_new: NDArray[np.bool_]) -> list[tuple[bool, int, int]]:
+        """Return (is new, start, stop) of the runs that make up the result, in order."""
         if not self.count:
             return []
+        source = np.empty(self.count, np.int64)
+        source[self.kept_place] = self.kept
+        source[self.new_place] = np.arange(len(self.new_place))
         breaks = np.flatnonzero((np.diff(source) != 1) | (is_new[1:] != is_new[:-1])) + 1
         starts = np.concatenate([[0], breaks])
         stops = np.concatenate([breaks, [self.count]])
@@ -56,15 +57,10 @@ class Splice:
     ) -> tuple[Array, Ints]:
         """Return merged values and offsets of runs of values per item."""
         lengths = self.values(np.diff(old_offsets), np.diff(new_offsets))
+        if not self._runs:
+            return old[:0], offsets_of(lengths)
         parts = [
             new[new_offsets[a] : new_offsets[b]] if fresh else old[old_offsets[a] : old_offsets[b]]
             for fresh, a, b in self._runs
         ]
-        values = np.concatenate(parts).astype(old.dtype, copy=False) if parts else old[:0]
-        return values, offsets_of(lengths)
-
-
-def insert_sorted(old: NDArray[np.uint64], new: NDArray[np.uint64]) -> tuple[Ints, Array]:
-    """Merge two sorted arrays; return (places of `new` in `old` for numpy.insert, the result)."""
-    places = np.searchsorted(old, new)
-    return places, np.insert(old, places, new)
+        return np.concatenate(parts).astype(old.dtype, copy=False), offsets_of(lengths)

@@ -1,0 +1,169 @@
+"""Geometry and R-trees while a store is patched: only touched elements are shaped again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from mapyard.osm.area_rule import area_bits
+from mapyard.store.columns import Heap, offsets_of, open_column, write_column
+from mapyard.store.derive import (
+    find_placed,
+    find_placed_nodes,
+    write_feature_rtree,
+    write_node_rtree,
+)
+from mapyard.store.merge import Splice
+from mapyard.store.rtree import append_rtree
+from mapyard.store.shapes import Problems, ShapeSource, shape_relations, shape_ways
+
+Ints = NDArray[np.int64]
+#: When more than this share of a tree's items was appended by updates, it is packed anew.
+MAX_LOOSE_SHARE = 0.05
+
+
+class Touched(NamedTuple):
+    """New rows that changed or depend on what changed, sorted, by type."""
+
+    nodes: Ints
+    ways: Ints
+    relations: Ints
+
+    def rows(self) -> Ints:
+        """Return all of them, sorted."""
+        return np.concatenate(self).astype(np.int64)
+
+
+def patch_shapes(
+    old_folder: Path,
+    folder: Path,
+    counts: list[int],
+    keep: NDArray[np.bool_],
+    row_map: Ints,
+    touched: Touched,
+    problems: Problems,
+    removed_names: set[str],
+) -> Problems:
+    """Write box, flags and geometry columns; return the problems of the new store."""
+    nodes, ways, _ = counts
+    source = ShapeSource(folder, counts)
+    fresh: Problems = {}
+    way_shapes = shape_ways(source, touched.ways - nodes, _bits_of(folder, touched.ways), fresh)
+    relation_shapes = shape_relations(source, touched.relations - nodes - ways, fresh)
+
+    again = np.concatenate([touched.ways, touched.relations])
+    is_again = np.zeros(sum(counts), np.bool_)
+    is_again[again] = True
+    # What stays: kept, and not to be shaped again. Old rows from here on are ways and relations.
+    stays = keep & (row_map >= 0)
+    stays[stays] = ~is_again[row_map[stays]]
+    old_nodes = len(keep) - len(open_column(old_folder, "box"))
+    old_ways = len(open_column(old_folder, "way_flags"))
+    upper = slice(old_nodes, None)
+    splice = Splice(stays[upper], row_map[upper][stays[upper]], again)
+    boxes = np.concatenate([way_shapes.boxes, relation_shapes.boxes])
+    write_column(folder, "box", splice.values(open_column(old_folder, "box"), boxes))
+    flags = splice.values(
+        np.concatenate([open_column(old_folder, n) for n in ("way_flags", "relation_flags")]),
+        np.concatenate([way_shapes.flags, relation_shapes.flags]),
+    )
+    write_column(folder, "way_flags", flags[:ways])
+    write_column(folder, "relation_flags", flags[ways:])
+
+    rows = open_column(old_folder, "geometry_rows")
+    stored = [*way_shapes.stored, *relation_shapes.stored]
+    mapped = row_map[rows]
+    stored_splice = Splice(
+        stays[rows], mapped[stays[rows]], np.array([row for row, _ in stored], np.int64)
+    )
+    wkb, offsets = stored_splice.ragged(
+        open_column(old_folder, "geometry_wkb_bytes"),
+        open_column(old_folder, "geometry_wkb_offsets"),
+        *_heap([item for _, item in stored]),
+    )
+    new_rows = np.array([row for row, _ in stored], np.int64)
+    write_column(folder, "geometry_rows", stored_splice.values(mapped, new_rows).astype(np.uint32))
+    write_column(folder, "geometry_wkb_bytes", wkb)
+    write_column(folder, "geometry_wkb_offsets", offsets)
+
+    lower = slice(old_nodes + old_ways, None)
+    text_splice = Splice(stays[lower], row_map[lower][stays[lower]], touched.relations)
+    texts, offsets = text_splice.ragged(
+        open_column(old_folder, "relation_json_bytes"),
+        open_column(old_folder, "relation_json_offsets"),
+        *_heap(relation_shapes.texts),
+    )
+    write_column(folder, "relation_json_bytes", texts)
+    write_column(folder, "relation_json_offsets", offsets)
+
+    gone = removed_names | {source.name_of(row) for row in again.tolist()}
+    merged = {
+        kind: [item for item in items if item[0] not in gone] + fresh.pop(kind, [])
+        for kind, items in problems.items()
+    } | fresh
+    return {kind: items for kind, items in merged.items() if items}
+
+
+def _heap(items: list[bytes]) -> tuple[NDArray[np.uint8], Ints]:
+    lengths = np.fromiter(map(len, items), np.int64, len(items))
+    return np.frombuffer(b"".join(items), np.uint8), offsets_of(lengths)
+
+
+def _bits_of(folder: Path, rows: Ints) -> NDArray[np.uint8]:
+    """Return what the tags of some rows say of areas."""
+    tagged = open_column(folder, "tag_rows")
+    heap = Heap(folder, "tag_json")
+    bits = np.zeros(len(rows), np.uint8)
+    if not len(tagged):
+        return bits
+    place = np.minimum(np.searchsorted(tagged, rows.astype(np.uint32)), len(tagged) - 1)
+    for index in np.flatnonzero(tagged[place] == rows).tolist():
+        for key, value in orjson.loads(heap[place[index]]).items():
+            bits[index] |= area_bits(key, value)
+    return bits
+
+
+def patch_trees(
+    old_folder: Path,
+    folder: Path,
+    counts: list[int],
+    keep: NDArray[np.bool_],
+    row_map: Ints,
+    touched: Touched,
+    old_info: dict[str, Any],
+) -> int:
+    """Write both R-trees; return the number of items that updates appended to the larger one."""
+    is_touched = np.zeros(sum(counts), np.bool_)
+    everything = touched.rows()
+    is_touched[everything] = True
+    loose = int(old_info.get("loose_items", 0)) + len(everything)
+    listed = open_column(folder, "listed")
+    if loose > MAX_LOOSE_SHARE * len(listed):
+        write_feature_rtree(folder, counts, np.sort(listed))
+        write_node_rtree(folder, counts)
+        return 0
+    tagged = open_column(folder, "tag_rows")
+    is_listed = (everything >= counts[0]) | np.isin(everything, tagged)
+    append_rtree(
+        old_folder,
+        folder,
+        "feature_rtree",
+        keep,
+        row_map,
+        is_touched,
+        *find_placed(folder, counts, everything[is_listed]),
+    )
+    append_rtree(
+        old_folder,
+        folder,
+        "node_rtree",
+        keep,
+        row_map,
+        is_touched,
+        *find_placed_nodes(folder, touched.nodes),
+    )
+    return loose

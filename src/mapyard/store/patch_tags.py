@@ -1,0 +1,141 @@
+"""Tags while a store is patched: dictionary, postings and JSON out of old ones and upserts."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapyard.store.columns import Heap, offsets_of, open_column, write_column, write_heap
+from mapyard.store.dictionary import JsonFragments, json_objects
+from mapyard.store.merge import Splice
+from mapyard.store.upserts import Upserts
+
+Ints = NDArray[np.int64]
+_SHIFT = np.uint64(32)
+
+
+def patch_tags(
+    old_folder: Path,
+    folder: Path,
+    upserts: Upserts,
+    keep: NDArray[np.bool_],
+    row_map: Ints,
+    new_rows: Ints,
+) -> None:
+    """Write the tag columns; `keep` and `row_map` are over old rows, `new_rows` of upserts."""
+    rows = new_rows[upserts.tag_items].astype(np.uint32)
+    _patch_json(old_folder, folder, upserts, keep, row_map, rows)
+    old_texts = _read_texts(old_folder)
+    texts, old_to_all, new_to_all = _merge_texts(old_texts, upserts.texts)
+
+    old_offsets, old_rows = (open_column(old_folder, n) for n in ("kv_offsets", "kv_rows"))
+    kvs = np.repeat(old_to_all, np.diff(old_offsets))
+    kept = keep[old_rows]
+    old_pairs = _pack(kvs[kept], row_map[old_rows[kept]])
+    new_pairs = np.sort(_pack(new_to_all[upserts.tag_kvs], rows))
+    pairs = np.insert(old_pairs, np.searchsorted(old_pairs, new_pairs), new_pairs)
+    counts = np.bincount((pairs >> _SHIFT).astype(np.int64), minlength=len(texts))
+    # A value that nobody has any more leaves the dictionary.
+    used = counts > 0
+    final = np.cumsum(used) - 1
+    write_column(folder, "kv_rows", pairs.astype(np.uint32))
+    write_column(folder, "kv_offsets", offsets_of(counts[used]))
+    if not used.all():
+        texts = [text for text, is_used in zip(texts, used.tolist(), strict=True) if is_used]
+    all_keys = _write_texts(folder, texts)
+
+    old_keys = Heap(old_folder, "key_text").span(0, len(open_column(old_folder, "key_kv")) - 1)
+    key_number = {key: number for number, key in enumerate(all_keys)}
+    lasting = np.array([key_number.get(key, -1) for key in old_keys], np.int64)
+    key_offsets, key_rows, key_kvs = (
+        open_column(old_folder, n) for n in ("key_offsets", "key_rows", "key_kvs")
+    )
+    of_key = np.repeat(lasting, np.diff(key_offsets))
+    kept = keep[key_rows]
+    old_pairs = _pack(of_key[kept], row_map[key_rows[kept]])
+    old_kvs = final[old_to_all[key_kvs[kept]]]
+    new_keys = np.array([key_number[t.split(b"\0", 1)[0]] for t in upserts.texts], np.int64)
+    new_pairs = _pack(new_keys[upserts.tag_kvs], rows)
+    order = np.argsort(new_pairs)
+    new_pairs, new_kvs = new_pairs[order], final[new_to_all[upserts.tag_kvs[order]]]
+    places = np.searchsorted(old_pairs, new_pairs)
+    pairs = np.insert(old_pairs, places, new_pairs)
+    write_column(folder, "key_rows", pairs.astype(np.uint32))
+    write_column(folder, "key_kvs", np.insert(old_kvs, places, new_kvs).astype(np.uint32))
+    key_counts = np.bincount((pairs >> _SHIFT).astype(np.int64), minlength=len(all_keys))
+    write_column(folder, "key_offsets", offsets_of(key_counts))
+
+
+def _pack(high: NDArray[Any], low: NDArray[Any]) -> NDArray[np.uint64]:
+    return (high.astype(np.uint64) << _SHIFT) | low.astype(np.uint64)
+
+
+def _read_texts(folder: Path) -> list[bytes]:
+    """Return all texts key NUL value of a dictionary, sorted."""
+    key_kv = open_column(folder, "key_kv").tolist()
+    keys, values = Heap(folder, "key_text"), Heap(folder, "value_text")
+    texts: list[bytes] = []
+    for number, (start, stop) in enumerate(pairwise(key_kv)):
+        prefix = keys[number] + b"\0"
+        texts += [prefix + value for value in values.span(start, stop)]
+    return texts
+
+
+def _merge_texts(old: list[bytes], new: list[bytes]) -> tuple[list[bytes], Ints, Ints]:
+    """Return the sorted union, and for old and new texts their index in it."""
+    known = set(old)
+    fresh = [text for text in new if text not in known]
+    union = sorted(old + fresh)  # timsort merges the two sorted runs
+    number = {text: index for index, text in enumerate(union)}
+    return (
+        union,
+        np.fromiter((number[text] for text in old), np.int64, len(old)),
+        np.fromiter((number[text] for text in new), np.int64, len(new)),
+    )
+
+
+def _write_texts(folder: Path, texts: list[bytes]) -> list[bytes]:
+    """Write the dictionary; return its keys."""
+    keys: list[bytes] = []
+    starts: list[int] = []
+    values = []
+    for index, text in enumerate(texts):
+        key, value = text.split(b"\0", 1)
+        if not keys or keys[-1] != key:
+            keys.append(key)
+            starts.append(index)
+        values.append(value)
+    write_heap(folder, "key_text", keys)
+    write_heap(folder, "value_text", values)
+    write_column(folder, "key_kv", np.array([*starts, len(texts)], np.int64))
+    return keys
+
+
+def _patch_json(
+    old_folder: Path,
+    folder: Path,
+    upserts: Upserts,
+    keep: NDArray[np.bool_],
+    row_map: Ints,
+    rows: NDArray[np.uint32],
+) -> None:
+    old_rows = open_column(old_folder, "tag_rows")
+    kept = keep[old_rows]
+    fragments = JsonFragments(upserts.texts)
+    new_tagged, new_offsets, first, last = json_objects(rows, upserts.tag_kvs, fragments)
+    new_bytes = fragments.join(upserts.tag_kvs, first, last)
+    mapped = row_map[old_rows]
+    splice = Splice(kept, mapped[kept], new_tagged.astype(np.int64))
+    values, offsets = splice.ragged(
+        open_column(old_folder, "tag_json_bytes"),
+        open_column(old_folder, "tag_json_offsets"),
+        new_bytes,
+        new_offsets,
+    )
+    write_column(folder, "tag_rows", splice.values(mapped, new_tagged).astype(np.uint32))
+    write_column(folder, "tag_json_bytes", values)
+    write_column(folder, "tag_json_offsets", offsets)

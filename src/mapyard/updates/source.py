@@ -1,0 +1,147 @@
+"""A replication source: its state, its diffs, fetched into a folder and kept until applied.
+
+The layout is the one of planet.openstreetmap.org and Geofabrik: URL/state.txt names the newest
+sequence, URL/NNN/NNN/NNN.osc.gz and .state.txt are one diff each.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx
+
+from mapyard.errors import MapyardError
+
+_TRIES = 3
+_MAX_STATE_BYTES = 10_000
+_MAX_DIFF_BYTES = 2_000_000_000
+
+
+class SourceUnreachable(MapyardError):  # noqa: N818
+    """The replication source does not answer; worth trying again later."""
+
+    status = 503
+
+
+class BadDiff(MapyardError):  # noqa: N818
+    """A diff that is missing, cut off or no diff; the dataset stays as it is."""
+
+    status = 422
+
+
+@dataclass(slots=True, frozen=True)
+class State:
+    """One state: the sequence number, and the time up to which its diff goes."""
+
+    sequence: int
+    timestamp: str
+
+
+def parse_state(text: str, url: str) -> State:
+    """Parse a state.txt; raises BadDiff when it is none."""
+    fields = {}
+    for line in text.splitlines():
+        key, _, value = line.partition("=")
+        if not line.startswith("#"):
+            fields[key.strip()] = value.strip().replace("\\:", ":")
+    try:
+        when = datetime.fromisoformat(fields["timestamp"]).astimezone(UTC)
+        return State(int(fields["sequenceNumber"]), when.strftime("%Y-%m-%dT%H:%M:%SZ"))
+    except (KeyError, ValueError):
+        raise BadDiff(f"{url} is not a replication state: no sequenceNumber or timestamp") from None
+
+
+def sequence_path(sequence: int) -> str:
+    """Return the path of a diff without its suffix, such as 000/004/612."""
+    digits = f"{sequence:09d}"
+    return f"{digits[:3]}/{digits[3:6]}/{digits[6:]}"
+
+
+class ReplicationSource:
+    """Fetches states and diffs over HTTP; a context manager."""
+
+    def __init__(self, url: str, timeout_s: float = 60.0) -> None:
+        self.url = url.rstrip("/")
+        self._client = httpx.Client(
+            timeout=timeout_s, follow_redirects=True, headers={"User-Agent": "mapyard"}
+        )
+
+    def __enter__(self) -> ReplicationSource:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
+
+    def newest(self) -> State:
+        """Return the newest published state."""
+        return self._state(f"{self.url}/state.txt")
+
+    def state(self, sequence: int) -> State:
+        """Return the state of one diff."""
+        state = self._state(f"{self.url}/{sequence_path(sequence)}.state.txt")
+        if state.sequence != sequence:
+            raise BadDiff(
+                f"{self.url} says sequence {state.sequence} where {sequence} belongs: its diffs "
+                "are out of order; nothing was applied"
+            )
+        return state
+
+    def fetch_diff(self, sequence: int, folder: Path) -> Path:
+        """Fetch one diff into a folder, or take it from there; it is whole when it has its name.
+
+        Raises SourceUnreachable, or BadDiff when it is missing or does not unpack.
+        """
+        target = folder / f"{sequence:09d}.osc.gz"
+        if target.exists():
+            return target
+        folder.mkdir(parents=True, exist_ok=True)
+        url = f"{self.url}/{sequence_path(sequence)}.osc.gz"
+        body = self._get(url, _MAX_DIFF_BYTES)
+        try:
+            text = gzip.decompress(body)
+        except (OSError, EOFError, zlib.error):
+            raise BadDiff(f"{url} is cut off or no gzip file; nothing was applied") from None
+        if not text.rstrip().endswith((b"</osmChange>", b"<osmChange/>", b"/>")):
+            raise BadDiff(f"{url} is cut off; nothing was applied")
+        partial = folder / f"{target.name}.partial"
+        partial.write_bytes(body)
+        partial.replace(target)
+        return target
+
+    def _state(self, url: str) -> State:
+        return parse_state(self._get(url, _MAX_STATE_BYTES).decode(errors="replace"), url)
+
+    def _get(self, url: str, limit_bytes: int) -> bytes:
+        return _retry(lambda: self._get_once(url, limit_bytes), url)
+
+    def _get_once(self, url: str, limit_bytes: int) -> bytes:
+        with self._client.stream("GET", url) as response:
+            if response.status_code == 404:
+                raise BadDiff(f"{url} does not exist: the source has a gap, or ended")
+            if response.status_code >= 500 or response.status_code == 429:
+                raise httpx.TransportError(f"status {response.status_code}")
+            if response.status_code != 200:
+                raise BadDiff(f"{url} answered {response.status_code}")
+            body = b""
+            for chunk in response.iter_raw():
+                body += chunk
+                if len(body) > limit_bytes:
+                    raise BadDiff(f"{url} is larger than {limit_bytes:,} bytes")
+            return body
+
+
+def _retry(fetch: Callable[[], bytes], url: str) -> bytes:
+    last = ""
+    for _ in range(_TRIES):
+        try:
+            return fetch()
+        except httpx.TransportError as error:
+            last = str(error) or type(error).__name__
+        except httpx.InvalidURL as error:
+            raise SourceUnreachable(f"{url} is no address: {error}") from None
+    raise SourceUnreachable(f"{url} cannot be reached: {last}")

@@ -1,0 +1,64 @@
+"""Comparison of two feature stores, column by column, whatever their history."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mapyard.store.columns import Heap
+from mapyard.store.reader import Store
+
+EXACT = (
+    "ids", "lon", "lat", "version", "timestamp", "changeset", "tag_rows", "tag_json_offsets",
+    "tag_json_bytes", "key_text_bytes", "key_text_offsets", "value_text_bytes",
+    "value_text_offsets", "key_kv", "kv_offsets", "kv_rows", "key_offsets", "key_rows", "key_kvs",
+    "way_offsets", "node_way_offsets", "node_ways", "member_offsets", "member_eids", "member_rows",
+    "member_of_rows", "member_of_relations", "member_of_places", "box", "way_flags",
+    "relation_flags", "geometry_rows", "geometry_wkb_bytes", "geometry_wkb_offsets",
+    "relation_json_bytes", "relation_json_offsets", "listed",
+)  # fmt: skip
+
+
+def find_differences(a: Store, b: Store) -> list[str]:
+    """Return the names of what differs between two stores; empty when they hold the same."""
+    different = [n for n in EXACT if not np.array_equal(a._column(n), b._column(n))]
+    if different:
+        return different
+    ways = np.arange(*a.type_range(1))
+    if not np.array_equal(
+        a.node_ids(a.way_nodes(ways).values), b.node_ids(b.way_nodes(ways).values)
+    ):
+        different.append("way nodes")
+    if _roles(a) != _roles(b):
+        different.append("member roles")
+    if _users(a) != _users(b):
+        different.append("users")
+    for name in ("feature_rtree", "node_rtree"):
+        if _items(a, name) != _items(b, name):
+            different.append(name)
+    loose = ("loose_items",)
+    for key in a.info.keys() | b.info.keys():
+        if key not in loose and a.info.get(key) != b.info.get(key):
+            different.append(f"store.json {key}: {a.info.get(key)} {b.info.get(key)}")
+    return different
+
+
+def _roles(store: Store) -> list[str]:
+    return [store.roles[i] for i in store._column("member_roles").tolist()]
+
+
+def _users(store: Store) -> list[tuple[int, bytes]]:
+    ids = store._column("user_ids")
+    names = Heap(store._folder, "user_text")
+    users = [(int(uid), names[i]) for i, uid in enumerate(ids.tolist())]
+    return [users[i] for i in store._column("user").tolist()]
+
+
+def _items(store: Store, name: str) -> list[tuple[int, bytes]]:
+    """Return the items of a tree; its levels are checked to hold them."""
+    tree = getattr(store, name)
+    everything = np.array([-(2**31), -(2**31), 2**31 - 1, 2**31 - 1])
+    assert len(tree.search(*everything.tolist())) == len(tree.rows)
+    boxes = store._column(f"{name}_boxes")
+    return sorted(
+        (int(row), box.tobytes()) for row, box in zip(tree.rows.tolist(), boxes, strict=True)
+    )
