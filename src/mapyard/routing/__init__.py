@@ -1,1 +1,39 @@
-"""Routes, nearest roads, isochrones, matrices, map matching and optimization on Valhalla."""
+"""Routing on Valhalla: graphs, routes, nearest roads, isochrones, matrices, matching, tours.
+
+from pathlib import Path
+import numpy as np
+from mapyard.routing import find_routes, open_routing
+
+engine = open_routing(Path("DATA/current/routing"))
+routes = find_routes(engine, np.array([[9.5209, 47.1410], [9.5100, 47.2000]]), "auto")
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mapyard.routing.engine import Engine
+from mapyard.routing.graph import TILES_NAME, build_graph
+from mapyard.routing.isochrone import find_isochrones
+from mapyard.routing.match import match_trace
+from mapyard.routing.matrix import compute_matrix
+from mapyard.routing.nearest import find_nearest
+from mapyard.routing.optimize import optimize_order
+from mapyard.routing.route import find_routes
+
+__all__ = [
+    "Engine",
+    "build_graph",
+    "compute_matrix",
+    "find_isochrones",
+    "find_nearest",
+    "find_routes",
+    "match_trace",
+    "open_routing",
+    "optimize_order",
+]
+
+
+def open_routing(directory: Path) -> Engine:
+    """Open the graph in a directory; raise FileNotFoundError when there is none."""
+    return Engine(directory / TILES_NAME)

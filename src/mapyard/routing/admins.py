@@ -55,7 +55,7 @@ def write_borders(path: Path, regions: Iterable[Region]) -> None:
     ways: list[mutable.Way] = []
     relations: list[mutable.Relation] = []
     for region in regions:
-        members = []
+        members: list[tuple[str, int, str]] = []
         for polygon in region.geometry.geoms:
             for role, ring in [
                 ("outer", polygon.exterior),
@@ -68,8 +68,9 @@ def write_borders(path: Path, regions: Iterable[Region]) -> None:
                     for index, (lon, lat) in enumerate(positions.tolist())
                 )
                 refs = [*range(first, first + len(positions)), first]
-                ways.append(mutable.Way(id=_FIRST_ID + len(ways), nodes=refs, version=1))
-                members.append(("w", ways[-1].id, role))
+                way_id = _FIRST_ID + len(ways)
+                ways.append(mutable.Way(id=way_id, nodes=refs, version=1))
+                members.append(("w", way_id, role))
         tags = {
             "type": "boundary",
             "boundary": "administrative",
@@ -80,9 +81,7 @@ def write_borders(path: Path, regions: Iterable[Region]) -> None:
             "default_language": _LEFT if region.drives_on_left else _RIGHT,
         }
         relations.append(
-            mutable.Relation(
-                id=_FIRST_ID + len(relations), members=members, tags=tags, version=1
-            )
+            mutable.Relation(id=_FIRST_ID + len(relations), members=members, tags=tags, version=1)
         )
     path.unlink(missing_ok=True)
     with osmium.SimpleWriter(str(path)) as writer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,7 +34,7 @@ def make_build_config(
     """Return the configuration for building tiles in `directory`/tiles."""
     tiles = directory / "tiles"
     tiles.mkdir(parents=True, exist_ok=True)
-    config: dict[str, Any] = get_config(tile_extract="", tile_dir=tiles)
+    config = _get_defaults(tile_extract="", tile_dir=tiles)
     mjolnir = config["mjolnir"]
     mjolnir["tile_extract"] = str(directory / "tiles.tar")
     mjolnir["admin"] = str(admins or "")
@@ -48,22 +49,33 @@ def make_build_config(
     return config
 
 
+def _get_defaults(tile_extract: Path | str, tile_dir: Path | str) -> dict[str, Any]:
+    # get_config() hands out the parts of one and the same mapping each time.
+    return copy.deepcopy(get_config(tile_extract=tile_extract, tile_dir=tile_dir))
+
+
 def make_serve_config(tiles_tar: Path, *, one_search_per_origin: bool = True) -> dict[str, Any]:
     """Return the configuration of the actors that answer from a tar of tiles.
 
     `one_search_per_origin` chooses the matrix algorithm; the engine takes it from here only, so
     that an actor of each kind is kept (see routing/matrix.py for which one is asked when).
     """
-    config: dict[str, Any] = get_config(tile_extract=tiles_tar, tile_dir="")
+    config = _get_defaults(tile_extract=tiles_tar, tile_dir="")
     mjolnir = config["mjolnir"]
     for unused in ("admin", "timezone", "traffic_extract", "landmarks", "transit_dir"):
         mjolnir[unused] = ""
     config["additional_data"]["elevation"] = ""
     config["logging"] = {"type": ""}
 
+    # At the nearest place of the nearest road, not at a crossing some metres away.
+    config["loki"]["service_defaults"]["node_snap_tolerance"] = 0
+
     config["thor"]["source_to_target_algorithm"] = (
         "timedistancematrix" if one_search_per_origin else "costmatrix"
     )
+    # As routes do: try again with private roads where no way was found; and stop soon after the
+    # first connection, which is faster and agrees with routes better (docs/decisions/032).
+    config["thor"]["costmatrix"].update(allow_second_pass=True, max_iterations=300)
     # Give label memory of a big request back instead of keeping it for ever.
     config["thor"]["clear_reserved_memory"] = True
 

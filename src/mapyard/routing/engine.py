@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 import orjson
 from valhalla import Actor, ValhallaError
 
-from mapyard.errors import MapyardError, NotFound, NotInstalled, TooLarge, Unsupported
+from mapyard.errors import MapyardError, NotFound, TooLarge, Unsupported
 from mapyard.routing.config import make_serve_config
 
 Action = Literal[
@@ -51,7 +51,7 @@ class Engine:
 
     def __init__(self, tiles_tar: Path) -> None:
         if not tiles_tar.is_file():
-            raise NotInstalled.part("routing")
+            raise FileNotFoundError(tiles_tar)
         self._configs = {
             kind: make_serve_config(tiles_tar, one_search_per_origin=kind) for kind in (True, False)
         }

@@ -96,13 +96,14 @@ def find_roads(
     for index, row in zip(np.flatnonzero(on_map).tolist(), answer, strict=True):
         edges = row.get("edges") or []
         found[index] = sorted(
-            (_read_edge(edge, *positions[index].tolist()) for edge in edges),
+            (read_edge(edge, *positions[index].tolist()) for edge in edges),
             key=lambda snapped: snapped.distance_m,
         )
     return found
 
 
-def _read_edge(edge: dict[str, Any], lon: float, lat: float) -> Snapped:
+def read_edge(edge: dict[str, Any], lon: float, lat: float) -> Snapped:
+    """Return a candidate of a `locate` answer, seen from the asked position."""
     at_lon, at_lat = edge["correlated_lon"], edge["correlated_lat"]
     reach = min(edge.get("outbound_reach", 0), edge.get("inbound_reach", 0))
     return Snapped(at_lon, at_lat, float(haversine_m(lon, lat, at_lon, at_lat)), reach, edge)
@@ -131,9 +132,7 @@ def _is_isolated(roads: list[Snapped]) -> bool:
     return roads[-1].distance_m > roads[0].distance_m + DETOUR_M
 
 
-def explain(
-    engine: Engine, positions: NDArray[np.float64], mode: Mode, radius_m: float
-) -> NoRoad:
+def explain(engine: Engine, positions: NDArray[np.float64], mode: Mode, radius_m: float) -> NoRoad:
     """Return the error that names the first position without a road, and the nearest one's way."""
     roads = find_roads(engine, positions, mode, EXPLAIN_RADIUS_M, reach=1)
     distances_m = [row[0].distance_m if row else None for row in roads]

@@ -1,0 +1,141 @@
+"""Areas that can be reached from a position within a time or a distance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+import orjson
+import shapely
+from numpy.typing import NDArray
+
+from mapyard.errors import InvalidRequest, TooLarge
+from mapyard.geo.azimuthal import project, unproject
+from mapyard.routing.config import MAX_CONTOURS
+from mapyard.routing.engine import Engine, NoRoad
+from mapyard.routing.modes import Mode, make_costing
+from mapyard.routing.snapping import (
+    DEFAULT_RADIUS_M,
+    check_positions,
+    choose_reach,
+    explain,
+    find_roads,
+    make_locations,
+)
+
+Metric = Literal["time", "distance"]
+
+MIN_TIME_S: Final = 1.0
+MAX_TIME_S: Final = 7_200.0
+MAX_DISTANCE_M: Final = 200_000.0
+
+#: Share of the largest part that a separate part or hole must have to be kept; 0 keeps all.
+_DENOISE: Final = 0.0
+#: Tolerance of the outline, metres: well below the engine's grid of 100 to 200 m.
+_GENERALIZE_M: Final = 10.0
+#: Radius of the area within a time too short for the engine's grid, metres.
+_SMALLEST_M: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Isochrone:
+    """A valid Polygon or MultiPolygon, within all larger ones of the same request."""
+
+    limit: float  #: seconds or metres
+    geometry: shapely.Geometry
+    area_m2: float
+
+
+def find_isochrones(
+    engine: Engine,
+    lon: float,
+    lat: float,
+    limits: NDArray[np.float64] | list[float],
+    mode: Mode = "auto",
+    *,
+    metric: Metric = "time",
+    radius_m: float = DEFAULT_RADIUS_M,
+) -> list[Isochrone]:
+    """Return one area per limit (seconds or metres), in the order asked for.
+
+    Raises `InvalidRequest`, `TooLarge` and `NoRoad`.
+    """
+    wanted = np.asarray(limits, np.float64)
+    _check_limits(wanted, metric)
+    position = np.array([[lon, lat]])
+    check_positions(position, "position")
+    reach = choose_reach(engine, position, mode, radius_m)
+    scale = 60.0 if metric == "time" else 1000.0
+    distinct = np.unique(wanted)
+    request: dict[str, Any] = make_costing(mode) | {
+        "locations": make_locations(position, radius_m, reach),
+        "contours": [{metric: limit / scale} for limit in distinct.tolist()],
+        "polygons": True,
+        "denoise": _DENOISE,
+        "generalize": _GENERALIZE_M,
+    }
+    try:
+        answer = engine.call("isochrone", request)
+    except NoRoad:
+        raise explain(engine, position, mode, radius_m) from None
+    parts: dict[int, list[shapely.Geometry]] = {}
+    for feature in answer["features"]:
+        contour = feature["properties"]["contour"] * scale
+        index = int(np.abs(distinct - contour).argmin())
+        parts.setdefault(index, []).append(_read_area(feature["geometry"]))
+    snapped = find_roads(engine, position, mode, radius_m, reach=1)[0][0]
+    smallest = _circle(snapped.lon, snapped.lat, _SMALLEST_M)
+    areas: list[shapely.Geometry] = []
+    inner = smallest
+    for index in range(len(distinct)):
+        # Each contour is simplified by itself; the union with the smaller ones nests them again.
+        inner = _polygons_of(shapely.union_all([inner, *parts.get(index, [])]))
+        areas.append(inner)
+    by_limit = dict(zip(distinct.tolist(), areas, strict=True))
+    return [
+        Isochrone(limit, by_limit[limit], _area_m2(by_limit[limit], lon, lat))
+        for limit in wanted.tolist()
+    ]
+
+
+def _check_limits(limits: NDArray[np.float64], metric: Metric) -> None:
+    if not len(limits):
+        raise InvalidRequest.of(metric, "needs one value or more")
+    if len(limits) > MAX_CONTOURS:
+        raise TooLarge(
+            f"{metric}: {len(limits)} values, at most {MAX_CONTOURS}",
+            details={"parameter": metric, "limit": MAX_CONTOURS, "count": len(limits)},
+        )
+    least, most, unit = (
+        (MIN_TIME_S, MAX_TIME_S, "seconds") if metric == "time" else (1.0, MAX_DISTANCE_M, "metres")
+    )
+    bad = ~((limits >= least) & (limits <= most))
+    if bad.any():
+        value = limits[bad][0]
+        raise InvalidRequest.of(metric, f"{value:g} is outside {least:g} to {most:g} {unit}")
+
+
+def _read_area(geometry: dict[str, Any]) -> shapely.Geometry:
+    if not geometry["coordinates"] or not geometry["coordinates"][0]:
+        return shapely.Polygon()
+    return _polygons_of(shapely.make_valid(shapely.from_geojson(orjson.dumps(geometry))))
+
+
+def _polygons_of(geometry: shapely.Geometry) -> shapely.Geometry:
+    """Return the areal parts of a geometry, without points and lines, wound by RFC 7946."""
+    if geometry.geom_type not in ("Polygon", "MultiPolygon"):
+        parts = [part for part in shapely.get_parts(geometry) if part.geom_type.endswith("Polygon")]
+        geometry = shapely.union_all(parts) if parts else shapely.Polygon()
+    return shapely.orient_polygons(geometry, exterior_cw=False)
+
+
+def _circle(lon: float, lat: float, radius_m: float) -> shapely.Geometry:
+    angles = np.linspace(0.0, 2 * np.pi, 25)[:-1]
+    plane = radius_m * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
+    return shapely.Polygon(unproject(plane, lon, lat))
+
+
+def _area_m2(geometry: shapely.Geometry, lon: float, lat: float) -> float:
+    plane = shapely.transform(geometry, lambda xy: project(xy[:, 0], xy[:, 1], lon, lat))
+    return round(float(shapely.area(plane)), 1)

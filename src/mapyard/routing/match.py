@@ -1,0 +1,354 @@
+"""Match GPS traces to roads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapyard.deadline import Deadline, no_deadline
+from mapyard.errors import InvalidRequest, TooLarge, Unsupported
+from mapyard.geo.sphere import haversine_m
+from mapyard.routing.config import COSTINGS
+from mapyard.routing.edges import EDGE_ATTRIBUTES, EdgePath, read_path
+from mapyard.routing.engine import Engine, NoRoad, NoRoute
+from mapyard.routing.modes import Mode
+from mapyard.routing.snapping import check_positions
+
+MAX_POINTS: Final = 10_000
+MAX_RADIUS_M: Final = 100.0
+DEFAULT_RADIUS_M: Final = 50.0
+
+#: Points farther apart are matched for themselves: nothing is known of the way between them.
+GAP_M: Final = 2_000.0
+#: Distance from the road at which a point counts 60 % for the confidence, as share of its radius.
+_CONFIDENCE_SHARE: Final = 0.5
+
+#: Points nearer to the last one are placed on the way that the others find, metres.
+_TRACE_OPTIONS: Final = {"interpolation_distance": 20.0}
+#: Way over which dense points are averaged, and the numbers of points that are tried for it.
+_SMOOTH_M: Final = 30.0
+_LAGS: Final = (2, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+_ATTRIBUTES: Final = (
+    *EDGE_ATTRIBUTES,
+    "matched.point", "matched.type", "matched.edge_index", "matched.distance_along_edge",
+    "matched.distance_from_trace_point",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedLeg:
+    """The way between two consecutive trace points; unmatched where an end is off the roads."""
+
+    matched: bool
+    distance_m: float | None
+    duration_s: float | None
+    way_ids: list[int]
+    names: list[str]
+
+
+_NO_LEG: Final = MatchedLeg(False, None, None, [], [])
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """One unbroken piece of the matched way."""
+
+    positions: NDArray[np.float64]  #: (n, 2), lon and lat
+    distance_m: float
+    duration_s: float
+    way_ids: list[int]  #: in order of travel, repeated ones merged
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A matched trace; arrays have one value per trace point.
+
+    `matching_of` is -1 for unmatched points, whose other values are NaN, -1 or None.
+    """
+
+    matchings: list[Matching]
+    legs: list[MatchedLeg]
+    confidence: float
+    matching_of: NDArray[np.int64]
+    positions: NDArray[np.float64]
+    away_m: NDArray[np.float64]
+    edge_ids: NDArray[np.int64]
+    names: list[str | None]
+
+    @property
+    def distance_m(self) -> float:
+        """Return the metres of all matchings."""
+        return round(sum(matching.distance_m for matching in self.matchings), 1)
+
+    @property
+    def duration_s(self) -> float:
+        """Return the seconds that the matched way takes without stops."""
+        return round(sum(matching.duration_s for matching in self.matchings), 1)
+
+
+@dataclass(slots=True)
+class _Stretch:
+    """A part of the trace without gaps, as the engine matched it: it may have gaps of its own."""
+
+    first: int
+    path: EdgePath
+    edge_of: NDArray[np.int64]  # per point, -1 where unmatched
+    along_m: NDArray[np.float64]
+    elapsed_s: NDArray[np.float64]
+    subpath_of: NDArray[np.int64]  # per point, -1 where unmatched
+    away_m: NDArray[np.float64]
+    positions: NDArray[np.float64]
+
+
+def match_trace(
+    engine: Engine,
+    trace: NDArray[np.float64],
+    mode: Mode = "auto",
+    *,
+    radiuses_m: NDArray[np.float64] | None = None,
+    timestamps_s: NDArray[np.float64] | None = None,
+    deadline: Deadline | None = None,
+) -> Match:
+    """Match a trace (n, 2), lon and lat, 2 ≤ n ≤ 10,000.
+
+    Args:
+        engine: the open graph.
+        trace: points in order of travel.
+        mode: how the trace was travelled.
+        radiuses_m: per point, how far its road may be; default 50, at most 100.
+        timestamps_s: per point, seconds, ascending; they tell slow loops from fast errors.
+        deadline: looked at between parts of long traces.
+
+    Raises `Unsupported` when no part of the trace is near roads.
+    """
+    radiuses = _check(trace, radiuses_m, timestamps_s)
+    deadline = deadline or no_deadline()
+    stretches: list[_Stretch] = []
+    for start, stop in _split(trace):
+        deadline.check()
+        stretch = _match_stretch(engine, trace, radiuses, timestamps_s, mode, start, stop)
+        if stretch is not None:
+            stretches.append(stretch)
+    if not any((stretch.subpath_of >= 0).any() for stretch in stretches):
+        raise Unsupported(
+            "the trace cannot be matched: none of its points lies on a way with another one within "
+            "the radiuses; check its order (longitude first) and mode, or give larger radiuses",
+            details={"trace": ["cannot be matched to roads"]},
+        )
+    return _assemble(trace, radiuses, stretches)
+
+
+def _check(
+    trace: NDArray[np.float64],
+    radiuses_m: NDArray[np.float64] | None,
+    timestamps_s: NDArray[np.float64] | None,
+) -> NDArray[np.float64]:
+    count = len(trace)
+    if count < 2:
+        raise InvalidRequest.of("trace", "needs two points or more")
+    if count > MAX_POINTS:
+        raise TooLarge(
+            f"trace: {count} points, at most {MAX_POINTS}",
+            details={"parameter": "trace", "limit": MAX_POINTS, "count": count},
+        )
+    check_positions(trace, "trace")
+    for name, values in (("radiuses", radiuses_m), ("timestamps", timestamps_s)):
+        if values is not None and len(values) != count:
+            raise InvalidRequest.of(
+                name, f"has {len(values)} values for {count} trace points; one per point is needed"
+            )
+    if timestamps_s is not None:
+        backward = np.flatnonzero(np.diff(timestamps_s) < 0)
+        if backward.size:
+            raise InvalidRequest.of(
+                "timestamps", f"value {backward[0] + 1} is earlier than the one before it"
+            )
+    if radiuses_m is None:
+        return np.full(count, DEFAULT_RADIUS_M)
+    bad = np.flatnonzero(~((radiuses_m > 0) & (radiuses_m <= MAX_RADIUS_M)))
+    if bad.size:
+        raise InvalidRequest.of(
+            "radiuses", f"value {bad[0]} is {radiuses_m[bad[0]]:g}; 0 < radius <= {MAX_RADIUS_M:g}"
+        )
+    return radiuses_m
+
+
+def _split(trace: NDArray[np.float64]) -> list[tuple[int, int]]:
+    """Return (start, stop) of the stretches between gaps."""
+    steps_m = haversine_m(trace[:-1, 0], trace[:-1, 1], trace[1:, 0], trace[1:, 1])
+    cuts = [0, *(np.flatnonzero(steps_m > GAP_M) + 1).tolist(), len(trace)]
+    return list(pairwise(cuts))
+
+
+def _smooth(trace: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the points of a dense trace averaged over about `_SMOOTH_M` of way each.
+
+    Noise makes dense points go back and forth; the engine would take that for turning, or break
+    the way on a road that has one direction only.
+    """
+    half = 0
+    for lag in _LAGS:
+        if len(trace) <= 2 * lag:
+            break
+        ahead, behind = trace[lag:], trace[:-lag]
+        step_m = haversine_m(behind[:, 0], behind[:, 1], ahead[:, 0], ahead[:, 1])
+        if np.median(step_m) > _SMOOTH_M:
+            break
+        half = lag // 2
+    if half == 0:
+        return trace
+    index = np.arange(len(trace))
+    # Windows shrink towards the ends, so that the first and the last point stay where they are.
+    reach = np.minimum(half, np.minimum(index, index[::-1]))
+    sums = np.concatenate([np.zeros((1, 2)), np.cumsum(trace, axis=0)])
+    averaged: NDArray[np.float64] = (sums[index + reach + 1] - sums[index - reach]) / (
+        2 * reach[:, None] + 1
+    )
+    return averaged
+
+
+def _match_stretch(
+    engine: Engine,
+    trace: NDArray[np.float64],
+    radiuses_m: NDArray[np.float64],
+    timestamps_s: NDArray[np.float64] | None,
+    mode: Mode,
+    start: int,
+    stop: int,
+) -> _Stretch | None:
+    if stop - start < 2:
+        return None
+    points = [
+        {"lon": lon, "lat": lat, "radius": radius_m}
+        for (lon, lat), radius_m in zip(
+            _smooth(trace[start:stop]).tolist(), radiuses_m[start:stop].tolist(), strict=True
+        )
+    ]
+    if timestamps_s is not None:
+        for point, time_s in zip(points, timestamps_s[start:stop].tolist(), strict=True):
+            point["time"] = time_s
+    try:
+        answer = engine.call(
+            "trace_attributes",
+            {
+                "shape": points,
+                "costing": COSTINGS[mode],
+                "shape_match": "map_snap",
+                "trace_options": _TRACE_OPTIONS,
+                "filters": {"action": "include", "attributes": _ATTRIBUTES},
+            },
+        )
+    except (Unsupported, NoRoad, NoRoute):
+        return None
+    return _read_stretch(answer, start)
+
+
+def _read_stretch(answer: dict[str, Any], start: int) -> _Stretch:
+    path = read_path(answer)
+    rows = answer["matched_points"]
+    edge_of = np.array([_edge_index(row, len(path.edges)) for row in rows], np.int64)
+    share = np.array([row.get("distance_along_edge", 0.0) for row in rows])
+    # The engine counts shares of the whole edge, of which the path may use a part.
+    source, target = path.source[edge_of], path.target[edge_of]
+    share = np.clip((share - source) / np.maximum(target - source, 1e-9), 0.0, 1.0)
+    along_m = path.along_m[path.begins[edge_of]] + share * path.lengths_m[edge_of]
+    elapsed_s = path.elapsed_s[edge_of] - (1.0 - share) * path.durations_s[edge_of]
+    subpaths = np.cumsum(path.starts_piece) - 1
+    return _Stretch(
+        first=start,
+        path=path,
+        edge_of=edge_of,
+        along_m=along_m,
+        elapsed_s=elapsed_s,
+        subpath_of=np.where(edge_of >= 0, subpaths[edge_of], -1),
+        away_m=np.array([row.get("distance_from_trace_point", np.nan) for row in rows]),
+        positions=np.array([(row["lon"], row["lat"]) for row in rows], np.float64),
+    )
+
+
+def _edge_index(row: dict[str, Any], edge_count: int) -> int:
+    index: int = row.get("edge_index", edge_count)
+    return index if row.get("type") != "unmatched" and index < edge_count else -1
+
+
+def _assemble(
+    trace: NDArray[np.float64], radiuses_m: NDArray[np.float64], stretches: list[_Stretch]
+) -> Match:
+    count = len(trace)
+    matching_of = np.full(count, -1)
+    positions = np.full((count, 2), np.nan)
+    away_m = np.full(count, np.nan)
+    edge_ids = np.full(count, -1)
+    names: list[str | None] = [None] * count
+    matchings: list[Matching] = []
+    legs = [_NO_LEG] * (count - 1)
+    for stretch in stretches:
+        path, first = stretch.path, stretch.first
+        bounds = [*np.flatnonzero(path.starts_piece).tolist(), len(path.edges)]
+        for subpath, (begin, end) in enumerate(pairwise(bounds)):
+            members = np.flatnonzero(stretch.subpath_of == subpath)
+            line = path.positions[path.begins[begin] : path.ends[end - 1] + 1]
+            if not members.size or len(line) < 2:
+                continue
+            points = members + first
+            matching_of[points] = len(matchings)
+            positions[points] = stretch.positions[members]
+            away_m[points] = stretch.away_m[members]
+            edges = stretch.edge_of[members].tolist()
+            edge_ids[points] = [path.edges[edge].edge_id for edge in edges]
+            for point, edge in zip(points.tolist(), edges, strict=True):
+                names[point] = path.edges[edge].name
+            matchings.append(
+                Matching(
+                    positions=line,
+                    distance_m=round(float(path.lengths_m[begin:end].sum()), 1),
+                    duration_s=round(float(path.elapsed_s[end - 1]), 1),
+                    way_ids=_merge(edge.way_id for edge in path.edges[begin:end]),
+                    confidence=_confidence(away_m[points], radiuses_m[points], len(points)),
+                )
+            )
+            for one, other in pairwise(members.tolist()):
+                if other == one + 1:
+                    legs[first + one] = _read_leg(stretch, one, other)
+    matched = matching_of >= 0
+    return Match(
+        matchings=matchings,
+        legs=legs,
+        confidence=_confidence(away_m[matched], radiuses_m[matched], count),
+        matching_of=matching_of,
+        positions=positions,
+        away_m=away_m,
+        edge_ids=edge_ids,
+        names=names,
+    )
+
+
+def _read_leg(stretch: _Stretch, one: int, other: int) -> MatchedLeg:
+    edges = stretch.path.edges[stretch.edge_of[one] : stretch.edge_of[other] + 1]
+    return MatchedLeg(
+        matched=True,
+        distance_m=round(max(0.0, float(stretch.along_m[other] - stretch.along_m[one])), 1),
+        duration_s=round(max(0.0, float(stretch.elapsed_s[other] - stretch.elapsed_s[one])), 1),
+        way_ids=_merge(edge.way_id for edge in edges),
+        names=_merge(edge.name for edge in edges if edge.name),
+    )
+
+
+def _merge[T](values: Iterable[T]) -> list[T]:
+    """Return values without direct repetitions."""
+    return [value for value, _ in groupby(values)]
+
+
+def _confidence(away_m: NDArray[np.float64], radiuses_m: NDArray[np.float64], count: int) -> float:
+    """Return 0 to 1: the share of points matched, each weighed by its distance from the road.
+
+    A point on the road counts 1, one at half its radius 0.6, one at its radius 0.14.
+    """
+    weights = np.exp(-0.5 * (away_m / (_CONFIDENCE_SHARE * radiuses_m)) ** 2)
+    return round(float(weights.sum()) / count, 3)
