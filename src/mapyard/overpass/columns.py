@@ -18,7 +18,9 @@ from mapyard.overpass.lines import Floats, Ints
 from mapyard.overpass.rowsets import Mask
 
 NOT_A_NUMBER = "NaN"
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+#: What counts as a number in comparisons, though it is none: NaN is unequal to everything.
+_NO_VALUE = frozenset({"nan", "+nan", "-nan"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,10 +162,21 @@ _COMPARE_TEXTS: dict[str, Callable[[str, str], bool]] = {
 }  # fmt: skip
 
 
+def is_numeric(column: Column) -> Mask:
+    """Return which values are compared as numbers."""
+    if isinstance(column, Numbers):
+        return np.ones(len(column), np.bool_)
+    texts = to_texts(column)
+    numeric = [
+        _NUMBER.fullmatch(text) is not None or text.lower() in _NO_VALUE for text in texts.values
+    ]
+    return np.array(numeric, np.bool_)[texts.codes] if numeric else np.empty(0, np.bool_)
+
+
 def compare(operator: str, a: Column, b: Column) -> Column:
     """Return 1 where the comparison holds: of numbers where both are, else of texts."""
     left, right = to_numbers(a), to_numbers(b)
-    numeric = ~(np.isnan(left) | np.isnan(right))
+    numeric = is_numeric(a) & is_numeric(b)
     result = np.where(numeric, _COMPARE[operator](left, right), False)
     if not numeric.all():
         holds = _COMPARE_TEXTS[operator]
