@@ -125,12 +125,15 @@ def write_info(
     loose: int = 0,
 ) -> dict[str, Any]:
     """Write store.json and return it; `loose` are R-tree items appended by updates."""
-    rows = np.arange(counts[0], dtype=np.uint32)
-    placed, points = find_placed_nodes(folder, rows)
+    lon, lat = open_column(folder, "lon"), open_column(folder, "lat")
+    unplaced = 0
+    if len(lat) and lat.max() == NO_POSITION:
+        placed = lat != NO_POSITION
+        unplaced = len(lat) - int(placed.sum())
+        lon, lat = lon[placed], lat[placed]
     bbox = None
-    if len(points):
-        corners = np.concatenate([points.min(axis=0), points.max(axis=0)]) / 1e7
-        bbox = [float(corner) for corner in corners]
+    if len(lat):
+        bbox = [int(e7) / 1e7 for e7 in (lon.min(), lat.min(), lon.max(), lat.max())]
     timestamps = open_column(folder, "timestamp")
     info = {
         "nodes": counts[0],
@@ -142,7 +145,7 @@ def write_info(
         "newest_timestamp": int(timestamps.max()) if len(timestamps) else 0,
         "bbox": bbox,
         "missing_nodes": len(open_column(folder, "missing_node_ids")),
-        "nodes_without_position": counts[0] - len(placed),
+        "nodes_without_position": unplaced,
         "loose_items": loose,
         "problems": {kind: len(items) for kind, items in problems.items()},
     }

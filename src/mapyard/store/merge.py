@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mapyard.store.columns import offsets_of
+from mapyard.store.columns import ColumnWriter, offsets_of, write_column
 
 Ints = NDArray[np.int64]
 Array = NDArray[Any]
@@ -64,3 +65,27 @@ class Splice:
             for fresh, a, b in self._runs
         ]
         return np.concatenate(parts).astype(old.dtype, copy=False), offsets_of(lengths)
+
+    def write(self, folder: Path, name: str, old: Array, new: Array) -> None:
+        """Write the merged column, run by run, without holding it."""
+        width = old.shape[1] if old.ndim == 2 else 0
+        with ColumnWriter(folder, name, old.dtype, width) as writer:
+            for fresh, a, b in self._runs:
+                writer.append((new if fresh else old)[a:b])
+
+    def write_ragged(
+        self,
+        folder: Path,
+        names: tuple[str, str],
+        old: Array,
+        old_offsets: Ints,
+        new: Array,
+        new_offsets: Ints,
+    ) -> None:
+        """Write merged values and offsets as two columns, run by run."""
+        with ColumnWriter(folder, names[0], old.dtype) as writer:
+            for fresh, a, b in self._runs:
+                values, offsets = (new, new_offsets) if fresh else (old, old_offsets)
+                writer.append(values[offsets[a] : offsets[b]])
+        lengths = self.values(np.diff(old_offsets), np.diff(new_offsets))
+        write_column(folder, names[1], offsets_of(lengths))

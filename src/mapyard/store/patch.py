@@ -145,14 +145,12 @@ def _find(ids: Ints, wanted: Ints) -> Ints:
 def _write_elements(
     folder: Path, old: Store, old_folder: Path, upserts: Upserts, plan: RowPlan, users: Users
 ) -> None:
-    write_column(folder, "ids", plan.every.values(old.ids, np.concatenate(upserts.ids)))
+    plan.every.write(folder, "ids", old.ids, np.concatenate(upserts.ids))
     for name in META:
-        write_column(
-            folder, name, plan.every.values(open_column(old_folder, name), upserts.meta[name])
-        )
+        plan.every.write(folder, name, open_column(old_folder, name), upserts.meta[name])
     nodes = plan.by_type[NODE]
-    write_column(folder, "lon", nodes.values(old.lon, upserts.lon))
-    write_column(folder, "lat", nodes.values(old.lat, upserts.lat))
+    nodes.write(folder, "lon", old.lon, upserts.lon)
+    nodes.write(folder, "lat", old.lat, upserts.lat)
     write_column(folder, "user_ids", np.array([uid for uid, _ in users], np.int64))
     write_heap(folder, "user_text", [n.decode(errors="replace").encode() for _, n in users])
 

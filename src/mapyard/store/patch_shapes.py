@@ -66,7 +66,7 @@ def patch_shapes(
     upper = slice(old_nodes, None)
     splice = Splice(stays[upper], row_map[upper][stays[upper]], again)
     boxes = np.concatenate([way_shapes.boxes, relation_shapes.boxes])
-    write_column(folder, "box", splice.values(open_column(old_folder, "box"), boxes))
+    splice.write(folder, "box", open_column(old_folder, "box"), boxes)
     flags = splice.values(
         np.concatenate([open_column(old_folder, n) for n in ("way_flags", "relation_flags")]),
         np.concatenate([way_shapes.flags, relation_shapes.flags]),
@@ -80,25 +80,25 @@ def patch_shapes(
     stored_splice = Splice(
         stays[rows], mapped[stays[rows]], np.array([row for row, _ in stored], np.int64)
     )
-    wkb, offsets = stored_splice.ragged(
+    stored_splice.write_ragged(
+        folder,
+        ("geometry_wkb_bytes", "geometry_wkb_offsets"),
         open_column(old_folder, "geometry_wkb_bytes"),
         open_column(old_folder, "geometry_wkb_offsets"),
         *_heap([item for _, item in stored]),
     )
     new_rows = np.array([row for row, _ in stored], np.int64)
     write_column(folder, "geometry_rows", stored_splice.values(mapped, new_rows).astype(np.uint32))
-    write_column(folder, "geometry_wkb_bytes", wkb)
-    write_column(folder, "geometry_wkb_offsets", offsets)
 
     lower = slice(old_nodes + old_ways, None)
     text_splice = Splice(stays[lower], row_map[lower][stays[lower]], touched.relations)
-    texts, offsets = text_splice.ragged(
+    text_splice.write_ragged(
+        folder,
+        ("relation_json_bytes", "relation_json_offsets"),
         open_column(old_folder, "relation_json_bytes"),
         open_column(old_folder, "relation_json_offsets"),
         *_heap(relation_shapes.texts),
     )
-    write_column(folder, "relation_json_bytes", texts)
-    write_column(folder, "relation_json_offsets", offsets)
 
     gone = removed_names | {source.name_of(row) for row in again.tolist()}
     merged = {
@@ -147,7 +147,10 @@ def patch_trees(
         write_node_rtree(folder, counts)
         return 0
     tagged = open_column(folder, "tag_rows")
-    is_listed = (everything >= counts[0]) | np.isin(everything, tagged)
+    is_listed = everything >= counts[0]
+    if len(tagged):
+        place = np.minimum(np.searchsorted(tagged, everything.astype(np.uint32)), len(tagged) - 1)
+        is_listed |= tagged[place] == everything
     append_rtree(
         old_folder,
         folder,

@@ -130,12 +130,12 @@ def _patch_json(
     new_bytes = fragments.join(upserts.tag_kvs, first, last)
     mapped = row_map[old_rows]
     splice = Splice(kept, mapped[kept], new_tagged.astype(np.int64))
-    values, offsets = splice.ragged(
+    splice.write_ragged(
+        folder,
+        ("tag_json_bytes", "tag_json_offsets"),
         open_column(old_folder, "tag_json_bytes"),
         open_column(old_folder, "tag_json_offsets"),
         new_bytes,
         new_offsets,
     )
     write_column(folder, "tag_rows", splice.values(mapped, new_tagged).astype(np.uint32))
-    write_column(folder, "tag_json_bytes", values)
-    write_column(folder, "tag_json_offsets", offsets)
