@@ -10,6 +10,7 @@ from mapyard.errors import InvalidRequest
 #: Part name → module that has its STEP; an engine adds its line here.
 MODULES: dict[str, str] = {
     "text": "mapyard.build.text",
+    "routing": "mapyard.build.routing",
     "tiles": "mapyard.build.tiles",
 }
 PART_NAMES = ("store", *MODULES)

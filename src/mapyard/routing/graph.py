@@ -70,11 +70,12 @@ def build_graph(
     *,
     threads: int | None = None,
     on_progress: Callable[[float, str], None] = lambda share, what: None,
-) -> GraphMeta:
+) -> GraphMeta | None:
     """Build the graph of `pbf` into `directory` (made if missing): tiles.tar and routing.json.
 
     `bbox` surrounds the data. `on_progress` gets the share done in 0..1 and what is being done.
-    Working files lie in `directory`/work and are removed at the end. Raises `RoutingBuildFailed`.
+    Working files lie in `directory`/work and are removed at the end. Returns None, and leaves
+    nothing, where the file holds no roads. Raises `RoutingBuildFailed`.
     """
     work = directory / "work"
     shutil.rmtree(work, ignore_errors=True)
@@ -90,22 +91,26 @@ def build_graph(
     build_admins(config_path, pbf, admins, bbox, lambda _: None)
     timezone_count = build_timezones(timezones, admins, bbox)
 
-    edge_count = 0
+    edge_count, has_roads = 0, True
 
     def follow(line: str) -> None:
-        nonlocal edge_count
+        nonlocal edge_count, has_roads
+        if line.startswith("Finished with 0 routable ways"):
+            has_roads = False
         if line.startswith("Directed Edge Count = "):
             edge_count = int(line.rsplit("=", 1)[1])
         for start, share, what in _STAGES:
             if line.startswith(start):
                 on_progress(share, what)
 
-    run_tool("valhalla_build_tiles", ["-c", config_path, pbf], follow)
+    try:
+        run_tool("valhalla_build_tiles", ["-c", config_path, pbf], follow)
+    except RoutingBuildFailed:
+        if has_roads:
+            raise
     if edge_count == 0:
-        raise RoutingBuildFailed(
-            "the extract holds no roads, so there is nothing to route on; "
-            "build without the part 'routing'"
-        )
+        shutil.rmtree(directory)
+        return None
     on_progress(0.97, "packing")
     run_module("valhalla.valhalla_build_extract", ["-c", config_path])
     (work / TILES_NAME).replace(directory / TILES_NAME)

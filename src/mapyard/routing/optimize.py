@@ -138,17 +138,20 @@ def _solve(
 ) -> NDArray[np.int64]:
     count = len(durations_s)
     costs = np.where(np.isnan(durations_s), _NO_WAY_S, durations_s).astype(np.uint32)
-    fixed = {index for index in (first, last) if index is not None}
-    rest = [index for index in range(count) if index not in fixed]
+    rest = [index for index in range(count) if index not in (first, last)]
     if not rest:
-        return np.array([first, last] if first != last else [first])
+        return np.array([first] if roundtrip else [first, last])
+    if first is None and last is None:
+        # Both ends open: from and to a place that is no way from everywhere.
+        costs = np.pad(costs, (0, 1))
+        first = last = count
     problem = vroom.Input()
     problem.set_durations_matrix(profile="car", matrix_input=costs)
-    problem.add_vehicle(
-        [vroom.Vehicle(1, start=first, end=last if last is not None else None, profile="car")]
-    )
+    problem.add_vehicle([vroom.Vehicle(1, start=first, end=last, profile="car")])
     problem.add_job([vroom.Job(index + 1, location=index) for index in rest])
     effort = next(effort for limit, effort in _EFFORTS if count <= limit)
     solution = problem.solve(exploration_level=effort, nb_threads=1)
     order = solution.routes["location_index"].to_numpy(dtype=np.int64)
+    if first == count:
+        return order[1:-1]
     return order[:-1] if roundtrip else order

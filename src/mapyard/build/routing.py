@@ -1,0 +1,58 @@
+"""The build step of the part `routing`: the road graph of the source file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapyard.build.pipeline import Step, StepContext
+from mapyard.build.preflight import Estimate
+from mapyard.geo.bbox import Bbox
+from mapyard.routing.graph import GraphMeta, build_graph
+
+_UNITS_PER_DEG = 10_000_000
+
+
+def find_bbox(lon: NDArray[np.int32], lat: NDArray[np.int32]) -> Bbox:
+    """Return the box of positions (1e-7 degree); over the antimeridian where that is narrower."""
+    occupied = np.zeros(360, np.bool_)
+    occupied[np.clip(lon // _UNITS_PER_DEG + 180, 0, 359)] = True
+    degrees = np.flatnonzero(occupied)
+    # The widest empty stretch of the circle lies outside the box.
+    gaps = np.diff(degrees, append=degrees[0] + 360)
+    widest = int(gaps.argmax())
+    south, north = int(lat.min()), int(lat.max())
+    if widest == len(degrees) - 1:
+        west, east = int(lon.min()), int(lon.max())
+    else:
+        border = int((degrees[widest] - 180 + 1) * _UNITS_PER_DEG)
+        west, east = int(lon[lon >= border].min()), int(lon[lon < border].max())
+    return Bbox(*(value / _UNITS_PER_DEG for value in (west, south, east, north)))
+
+
+def _run(ctx: StepContext) -> Mapping[str, Any]:
+    store = ctx.store
+    if not store.node_count:
+        return {"edges": 0}
+    stage = ""
+
+    def follow(share: float, what: str) -> None:
+        nonlocal stage
+        if what != stage:
+            stage = what
+            ctx.progress.stage(f"routing: {what}", total=100, unit="%")
+        ctx.progress.advance(round(100 * share))
+
+    meta: GraphMeta | None = build_graph(
+        ctx.source, ctx.folder / "routing", find_bbox(store.lon, store.lat), on_progress=follow
+    )
+    if meta is None:
+        return {"edges": 0}
+    return {"edges": meta.edge_count, "time_zones": meta.timezone_count, "engine": meta.engine}
+
+
+#: Measured in docs/decisions/030-valhalla-builds.md.
+STEP = Step("routing", _run, lambda pbf: Estimate(150_000_000 + 12 * pbf, 4 * pbf + 5_000_000))
