@@ -37,7 +37,7 @@ def choose_encoding(accept: str) -> Encoding:
     for part in accept.lower().split(","):
         name, _, parameters = part.partition(";")
         quality = 1.0
-        found = re.search(r"q\s*=\s*([\d.]+)", parameters)
+        found = re.search(r"q\s*=\s*([^;\s]*)", parameters)
         if found:
             try:
                 quality = float(found[1])

@@ -275,11 +275,12 @@ def _read_bool(value: Any) -> bool:
     value = _last(value)
     if isinstance(value, bool):
         return value
-    text = value.strip().lower() if isinstance(value, str) else value
-    if text in TRUE or (text == 1 and isinstance(text, int | float)):
-        return True
-    if text in FALSE or (text == 0 and isinstance(text, int | float)):
-        return False
+    if isinstance(value, str):
+        text = value.strip().lower()
+        if text in TRUE or text in FALSE:
+            return text in TRUE
+    elif isinstance(value, int | float) and value in (0, 1):
+        return value == 1
     raise Problem(f"must be true or false, got {shorten(value)}")
 
 

@@ -72,10 +72,11 @@ class Router:
     def find(self, path: str) -> tuple[Route, dict[str, str]] | None:
         """Return the route and the path parameters, or None; a slash at the end is ignored."""
         route = self._plain.get(path)
+        if route is None and path.endswith("/") and len(path) > 1:
+            path = path[:-1]
+            route = self._plain.get(path)
         if route is not None:
             return route, {}
-        if path.endswith("/") and len(path) > 1:
-            return self.find(path[:-1])
         parts = path.split("/")
         node = _descend(self._root, parts, 0)
         if node is None or node.route is None:

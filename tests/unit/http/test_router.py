@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from mapyard.http.endpoints import Answer, Context, Params, collect, endpoint
+from mapyard.http.router import Router
+
+
+class Nothing(Params):
+    pass
+
+
+def router(*paths: str, methods: tuple[Any, ...] = ("GET",)) -> Router:
+    module = ModuleType("routes")
+    for index, path in enumerate(paths):
+
+        def handler(ctx: Context, params: Nothing) -> Answer:
+            return Answer(b"")
+
+        handler.__module__ = "routes"
+        handler.__annotations__ = {"params": Nothing}
+        declared = endpoint(path, methods=methods, summary="", tag="")(handler)
+        setattr(module, f"handler_{index}", declared)
+    return Router(collect([module]))
+
+
+PATHS = ("/a", "/a/{x}", "/a/b", "/a/{x}/c", "/a/b/{y}", "/t/{z}/{x}/{y}", "/t/{z}/list")
+
+
+@pytest.mark.parametrize(
+    ("path", "template", "values"),
+    [
+        ("/a", "/a", {}),
+        ("/a/", "/a", {}),
+        ("/a/b", "/a/b", {}),
+        ("/a/q", "/a/{x}", {"x": "q"}),
+        ("/a/q/", "/a/{x}", {"x": "q"}),
+        ("/a/q/c", "/a/{x}/c", {"x": "q"}),
+        ("/a/b/q", "/a/b/{y}", {"y": "q"}),
+        ("/a/b/c", "/a/b/{y}", {"y": "c"}),
+        ("/t/1/2/3", "/t/{z}/{x}/{y}", {"z": "1", "x": "2", "y": "3"}),
+        ("/t/1/list", "/t/{z}/list", {"z": "1"}),
+    ],
+)
+def test_finds(path: str, template: str, values: dict[str, str]) -> None:
+    found = router(*PATHS).find(path)
+    assert found is not None
+    assert (found[0].template, found[1]) == (template, values)
+
+
+@pytest.mark.parametrize("path", ["", "/", "/b", "/a//", "/a//c", "/t/1/2", "/t/1/2/3/4", "a"])
+def test_finds_nothing(path: str) -> None:
+    assert router(*PATHS).find(path) is None
+
+
+def test_allowed_methods() -> None:
+    found = router("/a", methods=("POST", "GET")).find("/a")
+    assert found is not None
+    assert found[0].allowed == ("GET", "HEAD", "POST", "OPTIONS")
+
+
+def test_the_same_path_twice_is_a_mistake() -> None:
+    with pytest.raises(ValueError, match="GET /a"):
+        router("/a", "/a")
