@@ -1,0 +1,68 @@
+"""What one running query has: source, terms, deadline, memory budget, and the time it began."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from mapyard.deadline import Deadline
+from mapyard.errors import TooLarge
+from mapyard.sparql.ids import Ids, TermPool
+from mapyard.sparql.source import Source
+from mapyard.sparql.terms import XSD_DATETIME, Literal, Term
+
+#: Rows that steps hand on at once: large enough for numpy, small enough for LIMIT and deadlines.
+CHUNK_ROWS: Final = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one query may hold in memory at once, and answer."""
+
+    max_bytes: int = 1_000_000_000
+    max_rows: int = 5_000_000
+
+
+class Runtime:
+    """State of one execution; lives in one thread."""
+
+    def __init__(self, source: Source, deadline: Deadline, limits: Limits | None = None) -> None:
+        self.source = source
+        self.deadline = deadline
+        self.limits = limits or Limits()
+        self.pool = TermPool(source)
+        self.now = Literal(datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), XSD_DATETIME)
+        self.graph: int | None = None
+        #: Blank nodes that BNODE made, and shapes parsed from WKT, by what they came from.
+        self.made: dict[Any, Any] = {}
+        self._held_bytes = 0
+
+    def encode(self, term: Term) -> int:
+        """Return the id of a term."""
+        return self.pool.encode(term)
+
+    def decode(self, ids: Ids) -> Sequence[Term | None]:
+        """Return the terms of ids."""
+        return self.pool.decode(ids)
+
+    def hold(self, nbytes: int, rows: int, what: str) -> None:
+        """Count memory that stays until a step ends; raises TooLarge over the limits."""
+        self._held_bytes += nbytes
+        if rows > self.limits.max_rows:
+            raise TooLarge(
+                f"{what} has more than {self.limits.max_rows} rows; "
+                "bind more of the pattern, filter earlier, or add LIMIT",
+                details={"limit": self.limits.max_rows, "count": rows},
+            )
+        if self._held_bytes > self.limits.max_bytes:
+            raise TooLarge(
+                f"{what} needs more than {self.limits.max_bytes // 1_000_000} MB; "
+                "bind more of the pattern, filter earlier, or add LIMIT",
+                details={"limit_bytes": self.limits.max_bytes},
+            )
+
+    def release(self, nbytes: int) -> None:
+        """Give back what `hold` counted."""
+        self._held_bytes -= nbytes

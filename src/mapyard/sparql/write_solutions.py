@@ -1,0 +1,207 @@
+"""Solutions as SPARQL Results JSON, XML, CSV and TSV, and booleans; in chunks of bytes.
+
+Every distinct term is written once per chunk and then put together by rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+from xml.sax.saxutils import escape, quoteattr
+
+import numpy as np
+import orjson
+
+from mapyard.sparql.engine import Solutions
+from mapyard.sparql.ids import Ids
+from mapyard.sparql.runtime import Runtime
+from mapyard.sparql.terms import (
+    XSD_DECIMAL,
+    XSD_DOUBLE,
+    XSD_INTEGER,
+    XSD_STRING,
+    BlankNode,
+    Iri,
+    Literal,
+    Term,
+    format_term,
+)
+
+JSON_TYPE: Final = "application/sparql-results+json"
+XML_TYPE: Final = "application/sparql-results+xml"
+CSV_TYPE: Final = "text/csv"
+TSV_TYPE: Final = "text/tab-separated-values"
+
+#: Rows up to which terms are decoded one by one instead of each distinct one once.
+_FEW: Final = 256
+_CONTROL: Final = {i: "�" for i in range(32) if i not in (9, 10, 13)}
+
+
+def texts(ids: Ids, runtime: Runtime, write: Callable[[Term], str], unbound: str = "") -> list[str]:
+    """Return what `write` makes of each term, `unbound` where there is none."""
+    if len(ids) <= _FEW:
+        return [unbound if t is None else write(t) for t in runtime.decode(ids)]
+    unique, inverse = np.unique(ids, return_inverse=True)
+    written = [unbound if t is None else write(t) for t in runtime.decode(unique)]
+    if len(unique) == len(ids) or len(unique) * 2 > len(ids):
+        return [written[i] for i in inverse.tolist()]
+    result: list[str] = np.array(written, np.object_)[inverse].tolist()
+    return result
+
+
+# JSON -------------------------------------------------------------------------------------------
+
+
+def json_text(text: str) -> str:
+    """Return a JSON string; lone surrogates, which no UTF-8 holds, are replaced."""
+    try:
+        return orjson.dumps(text).decode()
+    except orjson.JSONEncodeError:
+        return orjson.dumps(text.encode("utf-8", "replace").decode()).decode()
+
+
+def _json_term(term: Term) -> str:
+    if isinstance(term, Iri):
+        return f'{{"type":"uri","value":{json_text(term.value)}}}'
+    if isinstance(term, BlankNode):
+        return f'{{"type":"bnode","value":{json_text(term.label)}}}'
+    value = json_text(term.lexical)
+    if term.language:
+        return f'{{"type":"literal","value":{value},"xml:lang":"{term.language}"}}'
+    if term.datatype == XSD_STRING:
+        return f'{{"type":"literal","value":{value}}}'
+    return f'{{"type":"literal","value":{value},"datatype":{json_text(term.datatype)}}}'
+
+
+def write_json(solutions: Solutions) -> Iterator[bytes]:
+    """Yield SPARQL 1.1 Query Results JSON."""
+    names = solutions.variables
+    yield b'{"head":{"vars":' + orjson.dumps(names) + b'},"results":{"bindings":['
+    separator = ""
+    for table in solutions.tables:
+        if not table.length:
+            continue
+        columns = []
+        for name in names:
+            key = json_text(name) + ":"
+            ids = table.ids(name, solutions.runtime.pool)
+            columns.append(
+                texts(ids, solutions.runtime, lambda term, key=key: key + _json_term(term))  # type: ignore[misc] # bound now
+            )
+        if all(bool(np.all(table.ids(n, solutions.runtime.pool))) for n in names):
+            rows = map(",".join, zip(*columns, strict=True)) if names else iter([""] * table.length)
+        else:
+            rows = (",".join(filter(None, row)) for row in zip(*columns, strict=True))
+        yield (separator + "{" + "},{".join(rows) + "}").encode()
+        separator = ","
+    yield b"]}}"
+
+
+def write_json_boolean(value: bool) -> bytes:
+    """Return the answer of ASK."""
+    return b'{"head":{},"boolean":' + (b"true" if value else b"false") + b"}"
+
+
+# XML --------------------------------------------------------------------------------------------
+
+_XML_HEAD: Final = (
+    '<?xml version="1.0" encoding="UTF-8"?>\n'
+    '<sparql xmlns="http://www.w3.org/2005/sparql-results#"><head>'
+)
+
+
+def _xml_text(text: str) -> str:
+    return escape(text.translate(_CONTROL))
+
+
+def _xml_term(term: Term) -> str:
+    if isinstance(term, Iri):
+        return f"<uri>{_xml_text(term.value)}</uri>"
+    if isinstance(term, BlankNode):
+        return f"<bnode>{_xml_text(term.label)}</bnode>"
+    if term.language:
+        return f'<literal xml:lang="{term.language}">{_xml_text(term.lexical)}</literal>'
+    if term.datatype == XSD_STRING:
+        return f"<literal>{_xml_text(term.lexical)}</literal>"
+    datatype = quoteattr(term.datatype.translate(_CONTROL))
+    return f"<literal datatype={datatype}>{_xml_text(term.lexical)}</literal>"
+
+
+def write_xml(solutions: Solutions) -> Iterator[bytes]:
+    """Yield SPARQL Query Results XML."""
+    heads = "".join(f"<variable name={quoteattr(name)}/>" for name in solutions.variables)
+    yield f"{_XML_HEAD}{heads}</head><results>".encode()
+    for table in solutions.tables:
+        columns = []
+        for name in solutions.variables:
+            head = f"<binding name={quoteattr(name)}>"
+            columns.append(
+                texts(
+                    table.ids(name, solutions.runtime.pool),
+                    solutions.runtime,
+                    lambda term, head=head: f"{head}{_xml_term(term)}</binding>",  # type: ignore[misc] # bound now
+                )
+            )
+        rows = zip(*columns, strict=True) if columns else iter([()] * table.length)
+        yield "".join(f"<result>{''.join(row)}</result>" for row in rows).encode()
+    yield b"</results></sparql>"
+
+
+def write_xml_boolean(value: bool) -> bytes:
+    """Return the answer of ASK."""
+    return f"{_XML_HEAD}</head><boolean>{str(value).lower()}</boolean></sparql>".encode()
+
+
+# CSV and TSV ------------------------------------------------------------------------------------
+
+
+def _csv_term(term: Term) -> str:
+    if isinstance(term, Literal):
+        text = term.lexical
+    else:
+        text = term.value if isinstance(term, Iri) else f"_:{term.label}"
+    if any(char in text for char in ',"\r\n'):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def _tsv_term(term: Term) -> str:
+    if isinstance(term, Literal) and term.datatype in (XSD_INTEGER, XSD_DECIMAL, XSD_DOUBLE):
+        # Turtle's own short forms: a decimal has a point, a double an exponent.
+        plain = term.lexical.lstrip("+-").replace(".", "", 1)
+        exponent = plain.lower().replace("e+", "e").replace("e-", "e").replace("e", "", 1)
+        if (
+            (term.datatype == XSD_INTEGER and plain.isdigit() and "." not in term.lexical)
+            or (term.datatype == XSD_DECIMAL and plain.isdigit() and "." in term.lexical)
+            or (term.datatype == XSD_DOUBLE and exponent.isdigit() and "e" in plain.lower())
+        ):
+            return term.lexical
+    return format_term(term)
+
+
+def write_csv(solutions: Solutions) -> Iterator[bytes]:
+    """Yield SPARQL 1.1 Query Results CSV: values without their types."""
+    names = [_csv_term(Literal(name)) for name in solutions.variables]
+    return _write_lines(solutions, ",".join(names) + "\r\n", _csv_term, ",", "\r\n")
+
+
+def write_tsv(solutions: Solutions) -> Iterator[bytes]:
+    """Yield SPARQL 1.1 Query Results TSV: terms as in Turtle."""
+    head = "\t".join(f"?{name}" for name in solutions.variables) + "\n"
+    return _write_lines(solutions, head, _tsv_term, "\t", "\n")
+
+
+def _write_lines(
+    solutions: Solutions, head: str, write: Callable[[Term], str], separator: str, end: str
+) -> Iterator[bytes]:
+    yield head.encode()
+    for table in solutions.tables:
+        columns = [
+            texts(table.ids(name, solutions.runtime.pool), solutions.runtime, write)
+            for name in solutions.variables
+        ]
+        if not columns:
+            yield (end * table.length).encode()
+        elif table.length:
+            rows = zip(*columns, strict=True)
+            yield (end.join(map(separator.join, rows)) + end).encode("utf-8", "replace")
