@@ -111,6 +111,38 @@ def iter_blocks(path: Path) -> Iterator[Block]:
                     ) from error
 
 
+def iter_first_elements(path: Path) -> Iterator[tuple[int, int, tuple[int, int]]]:
+    """Yield (start, stop, (type, id) of the first element) of each data blob.
+
+    Little more than unpacking: nothing but the first id is decoded.
+    """
+    with path.open("rb") as file:
+        start = 0
+        for kind, blob in _iter_blobs(file, path):
+            stop = file.tell()
+            if kind == b"OSMData":
+                first = _first_element(_unpack(blob, path))
+                if first is not None:
+                    yield start, stop, first
+            start = stop
+
+
+def _first_element(data: bytes) -> tuple[int, int] | None:
+    for number, group in _fields(data):
+        if number != 2:
+            continue
+        for kind, part in _fields(group):
+            if kind == 2:
+                ids = dict(_fields(part)).get(1, b"")
+                if len(ids):
+                    value, _ = _varint(ids, 0)
+                    return NODE, (value >> 1) ^ -(value & 1)
+            elif kind in (3, 4):
+                osm_id = next(value for n, value in _fields(part) if n == 1)
+                return (WAY if kind == 3 else RELATION), _as_signed(osm_id)
+    return None
+
+
 def _iter_blobs(file: BinaryIO, path: Path) -> Iterator[tuple[bytes, bytes]]:
     while True:
         position = file.tell()

@@ -1,0 +1,117 @@
+"""Write a source.osm.pbf with changes: blobs that no change touches are copied as they are."""
+
+from __future__ import annotations
+
+import tempfile
+from bisect import bisect_right
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any, cast
+
+import osmium
+import osmium.io
+import osmium.osm.mutable
+
+from mapyard.osm.pbf import Header, iter_first_elements, read_header
+
+#: Type, then id: the order of a sorted file.
+Key = tuple[int, int]
+
+
+def patch_source(old: Path, target: Path, changed: Path, deleted: set[Key], header: Header) -> None:
+    """Write `old` with the elements of the sorted file `changed`, and without deleted ones.
+
+    Of an element in both files the one of `changed` counts. `header` gives the replication state
+    of the result; its bounding box is that of the old file.
+    """
+    blobs = list(iter_first_elements(old))
+    firsts = [first for _, _, first in blobs]
+
+    def blob_of(key: Key) -> int:
+        return max(0, bisect_right(firsts, key) - 1)
+
+    items = dict(_iter_items(changed))
+    touched = {blob_of(key) for key in items} | {blob_of(key) for key in deleted}
+    old_header = read_header(old)
+    plain_header = _encode_header(old_header, Header())
+    with target.open("wb") as writing, old.open("rb") as reading:
+        writing.write(_encode_header(old_header, header))
+        # Neighboring blobs of one kind, touched or not, are one run.
+        for is_touched, run in groupby(range(len(blobs)), touched.__contains__):
+            indexes = list(run)
+            start, stop = blobs[indexes[0]][0], blobs[indexes[-1]][1]
+            reading.seek(start)
+            raw = reading.read(stop - start)
+            if is_touched:
+                own = {k: item for k, item in items.items() if blob_of(k) in indexes}
+                raw = _merge(plain_header + raw, own, deleted)
+            writing.write(raw)
+
+
+def _iter_items(path: Path) -> Iterator[tuple[Key, Any]]:
+    """Yield copies of elements that outlive pyosmium's buffers."""
+    for item in cast(Any, osmium.FileProcessor(str(path))):
+        common = {
+            name: getattr(item, name)
+            for name in ("id", "version", "timestamp", "changeset", "uid", "user")
+        }
+        common["tags"] = dict(item.tags)
+        copy: Any
+        if item.is_node():
+            location = (item.location.lon, item.location.lat) if item.location.valid() else None
+            copy = osmium.osm.mutable.Node(location=location, **common)
+        elif item.is_way():
+            copy = osmium.osm.mutable.Way(nodes=[n.ref for n in item.nodes], **common)
+        else:
+            members = [(m.type, m.ref, m.role) for m in item.members]
+            copy = osmium.osm.mutable.Relation(members=members, **common)
+        yield _key(item), copy
+
+
+def _key(item: Any) -> Key:
+    return "nwr".index(item.type_str()), item.id
+
+
+def _merge(file: bytes, changed: dict[Key, Any], deleted: set[Key]) -> bytes:
+    """Return the data blobs of a small PBF file with changed elements and without deleted ones."""
+    with tempfile.TemporaryDirectory(prefix="mapyard-patch-") as folder:
+        before, after = Path(folder) / "before.osm.pbf", Path(folder) / "after.osm.pbf"
+        before.write_bytes(file)
+        waiting = iter(changed.items())
+        upcoming = next(waiting, None)
+        with osmium.SimpleWriter(str(after)) as writer:
+            for item in cast(Any, osmium.FileProcessor(str(before))):
+                key = _key(item)
+                while upcoming is not None and upcoming[0] < key:
+                    writer.add(upcoming[1])
+                    upcoming = next(waiting, None)
+                if key not in changed and key not in deleted:
+                    writer.add(item)
+            while upcoming is not None:
+                writer.add(upcoming[1])
+                upcoming = next(waiting, None)
+        raw = after.read_bytes()
+        return b"".join(raw[start:stop] for start, stop, _ in iter_first_elements(after))
+
+
+def _encode_header(old: Header, new: Header) -> bytes:
+    """Return the header blob: sorted, the old bounding box, the new replication state."""
+    header = osmium.io.Header()
+    header.set("sorting", "Type_then_ID")
+    header.set("generator", "mapyard")
+    if old.bbox is not None:
+        west, south, east, north = old.bbox
+        header.add_box(osmium.osm.Box(west, south, east, north))
+    if new.replication_url:
+        header.set("osmosis_replication_base_url", new.replication_url)
+    if new.replication_sequence is not None:
+        header.set("osmosis_replication_sequence_number", str(new.replication_sequence))
+    if new.replication_timestamp:
+        when = datetime.fromtimestamp(new.replication_timestamp, UTC)
+        header.set("osmosis_replication_timestamp", when.strftime("%Y-%m-%dT%H:%M:%SZ"))
+    with tempfile.TemporaryDirectory(prefix="mapyard-patch-") as folder:
+        path = Path(folder) / "header.osm.pbf"
+        osmium.SimpleWriter(str(path), header=header).close()
+        return path.read_bytes()
