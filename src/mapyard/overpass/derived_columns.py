@@ -35,6 +35,14 @@ def remember[T](store: Store, key: Hashable, make: Callable[[], T]) -> T:
     return value
 
 
+def forget_queries(store: Store) -> None:
+    """Drop what was remembered of queries, as if none had been asked; for benchmarks."""
+    with _lock:
+        entries = _columns.get(store, OrderedDict())
+        for key in [key for key in entries if isinstance(key, tuple)]:
+            del entries[key]
+
+
 def relation_boxes(store: Store) -> NDArray[np.int32]:
     """Return for every relation the box of all its nodes and ways, (n, 4) in 1e-7 degree.
 

@@ -18,8 +18,18 @@ type Bytes = NDArray[np.uint8]  # (n, width), or (1, width) for a constant
 #: Stands where a text of varying length is to be put; never occurs in JSON.
 SLOT = b"\x01"
 
-_QUADS = np.array([list(f"{number:04d}".encode()) for number in range(10_000)], np.uint8)
-_POWERS = np.array([10**power for power in range(1, 19)], np.int64)
+_DIGITS = [f"{number:04d}" for number in range(10_000)]
+_WORD = np.dtype(np.uint32)  # four bytes, moved as one
+
+
+def _words(texts: Sequence[str]) -> NDArray[np.uint32]:
+    return np.frombuffer("".join(texts).encode(), np.uint8).view(_WORD)
+
+
+#: Four digits as a word; from 10,000 on for numbers that begin here: without leading zeros.
+_INNER = _words(_DIGITS + [text.lstrip("0").rjust(4, "\0") for text in _DIGITS])
+#: The same for the last four digits, where 0 is written.
+_LAST = _words(_DIGITS + [(text.lstrip("0") or "0").rjust(4, "\0") for text in _DIGITS])
 
 
 def constant(text: bytes) -> Bytes:
@@ -44,40 +54,63 @@ def one_of(codes: NDArray[Any], texts: Sequence[bytes]) -> Bytes:
     return table[codes]
 
 
-def _digits(values: NDArray[np.int64], least: int) -> Bytes:
-    """Return the decimal digits of numbers ≥ 0, at least `least` of them, padded in front."""
-    length = np.maximum(np.searchsorted(_POWERS, values, side="right") + 1, least)
-    longest = int(length.max(initial=1))
-    chunks = -(-longest // 4)
-    out = np.empty((len(values), chunks * 4), np.uint8)
-    rest = values
-    for chunk in range(chunks - 1, -1, -1):
-        high = rest // 10_000
-        out[:, chunk * 4 : chunk * 4 + 4] = _QUADS[rest - high * 10_000]
-        rest = high
-    out = out[:, chunks * 4 - longest :]
-    if int(length.min(initial=longest)) < longest:
-        out[np.arange(longest) < (longest - length)[:, None]] = 0
-    return out
+def _split(values: NDArray[np.int64], least: int) -> list[NDArray[np.uint32]]:
+    """Return numbers ≥ 0 as groups of four digits, highest first, at least `least` groups."""
+    groups: list[NDArray[np.uint32]] = []
+    highest = int(values.max(initial=0))
+    while highest >= 10_000 or len(groups) < least - 1:
+        if highest >= 2**32:
+            high = values // 100_000_000
+            low = (values - high * 100_000_000).astype(np.uint32)
+            upper = low // np.uint32(10_000)
+            groups[:0] = [upper, low - upper * np.uint32(10_000)]
+            values, highest = high, highest // 100_000_000
+        else:
+            short = values.astype(np.uint32, copy=False)
+            high32 = short // np.uint32(10_000)
+            groups.insert(0, short - high32 * np.uint32(10_000))
+            values, highest = high32, highest // 10_000  # type: ignore[assignment] # narrower
+    return [values.astype(np.uint32, copy=False), *groups]
 
 
 def integers(values: NDArray[Any]) -> Bytes:
     """Return the column of whole numbers."""
     wide = np.asarray(values, np.int64)
-    digits = _digits(np.abs(wide), 1)
     negative = wide < 0
-    return np.hstack([either(negative, b"-"), digits]) if negative.any() else digits
+    has_negative = bool(negative.any())
+    groups = _split(np.abs(wide) if has_negative else wide, 1)
+    words = np.empty((len(wide), len(groups)), _WORD)
+    begins: NDArray[np.bool_] | None = None
+    for place, group in enumerate(groups):
+        table = _LAST if place == len(groups) - 1 else _INNER
+        # A group is written without leading zeros as long as all before it are 0.
+        shift = np.uint32(10_000) if begins is None else begins * np.uint32(10_000)
+        words[:, place] = table[group + shift]
+        begins = group == 0 if begins is None else begins & (group == 0)
+    digits = words.view(np.uint8)
+    return np.hstack([either(negative, b"-"), digits]) if has_negative else digits
 
 
 def degrees(values: NDArray[Any]) -> Bytes:
     """Return the column of 1e-7 degrees as degrees with 7 decimals."""
     wide = np.asarray(values, np.int64)
-    digits = _digits(np.abs(wide), 8)
-    parts = [digits[:, :-7], np.full((len(wide), 1), ord("."), np.uint8), digits[:, -7:]]
     negative = wide < 0
-    if negative.any():
-        parts.insert(0, either(negative, b"-"))
-    return np.hstack(parts)
+    has_negative = bool(negative.any())
+    first, second, third = _split(np.abs(wide) if has_negative else wide, 3)
+    words = np.empty((len(wide), 3), _WORD)
+    words[:, 0] = _INNER[first + np.uint32(10_000)]
+    words[:, 1] = _INNER[second]
+    words[:, 2] = _INNER[third]
+    digits = words.view(np.uint8)
+    sign = int(has_negative)
+    # Whole degrees are the first group (two digits of it at most) and one digit more.
+    out = np.empty((len(wide), sign + 11), np.uint8)
+    if has_negative:
+        out[:, :1] = either(negative, b"-")
+    out[:, sign : sign + 3] = digits[:, 2:5]
+    out[:, sign + 3] = ord(".")
+    out[:, sign + 4 :] = digits[:, 5:]
+    return out
 
 
 def render(columns: Sequence[Bytes], count: int) -> bytes:

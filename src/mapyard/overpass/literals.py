@@ -28,6 +28,15 @@ def find_required_texts(pattern: str) -> Texts:
     return texts if _is_better(texts, None) else None
 
 
+def find_anchored_text(pattern: str) -> tuple[bool, str, bool] | None:
+    """Return (from the start, text, to the end) of `^text`, `text$` or `^text$`, else None."""
+    from_start, to_end = pattern.startswith("^"), pattern.endswith("$")
+    text = pattern[1 if from_start else 0 : -1 if to_end else None]
+    if not (from_start or to_end) or not text or _SPECIAL & set(text):
+        return None
+    return from_start, text, to_end
+
+
 def _is_better(a: Texts, b: Texts) -> bool:
     """Return whether looking for a excludes more than looking for b."""
     if a is None or not a or len(a) > _MAX_TEXTS or min(map(len, a)) < _MIN_LENGTH:

@@ -47,6 +47,10 @@ _HAS_PARTS = ("skel", "body", "meta")
 _MEMBER_TYPES = [f'{{"type":"{name}","ref":'.encode() for name in TYPE_NAMES]
 
 
+#: Texts longer than this do not stand in columns.
+_LONG = 32
+
+
 class Slots(NamedTuple):
     """Texts of varying length for the slots of one column: rows that have one, and the texts."""
 
@@ -70,6 +74,18 @@ class Block:
         """Add a text of varying length, with what stands around it, for rows that have one."""
         self.add(either(has, before + SLOT + after))
         self.slots.append(Slots(np.flatnonzero(has), texts))
+
+    def add_choice(self, codes: NDArray[np.uint32], texts: list[bytes]) -> None:
+        """Add a text per code; long ones go through slots, so that columns stay narrow."""
+        used, inverse = np.unique(codes, return_inverse=True)
+        places = inverse.reshape(-1)
+        chosen = [texts[code] for code in used.tolist()]
+        is_long = np.array([len(text) > _LONG for text in chosen], np.bool_)
+        short = [SLOT if long else text for text, long in zip(chosen, is_long, strict=True)]
+        self.add(one_of(places, short))
+        if is_long.any():
+            rows = np.flatnonzero(is_long[places])
+            self.slots.append(Slots(rows, [chosen[place] for place in places[rows].tolist()]))
 
     def write(self) -> bytes:
         """Return the text."""
@@ -153,8 +169,9 @@ def _add_meta(block: Block, store: Store, out: Out, rows: Rows) -> None:
     meta = store.meta(rows) if out.mode == "meta" else None
     if meta is None:
         return
-    times = np.datetime_as_string(meta.timestamp.astype("datetime64[s]"))
-    stamps = times.astype("S19").view(np.uint8).reshape(len(rows), 19)
+    distinct, codes = np.unique(meta.timestamp, return_inverse=True)
+    times = np.datetime_as_string(distinct.astype("datetime64[s]")).astype("S19")
+    stamps = times.view(np.uint8).reshape(len(distinct), 19)[codes.reshape(-1)]
     block.add(b',"timestamp":"', stamps, b'Z","version":', integers(meta.version))
     block.add(b',"changeset":', integers(meta.changeset))
     if store.has_users:
@@ -277,11 +294,9 @@ def _write_members(store: Store, out: Out, rows: Rows) -> tuple[list[bytes], Mas
     """Return the members of relations that have any, and which have."""
     members = store.members(rows)
     count = len(members.eid)
-    roles = [orjson.dumps(role) for role in store.roles]
-    role_texts = [roles[role] for role in members.role.tolist()]
     block = Block(count)
-    block.add(one_of(members.eid & 3, _MEMBER_TYPES), integers(members.eid >> 2))
-    block.add_slot(np.ones(count, np.bool_), b',"role":', role_texts, b"")
+    block.add(one_of(members.eid & 3, _MEMBER_TYPES), integers(members.eid >> 2), b',"role":')
+    block.add_choice(members.role, [orjson.dumps(role) for role in store.roles])
     if out.geometry == "geom":
         is_node = (members.row >= 0) & (members.row < store.way_start)
         shown = is_node

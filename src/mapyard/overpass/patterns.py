@@ -6,6 +6,7 @@ has no patterns that explode. What RE2 cannot do (look-around, back references) 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 import re2
 from numpy.typing import NDArray
 
-from mapyard.overpass.literals import find_required_texts
+from mapyard.overpass.literals import find_anchored_text, find_required_texts
 from mapyard.overpass.source import Source
 from mapyard.store.columns import ranges
 
@@ -78,11 +79,15 @@ def match_values(
 ) -> NDArray[np.int64]:
     """Return the indexes of the values that hold a match, ascending.
 
-    `raw` holds the UTF-8 values run together, value i from offsets[i] to offsets[i + 1]. Texts that
-    a match must contain are looked for in all of them at once first.
+    `raw` holds the UTF-8 values run together, value i from offsets[i] to offsets[i + 1]. Anchored
+    plain texts are compared in arrays; for all else, texts that a match must contain are looked for
+    in all values at once before the pattern itself is tried.
     """
     if len(offsets) < 2:
         return np.empty(0, np.int64)
+    plain = None if ignore_case else find_anchored_text(pattern)
+    if plain is not None:
+        return _match_anchored(plain, np.frombuffer(raw, np.uint8), offsets)
     data = bytes(raw)
     search = compile_pattern(pattern, ignore_case).search
     indexes = _find_candidates(pattern, ignore_case, data, offsets)
@@ -93,14 +98,30 @@ def match_values(
     return indexes[np.fromiter(found, np.bool_, len(indexes))]
 
 
+def _match_anchored(
+    plain: tuple[bool, str, bool], data: NDArray[np.uint8], offsets: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the values that begin with a text, end with it, or are it."""
+    from_start, text, to_end = plain
+    wanted = np.frombuffer(text.encode(), np.uint8)
+    lengths = np.diff(offsets)
+    fits = lengths == len(wanted) if from_start and to_end else lengths >= len(wanted)
+    indexes = np.flatnonzero(fits)
+    first = offsets[indexes] if from_start else offsets[indexes + 1] - len(wanted)
+    for place, byte in enumerate(wanted.tolist()):
+        # Most values differ at once: what is left shrinks fast.
+        same = data[first + place] == byte
+        indexes, first = indexes[same], first[same]
+    return indexes
+
+
 def _find_candidates(
     pattern: str, ignore_case: bool, data: bytes, offsets: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     texts = find_required_texts(pattern)
     if texts is None:
         return np.arange(len(offsets) - 1, dtype=np.int64)
-    wanted = compile_pattern("|".join(map(re2.escape, texts)), ignore_case)
-    spans = [match.span() for match in wanted.finditer(data)]
+    spans = _find_spans(texts, ignore_case, data)
     if not spans:
         return np.empty(0, np.int64)
     ends = np.array(spans, np.int64)
@@ -108,3 +129,12 @@ def _find_candidates(
     # A find across values may hide one that begins in the value it ends in.
     last = np.searchsorted(offsets, ends[:, 1] - 1, side="right") - 1
     return np.unique(ranges(first, last - first + 1))
+
+
+def _find_spans(texts: list[str], ignore_case: bool, data: bytes) -> list[tuple[int, int]]:
+    """Return where any of the texts stands in bytes."""
+    if not ignore_case:
+        wanted = re.compile("|".join(map(re.escape, texts)).encode())
+        return [match.span() for match in wanted.finditer(data)]
+    folding = compile_pattern("|".join(map(re2.escape, texts)), ignore_case)
+    return [match.span() for match in folding.finditer(data)]
