@@ -1,4 +1,4 @@
-"""The build step of the part `text`: documents of name search, in one index."""
+"""The build step of the part `text`: name search and geocoding, in one index."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from mapyard.build.pipeline import Step, StepContext
 from mapyard.build.preflight import Estimate
 from mapyard.features.search import add_documents, find_searchable_rows
+from mapyard.geocoding.build import build_geocoder
 from mapyard.text.index import IndexWriter
 
 
@@ -17,9 +18,13 @@ def _run(ctx: StepContext) -> Mapping[str, Any]:
     writer = IndexWriter(folder / "index")
     ctx.progress.stage("text: names")
     add_documents(writer, store, find_searchable_rows(store))
+    figures = build_geocoder(
+        store, folder, writer, lambda stage: ctx.progress.stage(f"text: {stage}")
+    )
     ctx.progress.stage("text: index")
     writer.close()
-    return {"documents": writer.count}
+    return {"index_documents": writer.count, **figures}
 
 
-STEP = Step("text", _run, lambda pbf: Estimate(400_000_000 + 8 * pbf, pbf))
+#: Measured in docs/geocoding.md.
+STEP = Step("text", _run, lambda pbf: Estimate(300_000_000 + 16 * pbf, 2 * pbf))

@@ -272,6 +272,8 @@ class Assembly:
             place, _ = self.nearest_settlements(self.addresses.lon[lone], self.addresses.lat[lone])
             parent[lone] = place
             parent = self._fill_smallest(parent, self.address_chain)
+            last = np.array([c[-1] if c else -1 for c in self.chains.chains], np.int64)
+            parent = np.where(parent < 0, last[self.address_chain], parent)
         return parent
 
     def _fill_smallest(self, town: Ints, chain: Ints) -> Ints:

@@ -21,6 +21,7 @@ from mapyard.geocoding.addresses import (
 from mapyard.geocoding.assembly import Assembly
 from mapyard.geocoding.documents import add_documents
 from mapyard.geocoding.interpolation import find_interpolations
+from mapyard.geocoding.kinds import NAMES
 from mapyard.geocoding.places import Chains, find_places
 from mapyard.geocoding.pois import find_addresses_of, find_poi_rows
 from mapyard.geocoding.postcodes import assign_postcodes
@@ -34,13 +35,18 @@ Report = Callable[[str], None]
 
 def build_geocoder(
     store: Store, folder: Path, writer: IndexWriter, report: Report = lambda _: None
-) -> Assembly:
-    """Assemble all documents, write `folder`/documents and add them to the index."""
+) -> dict[str, int]:
+    """Assemble all documents, write `folder`/documents, add them to the index; return counts."""
     made = assemble(store, report)
     report("writing documents")
     add_documents(writer, made, np.arange(made.count))
     write_tables(made, folder / "documents")
-    return made
+    counts = np.bincount(made.kind, minlength=len(NAMES)).tolist()
+    return {
+        **{f"{name}s": count for name, count in zip(NAMES, counts, strict=True)},
+        "addresses": len(made.addresses),
+        "interpolations": len(made.interpolations),
+    }
 
 
 def assemble(store: Store, report: Report = lambda _: None) -> Assembly:

@@ -19,6 +19,7 @@ from mapyard.geocoding.kinds import POSTCODE, STREET
 from mapyard.geocoding.matching import (
     CATEGORY,
     CONTEXT,
+    IS_BOUND,
     IS_NAME,
     MAX_CANDIDATES,
     MAX_FOCUSED,
@@ -30,8 +31,6 @@ from mapyard.geocoding.matching import (
     Matcher,
 )
 from mapyard.geocoding.query import Understood, understand
-from mapyard.text.analysis import terms
-from mapyard.text.names import get_name
 
 Floats = NDArray[np.float64]
 
@@ -41,8 +40,6 @@ TEXT, NAMED, BIAS = 0.60, 0.18, 0.22
 FOCUS_HALF_M: Final = 5_000.0
 #: The pull of a focus is as strong as this importance, at no distance.
 FOCUS_PULL: Final = 0.75
-#: Worth of a house whose own town, or postcode, is in the query.
-AGREEMENT: Final = 0.03
 #: A name of which all words match, but not as the whole name, against the whole name.
 PARTLY: Final = 0.85
 #: Less of the query matched than this is no match.
@@ -51,8 +48,8 @@ MIN_MATCHED: Final = 0.5
 _INTERPOLATED: Final = 8
 _MISSING_NUMBER, _NEAR_NUMBER, _INTERPOLATED_NUMBER = 0.0, 0.4, 0.8
 _LEVEL_NAMES: Final = (
-    ("", ""), ("context", "fuzzy"), ("name", "fuzzy"), ("context", "prefix"), ("name", "prefix"),
-    ("category", "exact"), ("context", "exact"), ("name", "exact"),
+    ("", ""), ("context", "fuzzy"), ("name", "fuzzy"), ("context", "prefix"), ("context", "exact"),
+    ("name", "prefix"), ("category", "exact"), ("name", "exact"),
 )  # fmt: skip
 
 
@@ -146,8 +143,6 @@ class Ranking:
         self._number: list[Candidate | None] = [None] * count
         self._houses: dict[int, House] = {}
         self._bias = self._find_bias(focus)
-        #: How well the town and postcode of the very house agree with the query.
-        self._agreement = np.zeros(count)
         if count:
             self._match_numbers()
             self._compare_towns()
@@ -180,7 +175,7 @@ class Ranking:
         named = np.where(
             self._whole > 0, 1.0, PARTLY * np.where(by_category, np.maximum(share, 0.6), share)
         )
-        scores = TEXT * self.text + NAMED * named + BIAS * self._bias + self._agreement
+        scores = TEXT * self.text + NAMED * named + BIAS * self._bias
         # What is matched only by where it is, is not what was asked for.
         is_postcode = self._gazetteer.kind[self.documents] == POSTCODE
         valid = is_named.any(axis=1) | is_postcode
@@ -190,7 +185,7 @@ class Ranking:
     def is_good(self) -> bool:
         """Whether the best candidate matches all of the query but little words.
 
-        A number may be missing, unless other houses have it.
+        A number may be missing, a house name may not.
         """
         if not len(self.scores) or self.scores.max() < 0:
             return False
@@ -198,7 +193,7 @@ class Ranking:
         strong = np.array([not word.slot.is_little for word in self._query.words])
         unknown = np.array([word.slot.has_digit for word in self._query.words])
         for candidate in self._query.numbers:
-            if candidate.is_known:
+            if candidate.is_known and not candidate.key[0].isdigit():
                 unknown[candidate.start : candidate.stop] = False
         return bool(((worth > 0) | ~strong | unknown).all())
 
@@ -219,6 +214,19 @@ class Ranking:
             self._worth[hit, words] = 1.0
             for place in hit.tolist():
                 self._number[place] = candidate
+        if len(self._query.numbers) > 1:
+            self._match_lists()
+
+    def _match_lists(self) -> None:
+        """Count further numbers of the same house: "1;3;5"."""
+        g = self._gazetteer
+        for place in np.flatnonzero(self._entry >= 0).tolist():
+            keys = parse_numbers(g.number_text(int(self._entry[place])))
+            if len(keys) < 2:
+                continue
+            for candidate in self._query.numbers:
+                if candidate.key in keys and self._number[place] is not candidate:
+                    self._worth[place, candidate.start : candidate.stop] = 1.0
 
     def _is_free(self, candidate: Candidate) -> NDArray[np.bool_]:
         """Return for which documents the words are no part of the name or of the postcode.
@@ -230,25 +238,25 @@ class Ranking:
             candidate.start < self._whole_start + self._whole
         )
         beside = (self._whole > 0) & ~inside
-        return (levels < CONTEXT).any(axis=1) | (beside & (levels == NAME).any(axis=1))
+        return ~IS_BOUND[levels].all(axis=1) | (beside & (levels == NAME).any(axis=1))
 
     def _compare_towns(self) -> None:
-        """Prefer, of houses with the right number, those whose own town or postcode is asked for.
+        """Judge, of houses with the right number, the words that say where by the very house.
 
-        A street along a border has houses of both towns, so its context holds the names of both.
+        A street along a border has houses of several towns, so its context holds the names of all.
         """
-        g = self._gazetteer
-        hits = np.flatnonzero(self._entry >= 0)
-        if len(hits) < 2:
+        context = np.flatnonzero((self._levels == CONTEXT).any(axis=0))
+        words = [i for i in context.tolist() if not self._query.words[i].country]
+        if not words:
             return
-        typed = {term for word in self._query.words for a in word.alternatives for term in a}
-        for place in hits.tolist():
-            entry = int(self._entry[place])
-            own = terms(g.city_text(entry)) or terms(get_name(g.tags(int(g.address_town[entry]))))
-            postcode = terms(g.postcode_text(int(g.address_postcode[entry])))
-            self._agreement[place] = AGREEMENT * (
-                (not typed.isdisjoint(own)) + (not typed.isdisjoint(postcode))
-            )
+        g = self._gazetteer
+        for place in np.flatnonzero(self._entry >= 0).tolist():
+            own = g.address_terms(int(self._entry[place]))
+            for i in words:
+                alternatives = self._query.words[i].alternatives
+                is_own = any(own.issuperset(alternative) for alternative in alternatives)
+                if self._levels[place, i] == CONTEXT and not is_own:
+                    self._worth[place, i] = 0.0
 
     def _match_unmapped(self) -> None:
         """Give the best streets a point for a number that is not mapped; POIs their own number."""
@@ -329,7 +337,7 @@ class Ranking:
                     {"word": word.text, "as": "house_number",
                      "by": "interpolation" if place in self._houses else "exact"}
                 )  # fmt: skip
-            elif self._levels[place, i]:
+            elif self._levels[place, i] and self._worth[place, i] > 0:
                 role, means = _LEVEL_NAMES[int(self._levels[place, i])]
                 matched.append({"word": word.text, "as": role, "by": means})
             elif self._worth[place, i] > 0:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import orjson
+import shapely
 from numpy.typing import NDArray
 
+from mapyard.geo.sphere import DEGREE_M
 from mapyard.geocoding.housenumbers import leading_number
-from mapyard.geocoding.interpolation import position_on_line
+from mapyard.geocoding.interpolation import position_on_line, project_on_line
 from mapyard.geocoding.kinds import HOUSE_SHIFT, PLACE
 from mapyard.store.columns import Heap, open_column
 from mapyard.store.reader import E7, Store
+from mapyard.text.analysis import terms
 from mapyard.text.index import TextIndex
+from mapyard.text.names import iter_names
 
 Ints = NDArray[np.int64]
 
@@ -32,6 +37,16 @@ class House(NamedTuple):
     lat: float
     #: How sure the point is, 0–1: 1 for a mapped address.
     certainty: float
+
+
+class Projected(NamedTuple):
+    """A number at a place of an interpolation way, of the street `document`."""
+
+    document: int
+    number: int
+    lon: float
+    lat: float
+    distance_m: float
 
 
 class Gazetteer:
@@ -86,7 +101,10 @@ class Gazetteer:
         self._member_rows: NDArray[np.uint32] = column("document_member_rows")
         self._member_documents: NDArray[np.int32] = column("document_member_documents")
         self._stretch_offsets: Ints = column("stretch_offsets")
+        self._nodes: tuple[Ints, NDArray[np.float64]] | None = None
         self.tags = lru_cache(maxsize=4_096)(self._read_tags)
+        self._place_terms = lru_cache(maxsize=4_096)(self._find_place_terms)
+        self._area = lru_cache(maxsize=256)(self._read_area)
 
     def _column(self, name: str) -> NDArray[Any]:
         return open_column(self._folder, name)
@@ -104,6 +122,29 @@ class Gazetteer:
     def place_count(self) -> int:
         """Number of places; they are the first documents."""
         return len(self.place_rank)
+
+    def _read_area(self, place: int) -> Any:
+        shape = self.store.geometries(self.row[place : place + 1])[0]
+        if shape is not None:
+            shapely.prepare(shape)
+        return shape
+
+    def area_contains(self, place: int, lon: float, lat: float) -> bool:
+        """Return whether the area of a place holds a position."""
+        shape = self._area(place)
+        return shape is not None and bool(shapely.intersects_xy(shape, lon, lat))
+
+    def place_nodes(self, reach_m: Mapping[str, float]) -> tuple[Ints, NDArray[np.float64]]:
+        """Return the places without an area that have a reach, and the reach in meters."""
+        if self._nodes is None:
+            types = self.place_types
+            chosen = [
+                i for i in range(self.place_count)
+                if types[i] in reach_m and not self.place_is_area[i]
+            ]  # fmt: skip
+            reach = np.array([reach_m[types[i]] for i in chosen], np.float64)
+            self._nodes = np.array(chosen, np.int64), reach
+        return self._nodes
 
     # ---- what a document is -----------------------------------------------------------------
 
@@ -142,6 +183,22 @@ class Gazetteer:
         """Return what an address says its city is, "" when it does not."""
         code = int(self.address_city[entry])
         return self._cities[code].decode() if code >= 0 else ""
+
+    def address_terms(self, entry: int) -> frozenset[str]:
+        """Return the terms of where an address is: its areas, town, postcode."""
+        places = (*self.chain_places(int(self.address_chain[entry])), int(self.address_town[entry]),
+                  int(self.address_part[entry]))  # fmt: skip
+        texts = (self.city_text(entry), self.postcode_text(int(self.address_postcode[entry])))
+        return self._place_terms(places).union(*map(terms, texts))
+
+    def _find_place_terms(self, places: tuple[int, ...]) -> frozenset[str]:
+        return frozenset(
+            term
+            for place in places
+            if place >= 0
+            for _, _, name in iter_names(self.tags(place))
+            for term in terms(name)
+        )
 
     def number_text(self, entry: int) -> str:
         """Return the number of an address as it is written in the data."""
@@ -226,13 +283,36 @@ class Gazetteer:
             low, high, step = min(one, other), max(one, other), int(table["step"][i])
             if not low <= number <= high or (number - low) % step:
                 continue
-            nodes = self.store.way_nodes(np.array([table["way"][i]])).values
-            nodes = nodes[int(table["first"][i]) : int(table["last"][i]) + 1].astype(np.int64)
-            nodes = nodes[nodes < self.store.node_count]
-            lonlat = np.column_stack([self.store.lon[nodes], self.store.lat[nodes]]) / E7
-            lon, lat = position_on_line(lonlat, (number - one) / (other - one))
+            lon, lat = position_on_line(self._stretch_line(i), (number - one) / (other - one))
             return House(-1, lon, lat, 0.8)
         return None
+
+    def _stretch_line(self, i: int) -> NDArray[np.float64]:
+        table = self._stretches
+        nodes = self.store.way_nodes(np.array([table["way"][i]])).values
+        nodes = nodes[int(table["first"][i]) : int(table["last"][i]) + 1].astype(np.int64)
+        nodes = nodes[nodes < self.store.node_count]
+        return np.column_stack([self.store.lon[nodes], self.store.lat[nodes]]) / E7
+
+    def project(self, rows: NDArray[Any], lon: float, lat: float) -> Projected | None:
+        """Return the number on the nearest of these interpolation ways at a position."""
+        table = self._stretches
+        best: Projected | None = None
+        for i in np.flatnonzero(np.isin(table["way"], rows)).tolist():
+            line = self._stretch_line(i)
+            if len(line) < 2:
+                continue
+            fraction, x, y, gap = project_on_line(line, lon, lat)
+            distance_m = gap * DEGREE_M
+            if best is not None and distance_m >= best.distance_m:
+                continue
+            one, other = int(table["first_number"][i]), int(table["last_number"][i])
+            step = int(table["step"][i])
+            count = round(abs(other - one) * fraction / step) * step
+            number = one + count if other > one else one - count
+            address = int(table["address"][i])
+            best = Projected(int(self.address_parent[address]), number, x, y, distance_m)
+        return best
 
     def _find_gap(self, document: int, number: int) -> House | None:
         """Return a point between the nearest smaller and larger numbers of the same parity."""

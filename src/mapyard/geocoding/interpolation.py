@@ -93,3 +93,29 @@ def position_on_line(
         float(np.interp(target, along, lonlat[:, 0])),
         float(np.interp(target, along, lonlat[:, 1])),
     )
+
+
+def project_on_line(
+    lonlat: np.ndarray[tuple[int, int], np.dtype[np.float64]], lon: float, lat: float
+) -> tuple[float, float, float, float]:
+    """Return the point of a line of (n, 2) degrees nearest to a position.
+
+    As fraction of the length, longitude, latitude, distance in degrees of latitude.
+    """
+    scale = np.cos(np.radians(lat))
+    xy = np.column_stack([(lonlat[:, 0] - lon) * scale, lonlat[:, 1] - lat])
+    step = np.diff(xy, axis=0)
+    squares = (step**2).sum(axis=1)
+    share = np.clip(-(xy[:-1] * step).sum(axis=1) / np.where(squares > 0, squares, 1.0), 0, 1)
+    nearest = xy[:-1] + share[:, None] * step
+    distances = np.hypot(nearest[:, 0], nearest[:, 1])
+    best = int(distances.argmin())
+    lengths = np.sqrt(squares)
+    total = float(lengths.sum())
+    along = float(lengths[:best].sum() + share[best] * lengths[best])
+    return (
+        along / total if total else 0.0,
+        float(nearest[best, 0] / scale + lon),
+        float(nearest[best, 1] + lat),
+        float(distances[best]),
+    )

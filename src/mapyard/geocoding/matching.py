@@ -22,11 +22,13 @@ from mapyard.text.index import all_of, any_of, at_least, constant
 Ints = NDArray[np.int64]
 
 # Levels, in the order of preference.
-NOTHING, CONTEXT_FUZZY, NAME_FUZZY, CONTEXT_PREFIX, NAME_PREFIX, CATEGORY, CONTEXT, NAME = range(8)
+NOTHING, CONTEXT_FUZZY, NAME_FUZZY, CONTEXT_PREFIX, CONTEXT, NAME_PREFIX, CATEGORY, NAME = range(8)
 #: What a level is worth of the word's weight.
-WORTH: Final = np.array([0.0, 0.62, 0.66, 0.82, 0.86, 0.90, 0.96, 1.0])
+WORTH: Final = np.array([0.0, 0.62, 0.66, 0.82, 0.96, 0.86, 0.90, 1.0])
 #: Levels at which a word says what the thing itself is, not where.
-IS_NAME: Final = np.array([0, 0, 1, 0, 1, 1, 0, 1], np.bool_)
+IS_NAME: Final = np.array([0, 0, 1, 0, 0, 1, 1, 1], np.bool_)
+#: Levels at which a number is part of a name or a postcode, and no house number.
+IS_BOUND: Final = np.array([0, 0, 0, 0, 1, 0, 0, 1], np.bool_)
 _BITS: Final = 3
 _WORDS_PER_QUERY: Final = 24 // _BITS
 #: More than the words of a query: lengths and places are packed with it.
@@ -106,7 +108,7 @@ class Matcher:
         required = self._required()
         if not required:
             return np.empty(0, np.int64)
-        queries = []
+        queries, names = [], []
         for i in required:
             variants = self._exact_variants(i)
             if not self._query.words[i].is_known:
@@ -116,22 +118,24 @@ class Matcher:
             if not variants:
                 return np.empty(0, np.int64)
             queries.append(self._scored(i, variants))
-        return self._run(all_of([*queries, *self._filters]))
+            names += [query for level, query in variants if IS_NAME[level]]
+        return self._run(queries, names)
 
     def find_most(self) -> Ints:
         """Return the documents that most words match, exactly or loosely."""
         required = self._required()
-        queries = []
+        queries, names = [], []
         for i in required:
             variants = self._exact_variants(i) + self._loose_variants(i)
             if variants:
                 queries.append(self._scored(i, variants))
+                names += [query for level, query in variants if IS_NAME[level]]
         if not queries:
             return np.empty(0, np.int64)
         # A long query may hold many words that nobody mapped (floor, building, company).
         minimum = max(1, min(len(required) - 1, (len(required) + 1) // 2))
         minimum = min(minimum, len(queries))
-        return self._run(all_of([at_least(queries, minimum), *self._filters]))
+        return self._run([at_least(queries, minimum)], names)
 
     def _required(self) -> list[int]:
         """Return the words that a document is to match: not the little ones, nor numbers."""
@@ -146,8 +150,12 @@ class Matcher:
             strong = [i for i, w in enumerate(words) if w.slot.has_digit]
         return strong or list(range(len(words)))
 
-    def _run(self, query: Any) -> Ints:
-        hits = self._index.search(query, self._limit)
+    def _run(self, queries: list[Any], names: list[Any]) -> Ints:
+        """Return the best documents of which at least one word is (in) the name."""
+        if not names:
+            return np.empty(0, np.int64)
+        named = constant(at_least(names, 1), 0.0)
+        hits = self._index.search(all_of([*queries, named, *self._filters]), self._limit)
         return self._index.numbers("document", hits.addresses)
 
     # ---- the ways a word can match ----------------------------------------------------------

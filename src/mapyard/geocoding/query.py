@@ -29,8 +29,11 @@ COUNTRY_LANGS: Final = (
     "ar", "tr", "el", "hu", "ro", "uk", "ko",
 )  # fmt: skip
 #: House numbers of more words are not looked for.
-MAX_NUMBER_WORDS: Final = 5
+MAX_NUMBER_WORDS: Final = 7
 _LITTLE_WEIGHT: Final = 0.1
+#: A house number counts less than the town: the right street before the right number elsewhere.
+_NUMBER_WEIGHT: Final = 0.35
+_POSTCODE_LETTERS: Final = 4
 
 
 class Word(NamedTuple):
@@ -84,13 +87,15 @@ def understand(gazetteer: Gazetteer, text: str) -> Understood:
     for i, slot in enumerate(typed):
         alternatives, frequency = _known_alternatives(index, typed, i)
         weight = _LITTLE_WEIGHT if slot.is_little else _weigh(frequency, total)
+        if slot.has_digit and len(slot.word) < _POSTCODE_LETTERS:
+            weight = min(weight, _NUMBER_WEIGHT)
         words.append(Word(slot, alternatives, frequency > 0, weight, categories[i], named[i]))
     numbers = _find_numbers(gazetteer, plain)
     return Understood(text, tuple(words), numbers, _find_near(typed, categories))
 
 
 def _find_numbers(gazetteer: Gazetteer, words: list[str]) -> tuple[Candidate, ...]:
-    """Return what may be a house number, longest first: digits, and words that are one somewhere."""
+    """Return what may be a house number, longest first: digits, and what is one somewhere."""
     found = {(c.start, c.stop): c for c in iter_candidates(words)}
     for start in range(len(words)):
         for stop in range(start + 1, min(len(words), start + MAX_NUMBER_WORDS) + 1):

@@ -6,7 +6,7 @@ import importlib
 from types import ModuleType
 
 #: Modules of this package, in the order of the reference.
-MODULES: tuple[str, ...] = ("features", "search", "overpass", "sparql", "tiles", "docs", "system")
+MODULES: tuple[str, ...] = ("features", "search", "geocode", "overpass", "sparql", "tiles", "docs", "system")
 
 
 def load_modules() -> list[ModuleType]:

@@ -1,0 +1,186 @@
+"""The geocoder as a library: text, structured address or position in, GeoJSON features out.
+
+>>> geocoder = open_geocoder(dataset_folder / "text", store)
+>>> geocoder.forward("Landstrasse 5, Schaan")[0]["properties"]["display_name"]
+'Landstrasse 5, 9494 Schaan, Liechtenstein'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from mapyard.geocoding import forward, reverse
+from mapyard.geocoding.answers import Result, Writer
+from mapyard.geocoding.autocomplete import complete
+from mapyard.geocoding.coordinates import decode_plus_code, find_coordinates, find_plus_code
+from mapyard.geocoding.forward import Focus
+from mapyard.geocoding.gazetteer import Gazetteer, open_gazetteer
+from mapyard.geocoding.matching import NO_FILTERS, Filters
+from mapyard.store.reader import Store
+
+Feature = dict[str, Any]
+#: What is at coordinates that were typed is looked for within this distance.
+TYPED_RADIUS_M: Final = 1_000.0
+#: Focus of coordinates behind a name: "starbucks 48.2,16.36".
+TYPED_HALF_M: Final = 500.0
+
+
+class Address(NamedTuple):
+    """A structured address; "" where a part is not given."""
+
+    street: str = ""
+    housenumber: str = ""
+    postcode: str = ""
+    city: str = ""
+    county: str = ""
+    state: str = ""
+    country: str = ""
+
+    @property
+    def text(self) -> str:
+        """The address in one line."""
+        line = " ".join(part for part in (self.street, self.housenumber) if part)
+        town = " ".join(part for part in (self.postcode, self.city) if part)
+        parts = (line, town, self.county, self.state, self.country)
+        return ", ".join(part for part in parts if part)
+
+
+class Geocoder:
+    """All four ways to ask; may be used by several threads."""
+
+    def __init__(self, gazetteer: Gazetteer) -> None:
+        self.gazetteer = gazetteer
+        self._writer = Writer(gazetteer)
+
+    def forward(
+        self,
+        text: str,
+        limit: int = 20,
+        *,
+        filters: Filters = NO_FILTERS,
+        focus: Focus | None = None,
+        langs: tuple[str, ...] = (),
+    ) -> list[Feature]:
+        """Return features for a free text, best first."""
+        position = self._find_position(text, focus)
+        if position is not None:
+            return self.reverse(*position, TYPED_RADIUS_M, min(limit, 20), langs=langs)
+        typed = find_coordinates(text)
+        if typed is not None:
+            text, focus = typed.rest, Focus(typed.lon, typed.lat, TYPED_HALF_M)
+        results = forward.find(self.gazetteer, text, 2 * limit + 8, filters=filters, focus=focus)
+        return self._write(results, limit, langs)
+
+    def structured(
+        self,
+        address: Address,
+        limit: int = 20,
+        *,
+        filters: Filters = NO_FILTERS,
+        focus: Focus | None = None,
+        langs: tuple[str, ...] = (),
+    ) -> list[Feature]:
+        """Return features for an address in fields: a street is looked for as a street only.
+
+        Where the street is not found, the town is, and `match` says so.
+        """
+        country = address.country.strip().upper()
+        if len(country) == 2 and country.isalpha():
+            filters = filters._replace(countries=(country,))
+            address = address._replace(country="")
+        kinds = ("street", "address") if address.street else ("admin", "postcode")
+        results: list[Result] = []
+        if address.street:
+            found = forward.find(
+                self.gazetteer, address.text, limit,
+                filters=filters._replace(layer=filters.layer or kinds[1]), focus=focus,
+            )  # fmt: skip
+            results = [r for r in found if _has_named(r, address.street)]
+        if not results and address._replace(street="", housenumber="").text:
+            lost = [w for w in (address.street, address.housenumber) if w]
+            layer = "admin" if address.city or not address.postcode else "postcode"
+            place = address._replace(street="", housenumber="").text
+            results = forward.find(
+                self.gazetteer, place, limit, filters=filters._replace(layer=layer), focus=focus
+            )
+            results = [_with_lost(result, lost) for result in results]
+        return self._write(results, limit, langs)
+
+    def autocomplete(
+        self,
+        text: str,
+        limit: int = 10,
+        *,
+        filters: Filters = NO_FILTERS,
+        focus: Focus | None = None,
+        langs: tuple[str, ...] = (),
+    ) -> list[Feature]:
+        """Return features for a text that may still be unfinished."""
+        position = self._find_position(text, focus)
+        if position is not None:
+            return self.reverse(*position, TYPED_RADIUS_M, min(limit, 20), langs=langs)
+        results = complete(self.gazetteer, text, limit + 8, filters=filters, focus=focus)
+        return self._write(results, limit, langs)
+
+    def reverse(
+        self,
+        lon: float,
+        lat: float,
+        radius_m: float = 200.0,
+        limit: int = 1,
+        *,
+        layer: reverse.Layer = "",
+        langs: tuple[str, ...] = (),
+    ) -> list[Feature]:
+        """Return features at a position."""
+        results = reverse.find(self.gazetteer, lon, lat, radius_m, limit, layer)
+        return [self._writer.write(result, langs) for result in results]
+
+    def _find_position(self, text: str, focus: Focus | None) -> tuple[float, float] | None:
+        """Return the position (lon, lat) that a text consists of: coordinates or a plus code."""
+        typed = find_coordinates(text)
+        if typed is not None:
+            return None if typed.rest else (typed.lon, typed.lat)
+        code = find_plus_code(text)
+        if code is None:
+            return None
+        reference = (focus.lon, focus.lat) if focus else None
+        if code.is_short and code.rest:
+            around = forward.find(self.gazetteer, code.rest, 1)
+            if around:
+                reference = self.gazetteer.position(around[0].document)
+        found = decode_plus_code(code.code, reference)
+        return (found.lon, found.lat) if found else None
+
+    def _write(
+        self, results: Iterable[Result], limit: int, langs: tuple[str, ...]
+    ) -> list[Feature]:
+        """Return features without repetitions: one per name and kind at an address."""
+        features: dict[tuple[Any, ...], Feature] = {}
+        for result in results:
+            feature = self._writer.write(result, langs)
+            properties = feature["properties"]
+            key = (properties["display_name"], properties.get("category"))
+            if features.setdefault(key, feature) is feature and len(features) >= limit:
+                break
+        return list(features.values())
+
+
+def _has_named(result: Result, street: str) -> bool:
+    """Whether a result is called by the street's words, not only placed by them."""
+    matched = (result.match or {}).get("matched", ())
+    return any(word["as"] == "name" for word in matched) and bool(street)
+
+
+def _with_lost(result: Result, lost: list[str]) -> Result:
+    report = dict(result.match or {})
+    report["unmatched"] = [*lost, *report.get("unmatched", ())]
+    confidence = None if result.confidence is None or not lost else min(result.confidence, 0.5)
+    return result._replace(match=report, confidence=confidence or result.confidence)
+
+
+def open_geocoder(folder: Path, store: Store) -> Geocoder:
+    """Open the geocoder in `text/` of a dataset; raises FileNotFoundError where it is not built."""
+    return Geocoder(open_gazetteer(folder, store))
