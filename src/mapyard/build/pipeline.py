@@ -5,12 +5,13 @@ The served dataset is never touched: a new one grows in a hidden folder and is r
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import resource
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -35,6 +36,7 @@ from mapyard.errors import MapyardError
 from mapyard.osm.pbf import Header
 from mapyard.osm.source import check_input, prepare_source, sort_memory_bytes
 from mapyard.settings import Settings, get_settings
+from mapyard.store.patch import Patched
 from mapyard.store.reader import Store, open_store
 from mapyard.store.writer import write_store
 
@@ -64,6 +66,9 @@ class StepContext:
     settings: Settings
     progress: Reporter
     header: Header = field(default_factory=Header)
+    #: In an update: the dataset that it starts from, and what changed.
+    previous: Path | None = None
+    patched: Patched | None = None
 
     @cached_property
     def store(self) -> Store:
@@ -111,7 +116,6 @@ def build_dataset(
     *,
     names: list[str] | None = None,
     settings: Settings | None = None,
-    replication: Replication | None = None,
 ) -> BuildReport:
     """Build a dataset from extract files and switch to it.
 
@@ -122,55 +126,27 @@ def build_dataset(
     for path in inputs:
         check_input(path)
     catalog = Catalog(data)
+    settings = settings or get_settings()
     with catalog.lock():
         cleaned = catalog.clean()
         size = sum(path.stat().st_size for path in inputs)
         needs = [Estimate(sort_memory_bytes(inputs) if len(inputs) > 1 else 0, size)]
         needs += [step.estimate(size) for step in steps]
         check_room(data, needs)
-        folder = catalog.new_folder()
-        try:
-            ctx = StepContext(
-                folder, folder / "source.osm.pbf", data, settings or get_settings(), progress
-            )
+        with new_dataset(catalog, settings, progress) as ctx:
             progress.stage("source: reading")
             ctx.header = prepare_source(
                 inputs, ctx.source, lambda name: progress.stage(f"source: {name}")
             )
-            manifest = _run_steps(ctx, steps)
+            parts = {"source": describe_part(ctx.folder, set(), 0.0, {})}
+            run_steps(ctx, steps, parts)
+            manifest = describe_dataset(ctx, parts)
             manifest.sources = [
                 {"name": name, "bytes": path.stat().st_size}
                 for name, path in zip(names or [p.name for p in inputs], inputs, strict=True)
             ]
-            if replication is not None:
-                manifest.replication = replication
             problems = manifest.parts["store"].report.pop("problem_ids", {})
-            report = {
-                "problems": problems,
-                "stages": [{"name": n, "seconds": round(s, 3)} for n, s in progress.stages],
-            }
-            (folder / "report.json").write_bytes(
-                msgspec.json.format(msgspec.json.encode(report), indent=1)
-            )
-            write_manifest(folder, manifest)
-            progress.stage("checking and syncing")
-            _sync(folder)
-            faults = verify_files(folder, manifest)
-            if faults:
-                raise MapyardError(f"the new dataset does not read back: {faults[0]}")
-            target = catalog.publish(folder, manifest.id)
-            catalog.use(manifest.id)
-        except OSError as error:
-            shutil.rmtree(folder, ignore_errors=True)
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise MapyardError(
-                    f"the disk of {data} is full; the served dataset is untouched, "
-                    "and what this build had written is removed"
-                ) from error
-            raise
-        except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
+            target = publish(catalog, ctx, manifest, problems)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return BuildReport(
         manifest.id,
@@ -184,16 +160,62 @@ def build_dataset(
     )
 
 
-def _run_steps(ctx: StepContext, steps: list[Step]) -> Manifest:
-    parts = {"source": _describe_part(ctx.folder, set(), 0.0, {})}
-    known = set(parts["source"].files)
+@contextlib.contextmanager
+def new_dataset(catalog: Catalog, settings: Settings, progress: Reporter) -> Iterator[StepContext]:
+    """Give a context with a hidden folder for a new dataset; remove the folder on any failure."""
+    folder = catalog.new_folder()
+    try:
+        yield StepContext(folder, folder / "source.osm.pbf", catalog.data, settings, progress)
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise MapyardError(
+                f"the disk of {catalog.data} is full; the served dataset is untouched, "
+                "and what this run had written is removed"
+            ) from error
+        raise
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def publish(
+    catalog: Catalog,
+    ctx: StepContext,
+    manifest: Manifest,
+    problems: Mapping[str, list[tuple[str, str]]],
+) -> Path:
+    """Write report and manifest, sync and check every file, and switch to the new dataset."""
+    stages = [{"name": name, "seconds": round(s, 3)} for name, s in ctx.progress.stages]
+    report = {"problems": problems, "stages": stages}
+    (ctx.folder / "report.json").write_bytes(
+        msgspec.json.format(msgspec.json.encode(report), indent=1)
+    )
+    write_manifest(ctx.folder, manifest)
+    ctx.progress.stage("checking and syncing")
+    _sync(ctx.folder)
+    faults = verify_files(ctx.folder, manifest)
+    if faults:
+        raise MapyardError(f"the new dataset does not read back: {faults[0]}")
+    target = catalog.publish(ctx.folder, manifest.id)
+    catalog.use(manifest.id)
+    return target
+
+
+def run_steps(ctx: StepContext, steps: list[Step], parts: dict[str, Part]) -> None:
+    """Run steps one after the other; their files become parts of their names."""
+    known = {name for part in parts.values() for name in part.files}
     for step in steps:
         started_s = time.monotonic()
         ctx.progress.stage(step.name)
         figures = dict(step.run(ctx) or {})
-        part = _describe_part(ctx.folder, known, time.monotonic() - started_s, figures)
+        part = describe_part(ctx.folder, known, time.monotonic() - started_s, figures)
         known |= set(part.files)
         parts[step.name] = part
+
+
+def describe_dataset(ctx: StepContext, parts: dict[str, Part]) -> Manifest:
+    """Return the manifest of a filled folder, with a new id."""
     info = ctx.store.info
     header = ctx.header
     timestamp = header.replication_timestamp or info["newest_timestamp"]
@@ -214,7 +236,8 @@ def _iso(unix_s: float) -> str:
     return datetime.fromtimestamp(unix_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _describe_part(folder: Path, known: set[str], seconds: float, figures: dict[str, Any]) -> Part:
+def describe_part(folder: Path, known: set[str], seconds: float, figures: dict[str, Any]) -> Part:
+    """Return the part that all files not yet known make up."""
     names = sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
     files = {name: describe_file(folder / name) for name in names if name not in known}
     return Part(files, round(seconds, 3), figures)
