@@ -55,6 +55,11 @@ class LocalClient:
         """Close the client and the application."""
         self.close()
 
+    @property
+    def headers(self) -> httpx.Headers:
+        """Return the headers that every request carries."""
+        return self._client.headers
+
     def request(self, method: str, url: str, **options: Any) -> httpx.Response:
         """Return the answer; options as of `httpx.request` (json, data, content, headers, …)."""
         return self._run(self._client.request(method, url, **options))
