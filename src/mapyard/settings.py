@@ -61,6 +61,14 @@ class Settings(BaseSettings):
         60, ge=1, description="Requests a minute and client address without a valid key."
     )
 
+    # Routing
+    matrix_pairs: int = Field(
+        10_000, ge=1, le=250_000, description="Largest matrix: origins times destinations."
+    )
+    optimize_inline_stops: int = Field(
+        50, ge=2, le=100, description="Tours with more stops become jobs that are polled."
+    )
+
     # Tiles
     tile_languages: list[str] = Field(
         default_factory=list,

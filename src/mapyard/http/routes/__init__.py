@@ -6,7 +6,23 @@ import importlib
 from types import ModuleType
 
 #: Modules of this package, in the order of the reference.
-MODULES: tuple[str, ...] = ("features", "search", "geocode", "overpass", "sparql", "tiles", "docs", "system")
+MODULES: tuple[str, ...] = (
+    "features",
+    "search",
+    "geocode",
+    "route",
+    "nearest",
+    "isochrone",
+    "matrix",
+    "map_match",
+    "optimize",
+    "elevation",
+    "overpass",
+    "sparql",
+    "tiles",
+    "docs",
+    "system",
+)
 
 
 def load_modules() -> list[ModuleType]:

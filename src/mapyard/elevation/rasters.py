@@ -1,0 +1,193 @@
+"""Elevation rasters of a folder, opened once and read in windows.
+
+Any raster that GDAL reads: .hgt (also zipped or gzipped), GeoTIFF, VRT. A folder's files may
+overlap; a finer raster wins over a coarser one, and fills in where that one has a void.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import warnings
+import zipfile
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import rasterio
+from numpy.typing import NDArray
+from rasterio.crs import CRS
+from rasterio.errors import NotGeoreferencedWarning, RasterioError
+from rasterio.warp import transform as transform_positions
+from rasterio.windows import Window
+
+from mapyard.geo.sphere import DEGREE_M
+
+log = logging.getLogger(__name__)
+
+SUFFIXES: Final = (".hgt", ".zip", ".gz", ".tif", ".tiff", ".vrt")
+#: Void of SRTM files, also where the header does not say so.
+_VOID: Final = -32_768
+#: Outside of this, a value is no height on Earth, metres.
+_LOWEST_M, _HIGHEST_M = -500.0, 9_000.0
+#: Cells of one block of a raster kept in memory, along one side.
+_BLOCK: Final = 1_024
+#: Blocks kept: 64 blocks of float32 are 256 MB.
+_MAX_BLOCKS: Final = 64
+_WGS84: Final = CRS.from_epsg(4326)
+
+type Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Raster:
+    """An open raster of heights in metres."""
+
+    name: str
+    dataset: Any  # rasterio.DatasetReader
+    resolution_m: float
+    bounds: tuple[float, float, float, float]  #: west, south, east, north in degrees
+
+
+class Rasters:
+    """The rasters of a folder, the finest first; safe to use from several threads."""
+
+    def __init__(self, folder: Path) -> None:
+        self.rasters = sorted(_open_folder(folder), key=lambda raster: raster.resolution_m)
+        self._blocks: OrderedDict[tuple[int, int, int], NDArray[np.float32]] = OrderedDict()
+        self._lock = threading.Lock()
+        if not self.rasters:
+            raise FileNotFoundError(folder)
+
+    def close(self) -> None:
+        """Close all files."""
+        with self._lock:
+            self._blocks.clear()
+            for raster in self.rasters:
+                raster.dataset.close()
+
+    def sample(self, lon: Floats, lat: Floats) -> tuple[Floats, NDArray[np.int64]]:
+        """Return heights in metres (NaN where there is none) and indexes of their rasters (-1)."""
+        heights_m = np.full(lon.shape, np.nan)
+        source = np.full(lon.shape, -1)
+        for index, raster in enumerate(self.rasters):
+            west, south, east, north = raster.bounds
+            # Half a cell over the edge is still that cell's; neighbors meet without a seam.
+            slack = raster.resolution_m / DEGREE_M
+            wanted = np.flatnonzero(
+                np.isnan(heights_m)
+                & (lon >= west - slack) & (lon <= east + slack)
+                & (lat >= south - slack) & (lat <= north + slack)
+            )  # fmt: skip
+            if not wanted.size:
+                continue
+            found = self._sample_raster(index, raster, lon[wanted], lat[wanted])
+            heights_m[wanted] = found
+            source[wanted[~np.isnan(found)]] = index
+        return heights_m, source
+
+    def _sample_raster(self, index: int, raster: Raster, lon: Floats, lat: Floats) -> Floats:
+        """Return bilinear heights; a void among the four neighbors leaves the others to count."""
+        dataset = raster.dataset
+        x, y = lon, lat
+        if dataset.crs is not None and dataset.crs != _WGS84 and not dataset.crs.is_geographic:
+            xs, ys = transform_positions(_WGS84, dataset.crs, lon.tolist(), lat.tolist())
+            x, y = np.asarray(xs), np.asarray(ys)
+        inverse = ~dataset.transform
+        # Cell centers lie at half indexes: heights are points there.
+        column = inverse.a * x + inverse.b * y + inverse.c - 0.5
+        row = inverse.d * x + inverse.e * y + inverse.f - 0.5
+        column = np.clip(column, 0.0, dataset.width - 1.0)
+        row = np.clip(row, 0.0, dataset.height - 1.0)
+        left = np.minimum(column.astype(np.int64), max(dataset.width - 2, 0))
+        top = np.minimum(row.astype(np.int64), max(dataset.height - 2, 0))
+        right_share, bottom_share = column - left, row - top
+        total = np.zeros(lon.shape)
+        weights = np.zeros(lon.shape)
+        for down in (0, 1):
+            for along in (0, 1):
+                weight = (bottom_share if down else 1.0 - bottom_share) * (
+                    right_share if along else 1.0 - right_share
+                )
+                at_row = np.minimum(top + down, dataset.height - 1)
+                at_column = np.minimum(left + along, dataset.width - 1)
+                cells = self._read_cells(index, at_row, at_column)
+                known = ~np.isnan(cells)
+                total += np.where(known, weight * cells, 0.0)
+                weights += np.where(known, weight, 0.0)
+        # Less than half of the weight known is a void, not a height.
+        return np.where(weights >= 0.5, total / np.maximum(weights, 1e-12), np.nan)
+
+    def _read_cells(self, index: int, row: NDArray[np.int64], column: NDArray[np.int64]) -> Floats:
+        cells = np.empty(row.shape)
+        keys = (row // _BLOCK) * 1_000_000 + column // _BLOCK
+        for key in np.unique(keys).tolist():
+            block_row, block_column = divmod(key, 1_000_000)
+            block = self._get_block(index, block_row, block_column)
+            here = keys == key
+            cells[here] = block[row[here] % _BLOCK, column[here] % _BLOCK]
+        return cells
+
+    def _get_block(self, index: int, block_row: int, block_column: int) -> NDArray[np.float32]:
+        key = (index, block_row, block_column)
+        with self._lock:
+            block = self._blocks.get(key)
+            if block is not None:
+                self._blocks.move_to_end(key)
+                return block
+            # GDAL datasets are not to be used by two threads at once: read under the lock.
+            block = _read_block(self.rasters[index].dataset, block_row, block_column)
+            self._blocks[key] = block
+            while len(self._blocks) > _MAX_BLOCKS:
+                self._blocks.popitem(last=False)
+            return block
+
+
+def _read_block(dataset: Any, block_row: int, block_column: int) -> NDArray[np.float32]:
+    row, column = block_row * _BLOCK, block_column * _BLOCK
+    window = Window(
+        column, row, min(_BLOCK, dataset.width - column), min(_BLOCK, dataset.height - row)
+    )
+    values = dataset.read(1, window=window, masked=True)
+    scale, offset = dataset.scales[0], dataset.offsets[0]
+    heights = np.ma.filled(values.astype(np.float32), np.nan)
+    heights = np.where(heights == _VOID, np.nan, heights * scale + offset)
+    outside = (heights < _LOWEST_M) | (heights > _HIGHEST_M)
+    return np.where(outside, np.nan, heights).astype(np.float32)
+
+
+def _open_folder(folder: Path) -> list[Raster]:
+    rasters = []
+    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+        if path.suffix.lower() not in SUFFIXES or not path.is_file():
+            continue
+        try:
+            rasters.append(_open_raster(path))
+        except (RasterioError, ValueError, OSError, zipfile.BadZipFile) as error:
+            log.warning("elevation file %s is left out: %s", path.name, error)
+    return rasters
+
+
+def _open_raster(path: Path) -> Raster:
+    name = str(path)
+    if path.suffix.lower() == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            inner = [entry for entry in archive.namelist() if entry.lower().endswith(SUFFIXES)]
+        if not inner:
+            raise ValueError("the archive holds no raster")
+        name = f"/vsizip/{path}/{inner[0]}"
+    elif path.suffix.lower() == ".gz":
+        name = f"/vsigzip/{path}"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", NotGeoreferencedWarning)
+        dataset = rasterio.open(name)
+    west, south, east, north = dataset.bounds
+    if dataset.crs is not None and not dataset.crs.is_geographic:
+        xs = [west, west, east, east]
+        ys = [south, north, south, north]
+        lons, lats = transform_positions(dataset.crs, _WGS84, xs, ys)
+        west, south, east, north = min(lons), min(lats), max(lons), max(lats)
+    resolution_m = (north - south) / dataset.height * DEGREE_M
+    return Raster(path.name, dataset, round(resolution_m, 1), (west, south, east, north))

@@ -1,0 +1,292 @@
+"""Routes between two or more positions."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+
+import numpy as np
+import orjson
+import shapely
+from msgspec import Meta
+from numpy.typing import NDArray
+
+from mapyard.elevation.profile import find_heights, make_profile
+from mapyard.errors import InvalidRequest, Unsupported
+from mapyard.http.endpoints import GEOJSON, Answer, Context, Example, endpoint
+from mapyard.http.params import Geometry, Params, Position, Positions, spelled
+from mapyard.http.ways import (
+    ModeField,
+    SnapRadius,
+    WayOutput,
+    get_engine,
+    get_rasters,
+    make_collection,
+    make_feature,
+    make_line,
+)
+from mapyard.routing import Engine
+from mapyard.routing.edges import EdgePath, find_edges
+from mapyard.routing.gpx import GPX, write_gpx_route
+from mapyard.routing.polyline import encode_polyline
+from mapyard.routing.route import Route, Step, choose_language, find_routes
+from mapyard.routing.snapping import DEFAULT_RADIUS_M
+
+MAX_WAYPOINTS: Final = 25
+MAX_AVOID_POINTS: Final = 10_000
+#: Tolerance of `overview=simplified`, as share of the route's extent.
+_SIMPLIFIED: Final = 1 / 500
+
+REFUSED: Final = {
+    "depart_at": "departure times are not served; leave it out (there is no traffic data)",
+    "traffic_model": "there is no traffic data; leave it out",
+    "ev": "routes for electric vehicles are not served; leave it out",
+}
+
+
+class RouteParams(Params):
+    """Where from, where to, how."""
+
+    origin: Annotated[Position, spelled("where the route begins", "from")]
+    destination: Annotated[Position, spelled("where it ends", "to")]
+    waypoints: Annotated[
+        Positions | None, spelled("positions on the way, in order", max_points=MAX_WAYPOINTS)
+    ] = None
+    mode: ModeField = "auto"
+    alternatives: Annotated[
+        int,
+        Meta(ge=0, le=3, description="other routes to look for; the answer is a collection then"),
+    ] = 0
+    steps: Annotated[bool, Meta(description="instructions, in property `steps`")] = False
+    lang: Annotated[
+        str, spelled("language of the instructions: de, en-GB, …", "language", max_length=16)
+    ] = "en-US"
+    annotations: Annotated[
+        bool, Meta(description="figures per road edge, in properties `annotations` and `edges`")
+    ] = False
+    overview: Annotated[
+        Literal["full", "simplified", "false"],
+        Meta(description="how fine the geometry is; false leaves it out"),
+    ] = "full"
+    geometries: Annotated[
+        Literal["geojson", "polyline", "polyline6"],
+        Meta(
+            description="polyline and polyline6 give the line as text in property `polyline`, and "
+            "a null geometry"
+        ),
+    ] = "geojson"
+    exclude: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="toll, motorway, ferry, unpaved (auto only), tunnel, bridge",
+            max_length=20,
+        ),
+    ] = ()
+    avoid_polygons: Annotated[
+        Geometry | None,
+        spelled("area not to enter: Polygon or MultiPolygon", max_points=MAX_AVOID_POINTS),
+    ] = None
+    snap_radius: SnapRadius = DEFAULT_RADIUS_M
+    elevation: Annotated[
+        bool, Meta(description="heights: a third coordinate, and property `elevation`")
+    ] = False
+    format: Annotated[
+        Literal["json", "geojson", "gpx"], Meta(description="gpx: the route as GPX 1.1")
+    ] = "json"
+
+
+@endpoint(
+    "/api/v1/route",
+    methods=("POST",),
+    premium=True,
+    summary="Route between two positions",
+    tag="Routing",
+    refused=REFUSED,
+    schema="RouteResult",
+    media_types=(GEOJSON, GPX),
+    errors=("no_route_found", "no_road_found"),
+    examples=[
+        Example(
+            {
+                "origin": {"type": "Point", "coordinates": [7.4246, 43.7384]},
+                "destination": {"type": "Point", "coordinates": [7.4197, 43.7314]},
+                "mode": "foot",
+            }
+        ),
+        Example(
+            {
+                "origin": "43.7384,7.4246",
+                "destination": "43.7314,7.4197",
+                "steps": True,
+                "lang": "fr",
+                "alternatives": 1,
+            }
+        ),
+    ],
+)
+def route(ctx: Context, params: RouteParams) -> Answer:
+    """Return the quickest route as a LineString feature.
+
+    Properties: `distance` and `distance_m` in meters, `duration` and `duration_s` in seconds (the
+    same values under both names), `mode`, `waypoints` (each position on its road, with distance
+    and road name), `legs`. Positions farther than `snap_radius` from every road are refused with
+    404 `no_road_found`; `details.index` counts origin 0, waypoints, destination.
+    """
+    engine = get_engine(ctx)
+    positions = np.array([params.origin, params.destination])
+    if params.waypoints is not None:
+        positions = np.concatenate([positions[:1], params.waypoints.lonlat, positions[1:]])
+    routes = find_routes(
+        engine,
+        positions,
+        params.mode,
+        alternatives=params.alternatives,
+        with_steps=params.steps or params.format == "gpx",
+        language=choose_language(params.lang),
+        exclude=params.exclude,
+        avoid=None if params.avoid_polygons is None else params.avoid_polygons.shape,
+        radius_m=params.snap_radius,
+    )
+    ctx.deadline.check()
+    if params.format == "gpx":
+        return Answer(_write_gpx(ctx, routes[0], params), GPX)
+    features = [_make_feature(ctx, engine, one, params) for one in routes]
+    if params.alternatives:
+        return Answer.geojson(make_collection(features))
+    return Answer.geojson(features[0])
+
+
+def _make_feature(
+    ctx: Context, engine: Engine, found: Route, params: RouteParams
+) -> dict[str, Any]:
+    properties: dict[str, Any] = {
+        "distance": found.distance_m,
+        "distance_m": found.distance_m,
+        "duration": round(found.duration_s, 1),
+        "duration_s": round(found.duration_s, 1),
+        "mode": params.mode,
+        "waypoints": [
+            {"location": [at.lon, at.lat], "distance_m": at.distance_m, "name": at.name}
+            for at in found.waypoints
+        ],
+        "legs": [
+            {"distance_m": leg.distance_m, "duration_s": round(leg.duration_s, 1)}
+            for leg in found.legs
+        ],
+        "toll": found.has_toll,
+        "ferry": found.has_ferry,
+        "motorway": found.has_motorway,
+    }
+    if params.steps:
+        properties["steps"] = [
+            _make_step(step, index) for index, leg in enumerate(found.legs) for step in leg.steps
+        ]
+    if params.annotations:
+        path = find_edges(engine, found.positions, params.mode)
+        properties |= _make_annotations(path)
+    line = found.positions
+    if params.elevation:
+        line, properties["elevation"] = _add_heights(ctx, line)
+    return _shape(line, properties, params)
+
+
+def _make_step(step: Step, leg: int) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "instruction": step.instruction,
+        "maneuver": step.maneuver,
+        "name": step.name,
+        "distance_m": step.distance_m,
+        "duration_s": round(step.duration_s, 1),
+        "leg": leg,
+        "geometry_index": [step.begin, step.end],
+        "bearing_after": step.bearing_after_deg,
+    }
+    if step.roundabout_exit is not None:
+        made["roundabout_exit"] = step.roundabout_exit
+    if step.toll:
+        made["toll"] = True
+    if step.ferry:
+        made["ferry"] = True
+    return made
+
+
+def _make_annotations(path: EdgePath) -> dict[str, Any]:
+    lengths_m = np.round(path.lengths_m, 1).tolist()
+    durations_s = np.round(path.durations_s, 1).tolist()
+    return {
+        "annotations": {
+            "distance_m": lengths_m,
+            "duration_s": durations_s,
+            "speed_kmh": [edge.speed_kmh for edge in path.edges],
+            "way_ids": [edge.way_id for edge in path.edges],
+        },
+        "edges": [
+            {
+                "edge_id": edge.edge_id,
+                "osm_way_id": edge.way_id,
+                "name": edge.name,
+                "road_class": edge.road_class,
+                "use": edge.use,
+                "surface": edge.surface,
+                "distance_m": length_m,
+                "duration_s": duration_s,
+                "toll": edge.toll,
+                "tunnel": edge.tunnel,
+                "bridge": edge.bridge,
+            }
+            for edge, length_m, duration_s in zip(path.edges, lengths_m, durations_s, strict=True)
+        ],
+    }
+
+
+def _add_heights(
+    ctx: Context, line: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], dict[str, Any]]:
+    """Return the line with heights (left out altogether where one is missing), and the figures."""
+    profile = make_profile(get_rasters(ctx), line)
+    heights = profile.heights.heights_m
+    figures = {
+        "min_elevation_m": profile.min_m,
+        "max_elevation_m": profile.max_m,
+        "total_ascent_m": profile.ascent_m,
+        "total_descent_m": profile.descent_m,
+        "source": profile.heights.sources,
+    }
+    if np.isnan(heights).any():
+        return line, figures
+    return np.column_stack([line, heights]), figures
+
+
+def _shape(
+    line: NDArray[np.float64], properties: dict[str, Any], params: RouteParams
+) -> dict[str, Any]:
+    geometry = make_line(line)
+    if params.overview == "simplified":
+        west, south, east, north = geometry.bounds
+        geometry = shapely.simplify(geometry, max(east - west, north - south) * _SIMPLIFIED)
+    if params.overview == "false":
+        return {"type": "Feature", "geometry": None, "properties": properties}
+    if params.geometries != "geojson":
+        digits = 6 if params.geometries == "polyline6" else 5
+        properties["polyline"] = encode_polyline(shapely.get_coordinates(geometry), digits)
+        return {"type": "Feature", "geometry": None, "properties": properties}
+    if geometry.has_z:  # the shared writer is for two dimensions
+        text = orjson.dumps(
+            {"type": "LineString", "coordinates": shapely.get_coordinates(geometry, True)},
+            option=orjson.OPT_SERIALIZE_NUMPY,
+        )
+        return {"type": "Feature", "geometry": orjson.Fragment(text), "properties": properties}
+    return make_feature(geometry, properties, WayOutput())
+
+
+def _write_gpx(ctx: Context, found: Route, params: RouteParams) -> bytes:
+    if params.alternatives or params.overview != "full":
+        raise Unsupported(
+            "format=gpx gives one route in full: leave alternatives and overview out",
+            details={"format": ["gpx gives one route in full"]},
+        )
+    if params.geometries != "geojson":
+        raise InvalidRequest.of("geometries", "has no meaning with format=gpx")
+    heights = None
+    if params.elevation:
+        heights = find_heights(get_rasters(ctx), found.positions).heights_m
+    return write_gpx_route(found, heights)

@@ -1,0 +1,139 @@
+"""What the routing and elevation endpoints share: the open graph, parameters, geometry, output."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+import numpy as np
+import orjson
+import shapely
+from msgspec import Meta
+from numpy.typing import NDArray
+
+from mapyard.elevation import Rasters, open_elevation
+from mapyard.errors import NotInstalled
+from mapyard.geo.antimeridian import cut_antimeridian
+from mapyard.geo.geojson import DEFAULT_PRECISION, write_geometries
+from mapyard.http.endpoints import Context
+from mapyard.http.services import Services
+from mapyard.http.snapshot import Snapshot, register_part
+from mapyard.osm.elements import WAY
+from mapyard.results.pages import ATTRIBUTION
+from mapyard.routing import Engine, open_routing
+from mapyard.routing.modes import Mode
+
+type ModeField = Annotated[Mode, Meta(description="how to travel: auto (a car), foot or bicycle")]
+type SnapRadius = Annotated[
+    float,
+    Meta(gt=0, le=5_000, description="a position farther from every road is refused, meters"),
+]
+
+
+def _open_engine(snapshot: Snapshot) -> Engine:
+    return open_routing(snapshot.folder / "routing")
+
+
+register_part("routing", _open_engine)
+
+
+def get_engine(ctx: Context) -> Engine:
+    """Return the road graph of the dataset; raise NotInstalled when it was built without."""
+    engine: Engine = ctx.snapshot.part("routing")
+    return engine
+
+
+def get_rasters(ctx: Context) -> Rasters:
+    """Return the elevation rasters; raise NotInstalled when there are none."""
+    try:
+        rasters: Rasters = ctx.services.get("elevation", _open_rasters)
+    except FileNotFoundError:
+        raise NotInstalled(
+            "no elevation data is installed; put rasters (.hgt, .hgt.zip, GeoTIFF, VRT) into the "
+            "folder elevation/ of the data folder",
+            details={"part": "elevation"},
+        ) from None
+    return rasters
+
+
+def _open_rasters(services: Services) -> Rasters:
+    return open_elevation(services.settings.data / "elevation")
+
+
+class WayOutput(msgspec.Struct, frozen=True):
+    """`output[…]` of the routing and elevation endpoints."""
+
+    fields: Annotated[
+        tuple[str, ...] | None, Meta(description="only these properties", max_length=50)
+    ] = None
+    include: Annotated[
+        tuple[Literal["bbox", "center", "distance"], ...],
+        Meta(description="bbox (member bbox) and center (property @center) of the geometry"),
+    ] = ()
+    precision: Annotated[int, Meta(ge=1, le=15, description="decimals of coordinates")] = (
+        DEFAULT_PRECISION
+    )
+    geometry: Annotated[bool, Meta(description="false: geometry is null")] = True
+    simplify: Annotated[
+        float | None,
+        Meta(gt=0, le=100_000, description="simplify by this tolerance in meters"),
+    ] = None
+
+
+#: One degree, roughly, for tolerances.
+_METERS_PER_DEGREE: Final = 111_195.0
+
+
+def write_shape(geometry: shapely.Geometry, output: WayOutput) -> orjson.Fragment | None:
+    """Return the GeoJSON of a geometry, cut at the antimeridian, or None when not wanted."""
+    if not output.geometry:
+        return None
+    if output.simplify is not None:
+        geometry = shapely.simplify(geometry, output.simplify / _METERS_PER_DEGREE)
+    cut = cut_antimeridian(np.array([geometry], np.object_))
+    return orjson.Fragment(write_geometries(cut, precision=output.precision)[0])
+
+
+def make_feature(
+    geometry: shapely.Geometry,
+    properties: dict[str, Any],
+    output: WayOutput,
+    members: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return a GeoJSON feature as `output` asks for it."""
+    if output.fields is not None:
+        properties = {name: properties[name] for name in output.fields if name in properties}
+    feature: dict[str, Any] = {"type": "Feature"}
+    if output.include:
+        west, south, east, north = geometry.bounds
+        if "bbox" in output.include:
+            feature["bbox"] = [west, south, east, north]
+        if "center" in output.include:
+            properties["@center"] = [(west + east) / 2, (south + north) / 2]
+    return feature | {
+        "geometry": write_shape(geometry, output),
+        "properties": properties,
+        **(members or {}),
+    }
+
+
+def make_collection(features: list[Any], members: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return a FeatureCollection with its attribution."""
+    return {
+        "type": "FeatureCollection",
+        "attribution": ATTRIBUTION,
+        **(members or {}),
+        "features": features,
+    }
+
+
+def make_line(positions: NDArray[np.float64]) -> shapely.Geometry:
+    """Return the LineString of positions (n, 2) or (n, 3); one position is given twice."""
+    return shapely.linestrings(positions if len(positions) > 1 else np.repeat(positions, 2, axis=0))
+
+
+def find_way_tags(ctx: Context, way_id: int) -> dict[str, str]:
+    """Return the tags of a way of the dataset, empty when it is not there."""
+    store = ctx.snapshot.store
+    row = store.find_row(WAY, way_id)
+    return store.tags(row) if row >= 0 else {}
