@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mapyard.deadline import Deadline
 from mapyard.errors import InvalidRequest
 from mapyard.features.distance import Center
-from mapyard.features.query import FeatureQuery, collect_rows
+from mapyard.features.query import FeatureQuery, collect_distances, collect_rows
 from mapyard.features.regions import AroundRegion
 from mapyard.results.cursor import decode_cursor, encode_cursor
 from mapyard.results.pages import PageEnd, PageRequest
@@ -93,9 +93,13 @@ def end_by_offset(page: PageRequest, has_more: bool) -> PageEnd:
 def _sort_all(
     store: Store, query: FeatureQuery, deadline: Deadline, order: Order, center: Center | None
 ) -> tuple[Rows, Floats | None]:
-    rows = collect_rows(store, query, deadline)
+    rows: Rows
+    distances_m: Floats | None = None
+    if center is None:
+        rows = collect_rows(store, query, deadline)
+    else:
+        rows, distances_m = collect_distances(store, query, center, deadline)
     deadline.check()
-    distances_m = center.distances_m(store, rows) if center is not None else None
     if order == "distance":
         assert distances_m is not None
         key: NDArray[np.float64] | NDArray[np.int64] = distances_m

@@ -9,7 +9,7 @@ import shapely
 
 from mapyard.deadline import Deadline
 from mapyard.features.listing import Floats, Listing, end_by_offset
-from mapyard.features.query import ALL_TYPES, FeatureQuery, collect_rows
+from mapyard.features.query import ALL_TYPES, FeatureQuery, collect_distances
 from mapyard.features.regions import AroundRegion
 from mapyard.features.tags import TagFilter
 from mapyard.results.cursor import decode_cursor, encode_cursor
@@ -73,9 +73,7 @@ def _sort_by_distance(
     after: tuple[float, int],
     deadline: Deadline,
 ) -> tuple[Rows, Floats]:
-    rows = collect_rows(store, query, deadline)
-    # Rounded to millimeters, a distance is the same whatever radius it was searched with.
-    distances_m = np.round(region.center.distances_m(store, rows), 3)
+    rows, distances_m = collect_distances(store, query, region.center, deadline)
     eids = store.eids(rows)
     behind = (distances_m > after[0]) | ((distances_m == after[0]) & (eids > after[1]))
     rows, distances_m = rows[behind], distances_m[behind]

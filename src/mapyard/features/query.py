@@ -10,12 +10,14 @@ one with the least expected work for the page asked for.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mapyard.deadline import Deadline
+from mapyard.features.distance import Center
 from mapyard.features.regions import Region
 from mapyard.features.tags import TagFilter, TagMatcher
 from mapyard.osm.elements import NODE, RELATION, WAY
@@ -24,9 +26,9 @@ from mapyard.store.reader import Rows, Store
 
 #: Rows of a type looked at in the smallest and in the largest window.
 _SMALLEST_WINDOW: Final = 128
-_LARGEST_WINDOW: Final = 32_768
+_LARGEST_WINDOW: Final = 8_192
 #: Postings up to this length are taken without asking the R-tree for an estimate.
-_SHORT: Final = 512
+_SHORT: Final = 4_096
 
 ALL_TYPES: Final = (NODE, WAY, RELATION)
 
@@ -67,7 +69,7 @@ def iter_rows(
                 rows = rows[matcher.test(rows)]
         if query.region is not None and len(rows):
             rows = rows[query.region.test(store, rows)]
-        yield rows
+        yield store.sort_by_eid(rows) if len(rows) > 1 else rows
 
 
 def test_rows(store: Store, query: FeatureQuery, rows: Rows) -> NDArray[np.bool_]:
@@ -125,7 +127,11 @@ def _choose_plan(
 def _iter_windows(
     store: Store, plan: _Plan, types: tuple[int, ...], after_eid: int | None
 ) -> Iterator[Rows]:
-    """Yield the rows of a plan's source behind `after_eid` by eid, in growing windows."""
+    """Yield the rows of a plan's source behind `after_eid` in growing windows.
+
+    All eids of a window lie above those of the one before; within a window, rows lie anyhow: they
+    are sorted when the conditions have left few.
+    """
     source, size = plan.source, plan.first_window
     if source is None:
         place = 0 if after_eid is None else _find_listed(store, after_eid)
@@ -138,23 +144,21 @@ def _iter_windows(
     runs = [_cut_run(store, source, element_type, after_eid) for element_type in types]
     while runs := [run for run in runs if len(run)]:
         windows = [run[:size] for run in runs]
-        last = [store.eids(window[-1:])[0] for window in windows]
+        rows = np.concatenate(windows) if len(windows) > 1 else windows[0]
         # Behind the first end of a window that goes on, rows of that run could come in between.
-        ends = [end for run, end in zip(runs, last, strict=True) if len(run) > size]
-        rows = np.concatenate(windows)
-        eids = store.eids(rows)
-        order = np.argsort(eids)
-        if ends:
-            order = order[: np.searchsorted(eids[order], min(ends), side="right")]
-            taken = eids <= min(ends)
-            edges = np.cumsum([0, *map(len, windows)])
-            runs = [
-                run[int(taken[a:b].sum()) :]
-                for run, a, b in zip(runs, edges[:-1], edges[1:], strict=True)
-            ]
-        else:
-            runs = []
-        yield rows[order]
+        ends = [
+            int(store.eids(window[-1:])[0])
+            for run, window in zip(runs, windows, strict=True)
+            if len(run) > size
+        ]
+        if not ends:
+            yield rows
+            return
+        taken = store.eids(rows) <= min(ends)
+        edges = np.cumsum([0, *map(len, windows)]).tolist()
+        counts = [int(taken[start:end].sum()) for start, end in pairwise(edges)]
+        runs = [run[count:] for run, count in zip(runs, counts, strict=True)]
+        yield rows[taken]
         size = min(2 * size, _LARGEST_WINDOW)
 
 
@@ -201,3 +205,18 @@ def collect_rows(
     if not chunks:
         return np.empty(0, np.int64)
     return np.concatenate(chunks)[skip:wanted]
+
+
+def collect_distances(
+    store: Store, query: FeatureQuery, center: Center, deadline: Deadline
+) -> tuple[Rows, NDArray[np.float64]]:
+    """Return all rows of a query in the order of their eids, and their distances in meters.
+
+    Distances are rounded to millimeters, so that they are the same whatever was asked besides.
+    """
+    rows = [np.empty(0, np.int64)]
+    distances = [np.empty(0)]
+    for chunk in iter_rows(store, query, deadline):
+        rows.append(chunk.astype(np.int64))
+        distances.append(np.round(center.distances_m(store, chunk), 3))
+    return np.concatenate(rows), np.concatenate(distances)

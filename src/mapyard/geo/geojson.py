@@ -97,23 +97,20 @@ def _write_points(points: Geometries, precision: int) -> list[bytes]:
 
 def _write_lines(lines: Geometries, precision: int) -> list[bytes]:
     coordinates = _round(shapely.get_coordinates(lines), precision)
-    if not len(coordinates):
-        return [b"[]"] * len(lines)
-    # One dump of all positions, cut into lines at their last brackets: a dump per line costs more
-    # than its numbers where lines are short.
-    text = dump_floats(coordinates)
-    brackets = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("]"))
-    counts = shapely.get_num_coordinates(lines)
-    last = np.cumsum(counts) - 1
-    ends = brackets[last] + 1
-    starts = np.concatenate([[1], ends[:-1] + 1])
-    written = [
-        b"[" + text[start:end] + b"]"
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-    ]
-    for place in np.flatnonzero(counts == 0).tolist():
-        written[place] = b"[]"
-    return written
+    offsets = np.concatenate([[0], np.cumsum(shapely.get_num_coordinates(lines))])
+    return [b"[" + line + b"]" for line in split_lines(dump_floats(coordinates), offsets)]
+
+
+def split_lines(text: bytes, offsets: NDArray[np.int64]) -> list[bytes]:
+    """Cut the JSON of an (n, 2) array into lines: `[x,y],[x,y]` each, b"" for an empty one.
+
+    Line i holds the positions offsets[i] to offsets[i + 1]. One dump of all positions, cut at its
+    brackets, is several times faster than a dump per line where lines are short.
+    """
+    # Ends of positions; in front the opening bracket of the array, as if it ended position -1.
+    brackets = np.concatenate([[-1], np.flatnonzero(np.frombuffer(text, np.uint8) == ord("]"))])
+    edges = brackets[offsets].tolist()
+    return [text[start + 2 : end + 1] for start, end in pairwise(edges)]
 
 
 def dump_floats(values: NDArray[np.float64]) -> bytes:

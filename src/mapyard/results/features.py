@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mapyard.geo.geojson import DEFAULT_PRECISION, dump_floats, write_geometries
 from mapyard.osm.elements import TYPE_NAMES
+from mapyard.results.geometries import write_row_geometries
 from mapyard.results.output import DEFAULT_OUTPUT, Output
 from mapyard.results.shaping import Geometries, find_boxes, find_centers, shape_geometries
 from mapyard.store.flags import AREA, TAINTED
@@ -101,13 +102,10 @@ def _write_geometries(
     if not output.geometry:
         return [b"null"] * len(rows)
     reshaped = output.centroid or output.simplify is not None or output.buffer is not None
-    is_relation = rows >= store.relation_start
-    if reshaped or output.precision != DEFAULT_PRECISION or not is_relation.any():
-        shapes = geometries if geometries is not None else store.geometries(rows)
-        return write_geometries(shape_geometries(shapes, output), precision=output.precision)
-    others = iter(write_geometries(store.geometries(rows[~is_relation])))
-    relations = iter(store.relation_geometries_json(rows[is_relation]))
-    return [next(relations if stored else others) for stored in is_relation.tolist()]
+    if not reshaped and output.precision == DEFAULT_PRECISION:
+        return write_row_geometries(store, rows)
+    shapes = geometries if geometries is not None else store.geometries(rows)
+    return write_geometries(shape_geometries(shapes, output), precision=output.precision)
 
 
 def write_tags(store: Store, rows: Rows, fields: Sequence[str] | None = None) -> list[bytes]:

@@ -606,6 +606,17 @@ class Store:
                 shapes[mask] = shapely.polygons(made) if make is shapely.linearrings else made
         return shapes
 
+    def has_stored_shape(self, rows: Rows) -> NDArray[np.bool_]:
+        """Return which rows have a shape that is more than their nodes' positions."""
+        stored = self._geometry_rows
+        if not len(stored):
+            return np.zeros(len(rows), np.bool_)
+        rows = np.asarray(rows).astype(np.uint32)
+        place = stored.searchsorted(rows)
+        place[place == len(stored)] = 0
+        found: NDArray[np.bool_] = stored[place] == rows
+        return found
+
     def way_coordinates(self, rows: Rows) -> tuple[NDArray[np.int32], Ints]:
         """Return the present nodes of ways: (n, 2) lon, lat in 1e-7 degree, and offsets."""
         refs, offsets = self.way_nodes(rows)
