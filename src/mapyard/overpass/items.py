@@ -342,7 +342,7 @@ def _angles(store: Store, refs: Ints, offsets: Ints, owner: Ints, position: Ints
     with np.errstate(invalid="ignore", divide="ignore"):
         product = np.einsum("ij,ij->i", incoming, outgoing) / size
     turn = np.degrees(np.arccos(np.clip(product, -1.0, 1.0)))
-    side = -np.einsum("ij,ij->i", middle - previous, outgoing)
+    side = np.einsum("ij,ij->i", middle - previous, outgoing)  # > 0: to the right
     return np.where(usable & (size > 1e-20), np.copysign(turn, side), np.nan)
 
 

@@ -133,7 +133,7 @@ def _date(value: str, surroundings: Surroundings, source: Source, at: int) -> st
             return then.strftime("%Y-%m-%dT%H:%M:%SZ")
         amount = float(match.group(1))
         seconds = amount * (_UNIT_SECONDS.get(unit) or _UNIT_DAYS.get(unit, 1.0) * 86_400)
-        if not 0 <= seconds < 3e9:
+        if not 0 <= seconds < 6e10:
             raise source.error(at, "this time span is out of range")
         now -= timedelta(seconds=seconds)
     return now.strftime("%Y-%m-%dT%H:%M:%SZ")
