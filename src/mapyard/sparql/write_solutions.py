@@ -6,8 +6,8 @@ Every distinct term is written once per chunk and then put together by rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from html import escape
 from typing import Final
-from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 import orjson
@@ -111,7 +111,7 @@ _XML_HEAD: Final = (
 
 
 def _xml_text(text: str) -> str:
-    return escape(text.translate(_CONTROL))
+    return escape(text.translate(_CONTROL), quote=False)
 
 
 def _xml_term(term: Term) -> str:
@@ -123,18 +123,18 @@ def _xml_term(term: Term) -> str:
         return f'<literal xml:lang="{term.language}">{_xml_text(term.lexical)}</literal>'
     if term.datatype == XSD_STRING:
         return f"<literal>{_xml_text(term.lexical)}</literal>"
-    datatype = quoteattr(term.datatype.translate(_CONTROL))
-    return f"<literal datatype={datatype}>{_xml_text(term.lexical)}</literal>"
+    datatype = escape(term.datatype.translate(_CONTROL))
+    return f'<literal datatype="{datatype}">{_xml_text(term.lexical)}</literal>'
 
 
 def write_xml(solutions: Solutions) -> Iterator[bytes]:
     """Yield SPARQL Query Results XML."""
-    heads = "".join(f"<variable name={quoteattr(name)}/>" for name in solutions.variables)
+    heads = "".join(f'<variable name="{name}"/>' for name in solutions.variables)
     yield f"{_XML_HEAD}{heads}</head><results>".encode()
     for table in solutions.tables:
         columns = []
         for name in solutions.variables:
-            head = f"<binding name={quoteattr(name)}>"
+            head = f'<binding name="{name}">'
             columns.append(
                 texts(
                     table.ids(name, solutions.runtime.pool),
