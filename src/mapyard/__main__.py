@@ -1,4 +1,4 @@
-"""`python -m mapyard`: the command line."""
+"""`python -m mapyard` is `mapyard`."""
 
 from mapyard.cli import main
 

@@ -26,6 +26,17 @@ class Settings(BaseSettings):
         2, ge=1, description="Datasets kept by pruning, the served one included."
     )
 
+    # Updates
+    updates: Literal["off", "minutely", "hourly", "daily"] = Field(
+        "daily", description="How often a server looks for new data, where a source is known."
+    )
+    update_source: str = Field(
+        "", description="Replication source; empty is the one that the extract names."
+    )
+    update_clip: bool = Field(
+        False, description="Set when the source covers more than the extract, such as the planet."
+    )
+
     # Serving
     host: str = Field("127.0.0.1", description="Address to listen on; ::1 is added to 127.0.0.1.")
     port: int = Field(4000, ge=1, le=65535, description="Port to listen on.")

@@ -20,11 +20,18 @@ from mapyard.osm.pbf import Header, iter_first_elements, read_header
 Key = tuple[int, int]
 
 
-def patch_source(old: Path, target: Path, changed: Path, deleted: set[Key], header: Header) -> None:
-    """Write `old` with the elements of the sorted file `changed`, and without deleted ones.
+def patch_source(
+    old: Path,
+    target: Path,
+    changed: Path,
+    keys: set[Key],
+    deleted: set[Key],
+    header: Header,
+) -> None:
+    """Write `old` with those elements of the sorted file `changed` that `keys` name.
 
-    Of an element in both files the one of `changed` counts. `header` gives the replication state
-    of the result; its bounding box is that of the old file.
+    Of an element in both files the one of `changed` counts; `deleted` ones are left
+    out. `header` gives the replication state of the result; its box is that of the old file.
     """
     blobs = list(iter_first_elements(old))
     firsts = [first for _, _, first in blobs]
@@ -32,7 +39,7 @@ def patch_source(old: Path, target: Path, changed: Path, deleted: set[Key], head
     def blob_of(key: Key) -> int:
         return max(0, bisect_right(firsts, key) - 1)
 
-    items = dict(_iter_items(changed))
+    items = {key: item for key, item in _iter_items(changed) if key in keys}
     touched = {blob_of(key) for key in items} | {blob_of(key) for key in deleted}
     old_header = read_header(old)
     plain_header = _encode_header(old_header, Header())

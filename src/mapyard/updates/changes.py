@@ -6,7 +6,6 @@ version counts, whatever the order of the files.
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,25 +32,31 @@ class Changes:
     deleted_versions: list[Ints]
 
     @property
-    def count(self) -> int:
-        """Return the number of changed elements."""
-        return sum(len(b.ids) for b in self.blocks) + sum(map(len, self.deleted))
+    def changed_keys(self) -> set[tuple[int, int]]:
+        """Return (type, id) of the elements in the blocks."""
+        return {(block.type, osm_id) for block in self.blocks for osm_id in block.ids.tolist()}
+
+    @property
+    def deleted_keys(self) -> set[tuple[int, int]]:
+        """Return (type, id) of the deleted elements."""
+        return {(kind, osm_id) for kind in range(3) for osm_id in self.deleted[kind].tolist()}
 
 
-def read_changes(diffs: list[Path]) -> Changes:
-    """Read .osc or .osc.gz files; raises BadDiff for what is none."""
+def read_changes(diffs: list[Path], changed: Path) -> Changes:
+    """Read .osc or .osc.gz files; raises BadDiff for what is none.
+
+    The elements that are not deleted are written to the sorted file `changed`.
+    """
     merged = osmium.MergeInputReader()
     for path in diffs:
         try:
             merged.add_file(str(path))
         except RuntimeError as error:
             raise BadDiff(f"{path.name} is not a diff: {error}; nothing was applied") from None
-    with tempfile.TemporaryDirectory(prefix="mapyard-changes-") as folder:
-        path = Path(folder) / "changes.osm.pbf"
-        splitter = _Splitter(path)
-        merged.apply(splitter, simplify=True)
-        splitter.writer.close()
-        blocks = [block for block in iter_blocks(path) if len(block.ids)]
+    splitter = _Splitter(changed)
+    merged.apply(splitter, simplify=True)
+    splitter.writer.close()
+    blocks = [block for block in iter_blocks(changed) if len(block.ids)]
     deleted, versions = [], []
     for pairs in splitter.deleted:
         pairs.sort()

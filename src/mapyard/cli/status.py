@@ -1,0 +1,81 @@
+"""`mapyard status`: how new the data is and what the last updates did."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from mapyard.dataset.catalog import Catalog
+from mapyard.settings import get_settings
+from mapyard.updates.history import read_runs
+
+_COLORS = {"updated": "green", "current": "green", "failed": "red", "unreachable": "yellow"}
+
+
+def command(
+    data: Annotated[
+        Path | None, typer.Option(help="Data folder; default MAPYARD_DATA, else ./data.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show the served dataset, the age of its data and the last updates."""
+    folder = data or get_settings().data
+    catalog = Catalog(folder)
+    manifest = catalog.manifest("current")
+    runs = read_runs(folder)
+    lag_s = None
+    if manifest.osm_timestamp:
+        lag_s = (datetime.now(UTC) - datetime.fromisoformat(manifest.osm_timestamp)).total_seconds()
+    console = Console()
+    if as_json:
+        status = {
+            "dataset": manifest.id,
+            "osm_timestamp": manifest.osm_timestamp,
+            "lag_seconds": None if lag_s is None else round(lag_s),
+            "replication": manifest.replication,
+            "runs": runs[-10:],
+        }
+        console.print_json(msgspec.json.encode(status).decode())
+        return
+    console.print(f"Dataset   [bold]{manifest.id}[/bold]", highlight=False)
+    age = "unknown" if lag_s is None else f"{manifest.osm_timestamp}, {_format_age(lag_s)} old"
+    console.print(f"Data of   {age}", highlight=False)
+    replication = manifest.replication
+    console.print(
+        f"Source    {replication.url or 'none'}"
+        + (f", sequence {replication.sequence}" if replication.sequence is not None else ""),
+        highlight=False,
+    )
+    if not runs:
+        console.print("No update has run yet.")
+        return
+    table = Table("Started", "Outcome", "Sequence", "Changed", "Deleted", "Time", "", box=None)
+    for index in (3, 4, 5):
+        table.columns[index].justify = "right"
+    for run in runs[-10:]:
+        color = _COLORS.get(run.outcome, "white")
+        steps = "" if run.to_sequence is None else f"{run.from_sequence} → {run.to_sequence}"
+        table.add_row(
+            run.started,
+            f"[{color}]{run.outcome}[/{color}]",
+            steps,
+            f"{run.changed:,}",
+            f"{run.deleted:,}",
+            f"{run.seconds:,.1f} s",
+            run.message,
+        )
+    console.print(table)
+
+
+def _format_age(seconds: float) -> str:
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} minutes"
+    if seconds < 172_800:
+        return f"{seconds / 3600:.0f} hours"
+    return f"{seconds / 86_400:.0f} days"

@@ -1,0 +1,270 @@
+"""One update: fetch diffs, patch source and store, build the other parts anew, switch.
+
+The served dataset is never touched. Diffs already fetched are kept in DATA/updates/diffs until they
+are in a served dataset, so a run that was killed goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from mapyard.build.pipeline import (
+    Step,
+    StepContext,
+    describe_dataset,
+    describe_part,
+    new_dataset,
+    publish,
+    run_steps,
+)
+from mapyard.build.preflight import Estimate, check_room
+from mapyard.build.progress import Reporter
+from mapyard.dataset.catalog import Catalog
+from mapyard.dataset.manifest import Manifest, Part
+from mapyard.errors import MapyardError
+from mapyard.geo.bbox import Bbox
+from mapyard.osm.elements import NODE, RELATION, TYPE_NAMES, WAY
+from mapyard.osm.patch import patch_source
+from mapyard.osm.pbf import Header, read_header
+from mapyard.settings import Settings
+from mapyard.store.patch import Patched, patch_store
+from mapyard.store.reader import Store, open_store
+from mapyard.updates.changes import Changes, read_changes
+from mapyard.updates.history import Run, add_run, now_iso
+from mapyard.updates.select import clip, select_newer
+from mapyard.updates.source import BadDiff, ReplicationSource, SourceUnreachable, State
+from mapyard.updates.tiles import find_tiles, format_tiles
+
+Ints = NDArray[np.int64]
+#: At most this many diffs and bytes of diffs become one dataset; after an outage several follow.
+MAX_DIFFS = 500
+MAX_DIFF_BYTES = 64_000_000
+
+
+class NoSource(MapyardError):  # noqa: N818
+    """Neither the extract nor the settings name a replication source."""
+
+    status = 422
+
+
+@dataclass(slots=True)
+class Round:
+    """The diffs of one round and where they lead."""
+
+    diffs: list[Path]
+    state: State
+    newest: State
+
+
+def update_dataset(
+    data: Path,
+    steps: list[Step],
+    progress: Reporter,
+    settings: Settings,
+    source_url: str = "",
+) -> list[Run]:
+    """Bring the served dataset up to its source; return what the rounds did, at least one.
+
+    `steps` are those of the parts that the dataset has, the store apart. Raises NoSource,
+    SourceUnreachable, BadDiff, Busy or NoRoom. Every outcome is noted in DATA/updates/runs.json.
+    """
+    catalog = Catalog(data)
+    runs: list[Run] = []
+    with catalog.lock():
+        catalog.clean()
+        while True:
+            run = Run(now_iso())
+            started_s = time.monotonic()
+            try:
+                more = _run_round(catalog, steps, progress, settings, source_url, run)
+            except SourceUnreachable as error:
+                run.outcome, run.message = "unreachable", error.message
+                raise
+            except MapyardError as error:
+                run.outcome, run.message = "failed", error.message
+                raise
+            except BaseException as error:
+                run.outcome, run.message = "failed", f"interrupted ({type(error).__name__})"
+                raise
+            finally:
+                run.seconds = round(time.monotonic() - started_s, 3)
+                add_run(data, run)
+            runs.append(run)
+            if not more:
+                return runs
+
+
+def _run_round(
+    catalog: Catalog,
+    steps: list[Step],
+    progress: Reporter,
+    settings: Settings,
+    source_url: str,
+    run: Run,
+) -> bool:
+    """Do one round; return whether the source has more."""
+    current = catalog.path("current")
+    manifest = catalog.manifest("current")
+    url = source_url or settings.update_source or manifest.replication.url
+    if not url:
+        raise NoSource(
+            "the extract does not name a replication source; give one with --source URL "
+            "or MAPYARD_UPDATE_SOURCE"
+        )
+    progress.stage("update: looking for changes")
+    with ReplicationSource(url) as source:
+        fetched = _fetch(source, manifest, catalog.data / "updates" / "diffs", progress, run)
+    if fetched is None:
+        run.outcome, run.dataset = "current", manifest.id
+        return False
+    size = (current / "source.osm.pbf").stat().st_size
+    needs = [Estimate(200_000_000 + 16 * size, 17 * size), *(s.estimate(size) for s in steps)]
+    check_room(catalog.data, needs)
+    with new_dataset(catalog, settings, progress) as ctx:
+        parts = _patch(ctx, current, manifest, fetched, url, run)
+        run_steps(ctx, steps, parts)
+        new_manifest = describe_dataset(ctx, parts)
+        new_manifest.sources = manifest.sources
+        assert ctx.patched is not None
+        publish(catalog, ctx, new_manifest, ctx.patched.problems)
+    run.outcome, run.dataset = "updated", new_manifest.id
+    for diff in fetched.diffs:
+        diff.unlink(missing_ok=True)
+    catalog.prune(settings.keep_datasets)
+    return fetched.state.sequence < fetched.newest.sequence
+
+
+def _fetch(
+    source: ReplicationSource, manifest: Manifest, folder: Path, progress: Reporter, run: Run
+) -> Round | None:
+    """Fetch the diffs of one round; None when the dataset is as new as the source."""
+    newest = source.newest()
+    sequence = manifest.replication.sequence
+    if sequence is None:
+        sequence = _find_sequence(source, newest, manifest.osm_timestamp)
+    run.from_sequence, run.newest_sequence = sequence, newest.sequence
+    if newest.sequence < sequence:
+        raise BadDiff(
+            f"{source.url} is at sequence {newest.sequence}, the dataset at {sequence}: this is "
+            "another source than the extract's; nothing was applied"
+        )
+    if newest.sequence == sequence:
+        return None
+    folder = folder / hashlib.sha256(source.url.encode()).hexdigest()[:12]
+    last = min(newest.sequence, sequence + MAX_DIFFS)
+    progress.stage("update: fetching diffs", total=last - sequence, unit="diffs")
+    diffs: list[Path] = []
+    size = 0
+    for number in range(sequence + 1, last + 1):
+        diffs.append(source.fetch_diff(number, folder))
+        progress.advance(len(diffs))
+        size += diffs[-1].stat().st_size
+        if size > MAX_DIFF_BYTES:
+            break
+    state = source.state(sequence + len(diffs))
+    run.to_sequence = state.sequence
+    return Round(diffs, state, newest)
+
+
+def _find_sequence(source: ReplicationSource, newest: State, timestamp: str) -> int:
+    """Return the last sequence that is surely in data of a time, by bisection."""
+    if not timestamp:
+        raise NoSource(
+            "neither a sequence number nor a time is known of the extract: it cannot be updated"
+        )
+    low, high = 0, newest.sequence
+    while low < high:
+        middle = (low + high + 1) // 2
+        try:
+            known = source.state(middle).timestamp <= timestamp
+        except BadDiff:
+            known = True  # too old to be kept by the source
+        if known:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _patch(
+    ctx: StepContext, current: Path, manifest: Manifest, fetched: Round, url: str, run: Run
+) -> dict[str, Part]:
+    """Write source and store of the new dataset; return their parts."""
+    ctx.progress.stage("update: reading changes")
+    changed = ctx.folder / "changed.osm.pbf"
+    changes = read_changes(fetched.diffs, changed)
+    old = open_store(current / "elements")
+    if ctx.settings.update_clip and manifest.bbox:
+        changes = clip(old, changes, Bbox(*manifest.bbox))
+    changes = select_newer(old, changes)
+    run.changed = len(changes.changed_keys)
+    run.deleted = len(changes.deleted_keys)
+    started_s = time.monotonic()
+    ctx.progress.stage("update: source")
+    timestamp = datetime.fromisoformat(fetched.state.timestamp).timestamp()
+    header = Header(
+        replication_timestamp=int(timestamp),
+        replication_sequence=fetched.state.sequence,
+        replication_url=url,
+    )
+    patch_source(
+        current / "source.osm.pbf",
+        ctx.source,
+        changed,
+        changes.changed_keys,
+        changes.deleted_keys,
+        header,
+    )
+    changed.unlink()
+    ctx.header = read_header(ctx.source)
+    parts = {"source": describe_part(ctx.folder, set(), time.monotonic() - started_s, {})}
+    started_s = time.monotonic()
+    ctx.progress.stage("update: store")
+    report = msgspec.json.decode((current / "report.json").read_bytes())
+    problems = {k: [(n, r) for n, r in items] for k, items in report["problems"].items()}
+    ctx.previous = current
+    ctx.patched = patch_store(
+        current / "elements", ctx.folder / "elements", changes.blocks, changes.deleted, problems
+    )
+    run.touched = len(ctx.patched.touched)
+    _check_counts(old, ctx.store, changes)
+    tiles = find_tiles(ctx.store, ctx.patched.touched) | find_tiles(
+        old, np.union1d(ctx.patched.removed, _before(ctx.patched))
+    )
+    (ctx.folder / "changed_tiles.txt").write_text(format_tiles(tiles))
+    known = set(parts["source"].files)
+    parts["store"] = describe_part(ctx.folder, known, time.monotonic() - started_s, ctx.store.info)
+    return parts
+
+
+def _before(patched: Patched) -> Ints:
+    """Return the old rows of touched elements."""
+    is_touched = np.zeros(int(patched.row_map.max(initial=-1)) + 1, np.bool_)
+    is_touched[patched.touched[patched.touched < len(is_touched)]] = True
+    kept = np.flatnonzero(patched.row_map >= 0)
+    return kept[is_touched[patched.row_map[kept]]]
+
+
+def _check_counts(old: Store, new: Store, changes: Changes) -> None:
+    """Raise when the new store does not hold exactly what old one and changes give."""
+    for kind in (NODE, WAY, RELATION):
+        start, stop = old.type_range(kind)
+        ids = [block.ids for block in changes.blocks if block.type == kind]
+        changed = np.concatenate([np.empty(0, np.int64), *ids])
+        created = int((old.find_rows(kind, changed) < 0).sum())
+        gone = np.setdiff1d(changes.deleted[kind], changed)
+        expected = stop - start + created - int((old.find_rows(kind, gone) >= 0).sum())
+        start, stop = new.type_range(kind)
+        if stop - start != expected:
+            raise MapyardError(
+                f"the update gave {stop - start:,} elements of type {TYPE_NAMES[kind]} where "
+                f"{expected:,} belong; nothing was switched"
+            )
