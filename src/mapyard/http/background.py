@@ -54,8 +54,22 @@ def prune_jobs(ctx: JobContext) -> None:
         prune(ctx.services.database)
 
 
+def run_updates(ctx: JobContext) -> None:
+    """Look for new data on schedule, until the end."""
+    from mapyard.updates.schedule import Schedule
+
+    schedule = Schedule(ctx.services.settings)
+    try:
+        while not ctx.stop.is_set():
+            schedule.tick()
+            ctx.stop.wait(5.0)
+    finally:
+        schedule.stop()
+
+
 COMMON_JOBS: Final = (
     Job("usage", 2.0, flush_usage, at_end=True),
+    Job("updates", 5.0, run_updates),
     Job("prune-jobs", 3_600.0, prune_jobs),
 )
 
