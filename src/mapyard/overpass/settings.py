@@ -78,6 +78,7 @@ def _read_amount(cursor: Cursor, what: str) -> float:
 
 
 def _parse_output(cursor: Cursor, found: dict[str, object], at: int) -> Refused | None:
+    word_at = cursor.token.at
     output = cursor.read_word("output format")
     if output not in _OUTPUTS:
         cursor.fail(
@@ -85,6 +86,7 @@ def _parse_output(cursor: Cursor, found: dict[str, object], at: int) -> Refused 
             "GeoJSON comes without asking; write [out:json]"
             if output.lower() == "geojson"
             else suggest(output, _OUTPUTS) or "formats are json, xml, csv",
+            word_at,
         )
     found["output"] = output
     if output == "csv":
