@@ -1,0 +1,27 @@
+"""One graph of all scenes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from scenarios.ascii_map import Scene, write_scenes
+from scenarios.scenes import make_scenes
+
+from mapyard.geo.bbox import Bbox
+from mapyard.routing import build_graph, open_routing
+
+
+@pytest.fixture(scope="session")
+def scenes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Scene]:
+    folder: Path = tmp_path_factory.mktemp("scenes")
+    made = make_scenes()
+    write_scenes(made, folder / "scenes.osm.pbf")
+    places = [place for scene in made for place in scene.positions.values()]
+    lons, lats = zip(*places, strict=True)
+    box = Bbox(min(lons), min(lats), max(lons), max(lats))
+    build_graph(folder / "scenes.osm.pbf", folder / "routing", box, threads=1)
+    engine = open_routing(folder / "routing")
+    for scene in made:
+        scene.engine = engine
+    return {scene.name: scene for scene in made}

@@ -1,0 +1,172 @@
+"""What roads, signs and places mean for a route, each on a map of its own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scenarios.ascii_map import Scene
+
+from mapyard.errors import Unsupported
+from mapyard.routing.engine import NoRoute
+from mapyard.routing.match import match_trace
+
+pytestmark = pytest.mark.xdist_group("scenarios")
+
+Scenes = dict[str, Scene]
+
+
+def test_cars_keep_to_one_ways_and_feet_do_not(scenes: Scenes) -> None:
+    scene = scenes["oneway"]
+    assert scene.path("ac") == "adefc"
+    assert scene.path("ca") == "cba"
+    assert scene.path("ac", "foot") == "abc"
+    assert scene.path("ac", "bicycle") == "adefc"
+
+
+def test_bicycles_ride_against_one_ways_where_they_may(scenes: Scenes) -> None:
+    scene = scenes["contraflow"]
+    assert scene.path("ca", "bicycle") == "cba"
+    assert scene.path("ca") == "cfeda"
+
+
+def test_a_no_left_turn_is_driven_around(scenes: Scenes) -> None:
+    scene = scenes["turn"]
+    path = scene.path("ac")
+    assert path != "abc"
+    assert path.endswith("bc")
+    assert "abc" not in path
+    assert scene.path("dc") == "dbc"
+    assert scene.path("ac", "foot") == "abc"
+
+
+def test_only_straight_on_forbids_the_other_turns(scenes: Scenes) -> None:
+    scene = scenes["only"]
+    assert scene.path("ac") == "abdc"
+    assert scene.path("ae") == "abde"
+    assert scene.path("ce") == "cbe"
+
+
+def test_a_restriction_over_a_way_holds_for_the_whole_maneuver(scenes: Scenes) -> None:
+    scene = scenes["viaway"]
+    assert scene.path("ae") == "abce"
+    assert scene.path("bde") in ("bde", "bdbde") or scene.path("be") == "bce"
+    assert "abde" not in scene.path("ade")
+    assert scene.path("ce") == "ce"
+
+
+def test_time_zones_let_conditional_restrictions_hold_at_their_hours(scenes: Scenes) -> None:
+    """The graph knows them; without a departure time, which is not served, they do not hold."""
+    scene = scenes["conditional"]
+    assert scene.path("ac") == "abc"
+    assert scene.engine is not None
+    request = {
+        "locations": [
+            dict(zip(("lon", "lat"), scene.positions[letter], strict=True)) for letter in "ac"
+        ],
+        "costing": "auto",
+    }
+    by_hour = {
+        hour: scene.engine.call(
+            "route", request | {"date_time": {"type": 1, "value": f"2026-04-06T{hour}:00"}}
+        )["trip"]["summary"]["length"]
+        for hour in ("12", "23")
+    }
+    assert by_hour["23"] == pytest.approx(0.3, abs=0.02)
+    assert by_hour["12"] > 0.5
+
+
+@pytest.mark.parametrize(("name", "on_right"), [("right", True), ("left", False)])
+def test_the_driving_side_makes_crossing_turns_the_slow_ones(
+    scenes: Scenes, name: str, on_right: bool
+) -> None:
+    scene = scenes[name]
+    left_s = scene.route("ac").duration_s
+    right_s = scene.route("ae").duration_s
+    assert (left_s > right_s) == on_right
+    assert left_s != right_s
+
+
+def test_a_bollard_stops_cars_only(scenes: Scenes) -> None:
+    scene = scenes["barrier"]
+    assert scene.path("ac") == "adec"
+    assert scene.path("ac", "foot") == "abc"
+    assert scene.path("ac", "bicycle") == "abc"
+
+
+def test_private_roads_serve_their_ends_and_nothing_behind(scenes: Scenes) -> None:
+    scene = scenes["private"]
+    assert scene.path("ad") == "aefd"
+    halfway = scene.route("ab", radius_m=50.0)
+    assert scene.letters(halfway) == "ab"
+
+
+def test_exits_of_roundabouts_are_counted(scenes: Scenes) -> None:
+    scene = scenes["roundabout"]
+    steps = scene.route("ad", with_steps=True).legs[0].steps
+    entering = [step for step in steps if step.maneuver == "enter roundabout"]
+    assert [step.roundabout_exit for step in entering] == [2]
+    assert scene.path("ad").startswith("abjl")
+
+
+def test_ferries_connect_islands_unless_excluded(scenes: Scenes) -> None:
+    scene = scenes["ferry"]
+    route = scene.route("ad")
+    assert route.has_ferry
+    assert scene.letters(route) == "abcd"
+    assert scene.route("ad", "foot").has_ferry
+    assert route.duration_s > 900
+    with pytest.raises(NoRoute):
+        scene.route("ad", exclude=["ferry"])
+
+
+def test_toll_roads_are_left_out_on_request(scenes: Scenes) -> None:
+    scene = scenes["toll"]
+    assert scene.route("af").has_toll
+    assert scene.path("af") == "abcf"
+    assert scene.path("af", exclude=["toll"]) == "abdecf"
+    assert not scene.route("af", exclude=["toll"]).has_toll
+
+
+def test_motorways_are_for_cars(scenes: Scenes) -> None:
+    scene = scenes["motorway"]
+    assert scene.path("ad") == "abcd"
+    assert scene.path("ad", "foot") == "aefd"
+    assert scene.path("ad", "bicycle") == "aefd"
+    assert scene.path("ad", exclude=["motorway"]) == "aefd"
+
+
+def test_steps_are_for_feet(scenes: Scenes) -> None:
+    scene = scenes["steps"]
+    assert scene.path("ab", "foot") == "ab"
+    assert scene.path("ab") == "acefdb"
+
+
+def test_no_way_leads_over_water(scenes: Scenes) -> None:
+    with pytest.raises(NoRoute) as caught:
+        scenes["islands"].route("ad")
+    assert caught.value.code == "no_route_found"
+
+
+@pytest.mark.parametrize(
+    ("excluded", "around"), [("tunnel", "hi"), ("bridge", "jk"), ("unpaved", "kl")]
+)
+def test_exclusions_are_driven_around(scenes: Scenes, excluded: str, around: str) -> None:
+    scene = scenes["exclude"]
+    assert scene.path("am") == "abcdefm"
+    assert around in scene.path("am", exclude=[excluded])
+
+
+def test_what_cannot_be_excluded_is_refused_by_name(scenes: Scenes) -> None:
+    with pytest.raises(Unsupported, match="primary"):
+        scenes["exclude"].route("am", exclude=["primary"])
+    with pytest.raises(Unsupported, match="unpaved"):
+        scenes["exclude"].route("am", "foot", exclude=["unpaved"])
+
+
+def test_a_matched_trace_follows_the_signs(scenes: Scenes) -> None:
+    scene = scenes["oneway"]
+    assert scene.engine is not None
+    trace = np.array([scene.positions[letter] for letter in "cba"])
+    match = match_trace(scene.engine, trace)
+    assert match.matchings[0].way_ids == [scene.way_ids["abc"]]
+    assert match.confidence > 0.95
