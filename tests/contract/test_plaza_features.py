@@ -167,6 +167,14 @@ def test_find_nearby(client: plaza.Plaza) -> None:
     assert found.pagination.has_more is True
 
 
+def test_reverse_geocode(client: plaza.Plaza) -> None:
+    feature = client.v1.reverse_geocode(lat=43.7384, lng=7.4246)
+    assert feature.properties["name"]
+    assert float(str(feature.properties["distance_m"])) < 200
+    with pytest.raises(plaza.NotFoundError):
+        client.v1.reverse_geocode(lat=0.0, lng=0.0)
+
+
 def test_search_features(client: plaza.Plaza) -> None:
     found = client.v1.search_features(q="Casino de Monte-Carlo", limit=3)
     assert found.features

@@ -20,7 +20,7 @@ from mapyard.features.tags import TagFilter, parse_tag_filters
 from mapyard.http.endpoints import GEOJSON, Answer, Context, Example, endpoint
 from mapyard.http.paging import PAGE_HEADERS, answer_page, is_early_path
 from mapyard.http.params import Bbox, Geometry, Params, Position, Tags, spelled
-from mapyard.osm.elements import TYPE_BY_NAME
+from mapyard.osm.elements import NODE, TYPE_BY_NAME, WAY
 from mapyard.results.cursor import decode_cursor
 from mapyard.results.features import write_feature, write_features
 from mapyard.results.output import Output
@@ -381,3 +381,42 @@ def nearby(ctx: Context, params: NearbyParams) -> Answer:
     ctx.deadline.check()
     written = write_features(store, found.rows, params.output, distances_m=found.distances_m)
     return answer_page(ctx, written, found.end)
+
+
+class NearestNamedParams(Params):
+    """Where."""
+
+    at: Annotated[Position, spelled("position", "near", "geometry", pair=True)]
+    radius: Annotated[float, Meta(gt=0, le=5_000, description="search radius in meters")] = 5_000.0
+    output: Output = Output()
+
+
+@endpoint(
+    "/api/v1/reverse-geocode",
+    summary="Nearest named feature (early path)",
+    tag="Features",
+    schema="Feature",
+    errors=("not_found",),
+    examples=[Example({"lat": 43.7384, "lng": 7.4246})],
+)
+def nearest_named(ctx: Context, params: NearestNamedParams) -> Answer:
+    """Return the nearest node or way that has a name, with `distance_m`.
+
+    Kept for early clients; /geocode/reverse answers with addresses.
+    """
+    store = ctx.snapshot.store
+    found = list_nearby(
+        store,
+        ctx.snapshot.id,
+        params.at.lon,
+        params.at.lat,
+        params.radius,
+        PageRequest(1),
+        ctx.deadline,
+        types=(NODE, WAY),
+        tags=(TagFilter("name", "exists"),),
+    )
+    if not len(found.rows):
+        raise NotFound(f"nothing with a name lies within {params.radius:g} m")
+    written = write_features(store, found.rows, params.output, distances_m=found.distances_m)
+    return Answer(written[0], GEOJSON)
