@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from scenarios.ascii_map import Scene, write_scenes
-from scenarios.scenes import make_scenes
 
 from mapyard.geo.bbox import Bbox
 from mapyard.routing import build_graph, open_routing
+from scenarios.ascii_map import Scene, write_scenes
+from scenarios.scenes import make_scenes
 
 
 @pytest.fixture(scope="session")

@@ -146,7 +146,8 @@ def make_scenes() -> list[Scene]:
             c d
             e f
             """,
-            {"ab": {"highway": "steps"}, "ac": ROAD, "ce": ROAD, "ef": ROAD, "fd": ROAD, "db": ROAD},
+            {"ab": {"highway": "steps"}, "ac": ROAD, "ce": ROAD, "ef": ROAD, "fd": ROAD,
+             "db": ROAD},
         ),
         Scene(
             "contraflow",
@@ -166,8 +167,9 @@ def make_scenes() -> list[Scene]:
             """,
             {
                 "ab": ROAD, "bc": MAIN | {"tunnel": "yes"}, "cd": ROAD,
-                "de": MAIN | {"bridge": "yes", "layer": "1"}, "ef": MAIN | {"surface": "gravel"}, "fm": ROAD,
-                "ag": ROAD, "gh": ROAD, "hi": ROAD, "ij": ROAD, "jk": ROAD, "kl": ROAD, "lf": ROAD,
+                "de": MAIN | {"bridge": "yes", "layer": "1"}, "ef": MAIN | {"surface": "gravel"},
+                "fm": ROAD, "ag": ROAD, "gh": ROAD, "hi": ROAD, "ij": ROAD, "jk": ROAD, "kl": ROAD,
+                "lf": ROAD,
                 "ci": ROAD, "dj": ROAD, "ek": ROAD,
             },
         ),

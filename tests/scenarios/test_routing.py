@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scenarios.ascii_map import Scene
 
 from mapyard.errors import Unsupported
 from mapyard.routing.engine import NoRoute
 from mapyard.routing.match import match_trace
+from scenarios.ascii_map import Scene
 
 pytestmark = pytest.mark.xdist_group("scenarios")
 
