@@ -62,14 +62,15 @@ class Database:
 
 def open_database(data: Path, url: str | None = None) -> Database:
     """Open DATA/accounts.sqlite, or the database of `url`; connects at first use."""
+    # Parameters are addresses and hashes: they do not belong into messages and logs.
     if url:
         parsed = make_url(url)
         if parsed.drivername in ("postgres", "postgresql"):
             parsed = parsed.set(drivername="postgresql+psycopg")
-        engine = create_engine(parsed, pool_pre_ping=True, pool_size=4)
+        engine = create_engine(parsed, pool_pre_ping=True, pool_size=4, hide_parameters=True)
     else:
         data.mkdir(parents=True, exist_ok=True)
-        engine = create_engine(f"sqlite:///{data / FILE_NAME}")
+        engine = create_engine(f"sqlite:///{data / FILE_NAME}", hide_parameters=True)
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)

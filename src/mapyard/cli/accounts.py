@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from rich.table import Table
 
 from mapyard.accounts import registry
 from mapyard.accounts.database import FILE_NAME, Database
+from mapyard.accounts.links import make_link
 from mapyard.accounts.models import Account, Key
 from mapyard.accounts.open import open_accounts
 from mapyard.accounts.plans import PLANS
@@ -123,6 +125,17 @@ def plan(
         database, account.id, action="account.plan", actor=actor(), plan=plan
     )
     Console().print(f"{account.email} is on the plan {PLANS[account.plan].name} now.")
+
+
+@app.command(epilog="Example: mapyard accounts link me@example.org")
+def link(email: Email, data: DataOption = None) -> None:
+    """Print a link to choose a password with, for signing in to the web pages."""
+    database = open_data(data)
+    account = registry.get_account(database, email)
+    settings = get_settings()
+    base = settings.public_url.rstrip("/") or f"http://localhost:{settings.port}"
+    # On standard output only the link, which works once.
+    sys.stdout.write(base + make_link(database, "reset", account.email, actor=actor()) + "\n")
 
 
 @app.command(epilog="Example: mapyard accounts migrate")

@@ -9,8 +9,8 @@ from typing import Final
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import BaseRoute, Mount
+from starlette.responses import FileResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from mapyard.errors import MapyardError
@@ -21,8 +21,10 @@ FOLDER: Final = Path(__file__).parent
 
 #: Modules whose `routes(services)` make up the pages.
 MODULES: Final = (
+    "mapyard.web.playground",
     "mapyard.web.public",
     "mapyard.web.sign_in",
+    "mapyard.web.openid",
     "mapyard.web.keys",
     "mapyard.web.usage",
     "mapyard.web.plan",
@@ -37,6 +39,8 @@ def build_web(services: Services) -> Starlette:
     pages: list[BaseRoute] = []
     for name in MODULES:
         pages += importlib.import_module(name).routes(services)
+    mark = FOLDER / "static" / "mark.svg"
+    pages.append(Route("/favicon.ico", lambda _: FileResponse(mark)))
     pages.append(Mount("/static", _Static(directory=FOLDER / "static")))
     app = Starlette(
         routes=pages,

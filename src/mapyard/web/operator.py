@@ -56,13 +56,13 @@ def show_accounts(visit: Visit, error: str = "", code: int = 200) -> Response:
         .subquery()
     )
     keys = (
-        select(Key.account_id, func.count().label("keys"))
+        select(Key.account_id, func.count().label("active"))
         .where(Key.revoked_at.is_(None))
         .group_by(Key.account_id)
         .subquery()
     )
     query = (
-        select(Account, func.coalesce(units.c.units, 0), func.coalesce(keys.c.keys, 0))
+        select(Account, func.coalesce(units.c.units, 0), func.coalesce(keys.c.active, 0))
         .outerjoin(units, units.c.account_id == Account.id)
         .outerjoin(keys, keys.c.account_id == Account.id)
         .order_by(Account.id.desc())

@@ -46,7 +46,7 @@ def show_sign_in(visit: Visit, error: str = "", code: int = 200) -> Response:
     if visit.signed_in is not None:
         return visit.redirect("/account")
     return visit.render(
-        "sign_in.html", code, error=error, email=visit.form.get("email", ""), next=_next(visit)
+        "sign_in.html", code, error=error, email=visit.form.get("email", ""), next=next_path(visit)
     )
 
 
@@ -63,7 +63,7 @@ def sign_in(visit: Visit) -> Response:
         return show_sign_in(visit, "E-mail address and password do not match an account.", 401)
     if account.suspended_at is not None:
         return show_sign_in(visit, "This account is suspended; ask the operator.", 403)
-    return begin(visit, account, _next(visit))
+    return begin(visit, account, next_path(visit))
 
 
 def sign_out(visit: Visit) -> Response:
@@ -249,7 +249,7 @@ def mail_verification(visit: Visit, email: str) -> None:
     )
 
 
-def _next(visit: Visit) -> str:
+def next_path(visit: Visit) -> str:
     """Return where to go after signing in: a path of this server, nothing else."""
     target = visit.form.get("next") or visit.query.get("next", "")
     is_ours = target.startswith("/") and not target.startswith(("//", "/\\"))

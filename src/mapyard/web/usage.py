@@ -83,7 +83,7 @@ def show_usage(visit: Visit) -> Response:
         forecast=reports.forecast_units(recent, today),
         limits=limits,
         plan=PLANS[account.plan],
-        errors=reports.recent_errors(database, account.id),
+        errors=reports.recent_errors(database, account.id, 25),
         advice=ADVICE,
     )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hmac
+import logging
 import secrets
 from collections.abc import Callable
 from functools import lru_cache
@@ -33,6 +34,8 @@ from mapyard.http.session import clear_session_cookie, is_same_origin, make_sess
 
 if TYPE_CHECKING:
     from mapyard.accounts.gate import AccountsGate
+
+log = logging.getLogger(__name__)
 
 Needs = Literal["nobody", "account", "operator"]
 PageFunction = Callable[["Visit"], Response]
@@ -219,7 +222,13 @@ def page(
 
     async def endpoint(request: Request) -> Response:
         visit = Visit(request, await _read_form(request))
-        return await run_in_threadpool(answer, visit)
+        try:
+            return await run_in_threadpool(answer, visit)
+        except MapyardError:
+            raise
+        except Exception:  # a crash becomes a page here: the front would answer with JSON
+            log.exception("%s crashed", path)
+            return render_problem(request, 500, "The server made a mistake; its log has it")
 
     methods = ["GET", "POST"] if post is not None else ["GET"]
     return Route(path, endpoint, methods=methods)
