@@ -1,0 +1,53 @@
+// How features look in lists and cards, whatever endpoint they come from.
+
+import { formatDistance, h } from "./ui.js";
+
+const KIND_KEYS = ["amenity", "shop", "tourism", "leisure", "historic", "railway", "public_transport", "highway", "natural", "place", "building", "landuse", "waterway", "boundary", "office", "craft", "man_made"];
+
+export function featureName(feature) {
+  const p = feature.properties ?? {};
+  return p.display_name || p.name || p["name:en"] || p.ref || p["addr:housename"] || `${featureKind(feature) || "Element"} ${feature.id ?? ""}`.trim();
+}
+
+export function featureKind(feature) {
+  const p = feature.properties ?? {};
+  if (p.category || p.subcategory) return [p.subcategory, p.category].filter(Boolean)[0].replaceAll("_", " ");
+  const key = KIND_KEYS.find((k) => p[k]);
+  return key ? (p[key] === "yes" ? key : p[key]).replaceAll("_", " ") : "";
+}
+
+/** A button for one feature of a list. */
+export function featureItem(feature, onclick, number) {
+  const [name, ...rest] = featureName(feature).split(", ");
+  const distance = feature.properties?.distance_m;
+  return h("li", {}, h("button.item", { type: "button", onclick },
+    number ? h("span.number", {}, number) : null,
+    h("span.item-text", {}, h("b", { dir: "auto" }, name), h("small", { dir: "auto" }, [featureKind(feature), rest.join(", ")].filter(Boolean).join(" · "))),
+    distance !== undefined && distance !== null ? h("span.distance", {}, formatDistance(distance)) : null));
+}
+
+/** All properties of a feature, with a link to OpenStreetMap. */
+export function featureCard(feature, actions = []) {
+  const p = feature.properties ?? {};
+  const rows = Object.entries(p).filter(([key, value]) => !key.startsWith("_") && value !== null && value !== "" && typeof value !== "object");
+  const id = typeof feature.id === "string" ? feature.id : p["@type"] ? `${p["@type"]}/${p["@id"]}` : p.osm_type ? `${p.osm_type}/${p.osm_id}` : "";
+  return h("article.card", {},
+    h("h3", { dir: "auto" }, featureName(feature)),
+    featureKind(feature) ? h("p.kind", {}, featureKind(feature)) : null,
+    actions.length ? h("div.row", {}, actions) : null,
+    h("table.tags", {}, h("tbody", {}, rows.map(([key, value]) => h("tr", {}, h("th", { scope: "row" }, key), h("td", { dir: "auto" }, String(value)))))),
+    /^(node|way|relation)\/\d+$/.test(id) ? h("a", { href: `https://www.openstreetmap.org/${id}`, target: "_blank", rel: "noopener" }, `${id} on openstreetmap.org`) : null);
+}
+
+/** The middle of a feature's box, for flying there. */
+export function featureCenter(feature) {
+  let box = [Infinity, Infinity, -Infinity, -Infinity];
+  const walk = (c) => {
+    if (typeof c[0] === "number") box = [Math.min(box[0], c[0]), Math.min(box[1], c[1]), Math.max(box[2], c[0]), Math.max(box[3], c[1])];
+    else c.forEach(walk);
+  };
+  if (!feature.geometry) return null;
+  if (feature.geometry.type === "GeometryCollection") feature.geometry.geometries.forEach((g) => walk(g.coordinates));
+  else walk(feature.geometry.coordinates);
+  return [(box[0] + box[2]) / 2, (box[1] + box[3]) / 2];
+}

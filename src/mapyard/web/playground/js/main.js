@@ -1,0 +1,190 @@
+// The page: tools on the left, their panel beside it, the map behind.
+
+import { send } from "./api.js";
+import { Drawer } from "./drawer.js";
+import { MapView } from "./map.js";
+import { h, icon, iconButton, toast } from "./ui.js";
+import elevation from "./panels/elevation.js";
+import features from "./panels/features.js";
+import isochrone from "./panels/isochrone.js";
+import match from "./panels/match.js";
+import matrix from "./panels/matrix.js";
+import nearest from "./panels/nearest.js";
+import optimize from "./panels/optimize.js";
+import overpass from "./panels/overpass.js";
+import route from "./panels/route.js";
+import search from "./panels/search.js";
+import sparql from "./panels/sparql.js";
+import tiles from "./panels/tiles.js";
+
+const TOOLS = [search, route, isochrone, nearest, matrix, optimize, match, elevation, features, overpass, sparql, tiles];
+
+class Page {
+  constructor(config, map) {
+    this.config = config;
+    this.map = map;
+    this.drawer = new Drawer();
+    this.tools = TOOLS.filter((tool) => tool.paths.some((path) => config.paths.includes(path)));
+    this.current = null;
+    this.abort = null;
+    /** What one tool leaves for another: a route for the elevation profile, say. */
+    this.shared = {};
+    map.onClick = (point, event) => this.current?.click?.(point, this, event);
+    this.drawTools();
+    this.drawCorner();
+    addEventListener("keydown", (event) => this.onKey(event));
+    addEventListener("hashchange", () => this.openFromHash());
+    this.openFromHash();
+  }
+
+  has(path) { return this.config.paths.includes(path); }
+
+  openFromHash() {
+    const name = new URLSearchParams(location.hash.slice(1)).get("tool");
+    const wanted = this.tools.find((tool) => tool.id === name) ?? this.tools[0];
+    if (wanted && wanted !== this.current) this.open(wanted);
+  }
+
+  open(tool) {
+    this.current?.close?.(this);
+    this.abort?.abort();
+    this.map.clear();
+    this.drawer.hide();
+    this.current = tool;
+    const hash = new URLSearchParams(location.hash.slice(1));
+    hash.set("tool", tool.id);
+    history.replaceState(null, "", `#${decodeURIComponent(hash.toString())}`);
+    for (const button of document.querySelectorAll("#tools button")) {
+      const chosen = button.dataset.tool === tool.id;
+      button.setAttribute("aria-pressed", String(chosen));
+      if (chosen) button.scrollIntoView({ block: "nearest", inline: "center" });
+    }
+    this.message = h("div.message", { role: "status" });
+    this.content = h("div.content");
+    const collapse = h("button.handle", { type: "button", "aria-label": "Show more or less of the panel", onclick: () => panel.classList.toggle("low") });
+    const panel = document.getElementById("panel");
+    panel.classList.remove("low");
+    panel.setAttribute("aria-label", tool.title);
+    panel.replaceChildren(
+      collapse,
+      h("header.panel-head", {}, h("h1", {}, tool.title), h("p", {}, tool.hint)),
+      this.content, this.message, this.drawer.element);
+    panel.scrollTop = 0;
+    tool.open(this.content, this);
+  }
+
+  /** Send a call, show it in the drawer; null when it failed or another one came. */
+  async run(call, { quiet = false } = {}) {
+    this.abort?.abort();
+    const abort = (this.abort = new AbortController());
+    const tool = this.current;
+    if (!quiet) this.say("", "busy");
+    this.drawer.show(call);
+    try {
+      const result = await send(call, abort.signal);
+      if (abort.signal.aborted || tool !== this.current) return null;
+      this.drawer.show(call, result);
+      if (!quiet) this.say("");
+      return result;
+    } catch (error) {
+      if (error.name === "AbortError" || tool !== this.current) return null;
+      if (error.result) this.drawer.show(call, error.result);
+      this.say(this.explain(error), "error");
+      return null;
+    }
+  }
+
+  explain(error) {
+    if (["missing_key", "invalid_key"].includes(error.code)) return "Sign in to use the API from this page.";
+    if (!error.result) return "The server did not answer. Is it running?";
+    return error.message;
+  }
+
+  say(text, state = "") {
+    this.message.textContent = text;
+    this.message.dataset.state = state;
+  }
+
+  drawTools() {
+    const place = document.getElementById("tools");
+    place.append(...this.tools.map((tool) =>
+      h("button", { type: "button", dataset: { tool: tool.id }, "aria-pressed": "false", onclick: () => { this.open(tool); if (innerWidth > 700) document.getElementById("panel").focus({ preventScroll: true }); } },
+        icon(tool.icon), h("span", {}, tool.name))));
+    place.addEventListener("keydown", (event) => {
+      const step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
+      const buttons = [...place.children];
+      const index = buttons.indexOf(document.activeElement);
+      if (!step || index < 0) return;
+      event.preventDefault();
+      buttons[(index + step + buttons.length) % buttons.length].focus();
+    });
+  }
+
+  drawCorner() {
+    const dark = () => document.documentElement.dataset.theme === "dark";
+    const toggle = iconButton(dark() ? "sun" : "moon", "Light or dark", () => {
+      document.documentElement.dataset.theme = dark() ? "light" : "dark";
+      try { localStorage.setItem("mapyard-theme", document.documentElement.dataset.theme); } catch { /* for this visit only */ }
+      toggle.replaceChildren(icon(dark() ? "sun" : "moon"));
+      this.map.restyle();
+    });
+    document.getElementById("corner").append(
+      h("a.icon-button", { href: "/docs", title: "API reference", "aria-label": "API reference" }, icon("book")),
+      this.config.session === "account" ? h("a.icon-button", { href: "/account", title: "Account", "aria-label": "Account" }, icon("user")) : h("a.icon-button", { href: "/sign-in", title: "Sign in", "aria-label": "Sign in" }, icon("user")),
+      toggle);
+  }
+
+  onKey(event) {
+    const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement?.tagName);
+    if (event.key === "/" && !typing) {
+      event.preventDefault();
+      if (this.current !== search && this.tools.includes(search)) this.open(search);
+      document.querySelector("#panel input")?.focus();
+    } else if (event.key === "Escape" && !event.defaultPrevented) {
+      if (typing) document.activeElement.blur();
+      else if (this.current) this.open(this.current);
+    } else if (/^[1-9]$/.test(event.key) && !typing && !event.metaKey && !event.ctrlKey && !event.altKey) {
+      const tool = this.tools[Number(event.key) - 1];
+      if (tool) this.open(tool);
+    }
+  }
+}
+
+function dropFiles(page) {
+  addEventListener("dragover", (event) => event.preventDefault());
+  addEventListener("drop", async (event) => {
+    event.preventDefault();
+    const file = event.dataTransfer?.files?.[0];
+    if (!file || !page.tools.includes(match)) return;
+    page.open(match);
+    match.load(await file.text(), file.name, page);
+  });
+}
+
+async function start() {
+  const [config, session] = await Promise.all([
+    fetch("/playground/config.json").then((r) => r.json()),
+    fetch("/playground/session", { method: "POST" }).then((r) => r.json()),
+  ]);
+  const panel = document.getElementById("panel");
+  if (!config.dataset) {
+    panel.append(h("header.panel-head", {}, h("h1", {}, "No map yet"), h("p", {}, "Nothing has been built on this server. Run mapyard build with an OpenStreetMap extract, then load this page again.")));
+    return;
+  }
+  const allowed = session.session || (await fetch("/api/v1/tiles.json")).ok;
+  if (!allowed) {
+    panel.append(h("header.panel-head", {}, h("h1", {}, "Sign in to use the map"),
+      h("p", {}, "This page asks the API in the name of your account: it needs no key, only that you are signed in."),
+      h("p", {}, h("a.button", { href: "/sign-in?next=/" }, "Sign in"), " ", h("a", { href: "/docs" }, "Read the reference"))));
+    return;
+  }
+  const map = new MapView("map", config.dataset.bbox);
+  const page = new Page(config, map);
+  dropFiles(page);
+  window.playground = { page, map: map.map, maplibre: map }; // for the console and for tests
+}
+
+start().catch((error) => {
+  console.error(error);
+  toast("The map could not be started. Load the page again.");
+});

@@ -1,0 +1,143 @@
+// The map: style by theme, one overlay for results, markers that can be dragged or nudged by keys.
+
+import * as maplibregl from "/playground/vendor/maplibre-gl.mjs";
+import { h } from "./ui.js";
+
+const EMPTY = { type: "FeatureCollection", features: [] };
+const isDark = () => document.documentElement.dataset.theme === "dark";
+const styleUrl = () => `${location.origin}/api/v1/tiles/style.json?theme=${isDark() ? "dark" : "light"}`;
+
+maplibregl.setRTLTextPlugin(`${location.origin}/playground/vendor/mapbox-gl-rtl-text.js`, true);
+
+export class MapView {
+  constructor(container, bbox) {
+    const [west, south, east, north] = bbox;
+    const shift = west > east ? 360 : 0;
+    this.map = new maplibregl.Map({
+      container,
+      style: styleUrl(),
+      bounds: [[west, south], [east + shift, north]],
+      fitBoundsOptions: { padding: 20 },
+      hash: "map",
+      maxZoom: 20,
+      attributionControl: false,
+      cooperativeGestures: false,
+    });
+    this.map.addControl(new maplibregl.AttributionControl({ compact: innerWidth < 700 }), "bottom-right");
+    this.map.addControl(new maplibregl.NavigationControl({ visualizePitch: true }), "bottom-right");
+    this.map.addControl(new maplibregl.GeolocateControl({ trackUserLocation: true }), "bottom-right");
+    this.map.addControl(new maplibregl.ScaleControl({ maxWidth: 110 }), "bottom-right");
+    this.data = EMPTY;
+    this.markers = [];
+    this.onClick = () => {};
+    this.map.on("style.load", () => this.#addOverlay());
+    this.map.on("click", (event) => this.onClick(event.lngLat.toArray(), event));
+    this.ready = new Promise((resolve) => this.map.once("idle", resolve));
+  }
+
+  get center() { return this.map.getCenter().toArray(); }
+
+  /** South, west, north, east of what is in view. */
+  get view() {
+    const box = this.map.getBounds();
+    return [box.getSouth(), box.getWest(), box.getNorth(), box.getEast()].map((v) => Number(v.toFixed(6)));
+  }
+
+  /** Follow the page's theme. */
+  restyle() { this.map.setStyle(styleUrl(), { diff: false }); }
+
+  /** Show GeoJSON; properties _color, _width, _opacity, _label, _dash say how. */
+  show(data) {
+    this.data = !data ? EMPTY : data.type === "FeatureCollection" ? data : { type: "FeatureCollection", features: [data].flat() };
+    this.data = { ...this.data, features: this.data.features.filter((f) => f.geometry).map((f, i) => ({ ...f, id: i, properties: { ...f.properties, _index: i } })) };
+    this.map.getSource("result")?.setData(this.data);
+  }
+
+  /** Move so that GeoJSON is in view, beside the panel. */
+  fit(data, maxZoom = 16) {
+    const box = new maplibregl.LngLatBounds();
+    const walk = (c) => (typeof c[0] === "number" ? box.extend(c.slice(0, 2)) : c.forEach(walk));
+    const geometries = data.type === "FeatureCollection" ? data.features.map((f) => f.geometry) : [data.geometry ?? data];
+    geometries.filter(Boolean).forEach((g) => (g.type === "GeometryCollection" ? g.geometries.forEach((x) => walk(x.coordinates)) : walk(g.coordinates)));
+    if (box.isEmpty()) return;
+    this.map.fitBounds(box, { padding: this.padding(), maxZoom, duration: 700 });
+  }
+
+  padding() {
+    const panel = document.getElementById("panel").getBoundingClientRect();
+    return innerWidth > 700
+      ? { top: 60, bottom: 60, left: panel.right + 40, right: 80 }
+      : { top: 50, bottom: Math.min(innerHeight * 0.6, innerHeight - panel.top + 20), left: 40, right: 40 };
+  }
+
+  fly(point, zoom) {
+    this.map.easeTo({ center: point, zoom: zoom ?? Math.max(this.map.getZoom(), 15), duration: 700, padding: this.padding() });
+    this.map.once("moveend", () => this.map.setPadding({ top: 0, bottom: 0, left: 0, right: 0 }));
+  }
+
+  /** Add a marker; `onmove` is called with [lng, lat] after it was moved by mouse, touch or arrow keys. */
+  addMarker(point, text, { color = "", onmove, label = "" } = {}) {
+    const element = h("div.pin", { tabIndex: onmove ? 0 : -1, "aria-label": label || `Point ${text}` }, h("span", {}, text));
+    if (color) element.style.setProperty("--pin", color);
+    const marker = new maplibregl.Marker({ element, anchor: "bottom", draggable: Boolean(onmove) }).setLngLat(point).addTo(this.map);
+    const moved = () => onmove?.(marker.getLngLat().toArray());
+    marker.on("dragend", moved);
+    element.addEventListener("click", (event) => event.stopPropagation());
+    element.addEventListener("keydown", (event) => {
+      const step = { ArrowLeft: [-8, 0], ArrowRight: [8, 0], ArrowUp: [0, -8], ArrowDown: [0, 8] }[event.key];
+      if (!step || !onmove) return;
+      event.preventDefault();
+      event.stopPropagation();
+      const at = this.map.project(marker.getLngLat());
+      marker.setLngLat(this.map.unproject([at.x + step[0], at.y + step[1]]));
+      moved();
+    });
+    this.markers.push(marker);
+    return marker;
+  }
+
+  clearMarkers() {
+    this.markers.forEach((marker) => marker.remove());
+    this.markers = [];
+  }
+
+  clear() {
+    this.clearMarkers();
+    this.show(null);
+  }
+
+  /** The result features under a pixel. */
+  resultsAt(pixel) {
+    const { x, y } = pixel;
+    const layers = ["result-fill", "result-line", "result-point"].filter((id) => this.map.getLayer(id));
+    return this.map.queryRenderedFeatures([[x - 4, y - 4], [x + 4, y + 4]], { layers });
+  }
+
+  #addOverlay() {
+    const { map } = this;
+    const accent = isDark() ? "#4fc997" : "#0a7d57";
+    const color = ["coalesce", ["get", "_color"], accent];
+    const kind = (...types) => ["match", ["geometry-type"], types, true, false];
+    map.addSource("result", { type: "geojson", data: this.data, lineMetrics: true });
+    map.addLayer({ id: "result-fill", type: "fill", source: "result", filter: kind("Polygon", "MultiPolygon"),
+      paint: { "fill-color": color, "fill-opacity": ["coalesce", ["get", "_opacity"], 0.22] } }, this.#firstLabel());
+    map.addLayer({ id: "result-outline", type: "line", source: "result", filter: kind("Polygon", "MultiPolygon"),
+      layout: { "line-join": "round" }, paint: { "line-color": color, "line-width": 1.8 } });
+    map.addLayer({ id: "result-casing", type: "line", source: "result", filter: kind("LineString", "MultiLineString"),
+      layout: { "line-join": "round", "line-cap": "round" },
+      paint: { "line-color": isDark() ? "#0c1210" : "#ffffff", "line-width": ["+", ["coalesce", ["get", "_width"], 4], 3.5], "line-opacity": 0.9 } });
+    map.addLayer({ id: "result-line", type: "line", source: "result", filter: kind("LineString", "MultiLineString"),
+      layout: { "line-join": "round", "line-cap": "round" },
+      paint: { "line-color": color, "line-width": ["coalesce", ["get", "_width"], 4], "line-opacity": ["coalesce", ["get", "_opacity"], 1] } });
+    map.addLayer({ id: "result-point", type: "circle", source: "result", filter: kind("Point", "MultiPoint"),
+      paint: { "circle-color": color, "circle-stroke-color": isDark() ? "#0c1210" : "#ffffff", "circle-stroke-width": 1.8,
+        "circle-radius": ["interpolate", ["linear"], ["zoom"], 8, 3.5, 14, 5.5, 18, 8] } });
+    map.addLayer({ id: "result-label", type: "symbol", source: "result", filter: ["has", "_label"], minzoom: 12,
+      layout: { "text-field": ["get", "_label"], "text-font": ["Noto Sans Bold"], "text-size": 12, "text-anchor": "top", "text-offset": [0, 0.8], "text-max-width": 10 },
+      paint: { "text-color": isDark() ? "#e7ece8" : "#123d2d", "text-halo-color": isDark() ? "#0c1210" : "#ffffff", "text-halo-width": 1.6 } });
+  }
+
+  #firstLabel() {
+    return this.map.getStyle().layers.find((layer) => layer.type === "symbol")?.id;
+  }
+}

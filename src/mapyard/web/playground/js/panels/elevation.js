@@ -1,0 +1,71 @@
+// The heights along a line, as a chart.
+
+import { post } from "../api.js";
+import { profileChart } from "../chart.js";
+import { formatDistance, h } from "../ui.js";
+
+const PATH = "/api/v1/elevation/profile";
+
+export default {
+  id: "elevation", name: "Elevation", title: "Elevation profile", icon: "elevation",
+  paths: [PATH],
+  hint: "Click a line point by point, or take the route that you made.",
+
+  open(content, page) {
+    this.line = [];
+    this.output = h("div");
+    this.marker = null;
+    content.append(
+      h("div.row.wrap", {},
+        page.shared.line ? h("button", { type: "button", onclick: () => this.openLine(page) }, "Take my route") : null,
+        h("button.quiet", { type: "button", onclick: () => { this.line.pop(); this.update(page); } }, "Undo"),
+        h("button.quiet", { type: "button", onclick: () => { this.line = []; this.update(page); } }, "Clear")),
+      this.output);
+  },
+
+  openLine(page) {
+    if (page.current !== this) page.open(this);
+    const { type, coordinates } = page.shared.line;
+    this.line = thin(type === "MultiLineString" ? coordinates.flat() : coordinates, 600);
+    this.update(page);
+    page.map.fit({ type: "LineString", coordinates: this.line });
+  },
+
+  click(point, page) {
+    this.line.push(point);
+    this.update(page);
+  },
+
+  close() { this.marker = null; },
+
+  async update(page) {
+    this.output.replaceChildren();
+    page.map.clear();
+    if (this.line.length === 1) page.map.show({ type: "Feature", geometry: { type: "Point", coordinates: this.line[0] }, properties: {} });
+    if (this.line.length < 2) return;
+    const geometry = { type: "LineString", coordinates: this.line.map((p) => p.slice(0, 2).map((v) => Number(v.toFixed(6)))) };
+    page.map.show({ type: "Feature", geometry, properties: {} });
+    const result = await page.run(post(PATH, { geometry }));
+    if (!result) return;
+    const p = result.json.properties;
+    const figure = (value, text) => h("div.choice", {}, h("b", {}, value === null || value === undefined ? "–" : `${Math.round(value)} m`), h("span", {}, text));
+    this.output.replaceChildren(
+      profileChart(result.json.geometry.coordinates, (at) => this.point(at, page)),
+      h("div.choices", {}, figure(p.min_elevation_m, "lowest"), figure(p.max_elevation_m, "highest"), figure(p.total_ascent_m, "up"), figure(p.total_descent_m, "down")),
+      p.distance_m ? h("p", {}, `${formatDistance(p.distance_m)} in all`) : "");
+  },
+
+  point(at, page) {
+    if (!at) {
+      page.map.clearMarkers();
+      this.marker = null;
+    } else if (this.marker) this.marker.setLngLat(at.slice(0, 2));
+    else this.marker = page.map.addMarker(at.slice(0, 2), "");
+  },
+};
+
+/** Keep every n-th point and the last one. */
+function thin(points, most) {
+  const step = Math.ceil(points.length / most);
+  return points.filter((_, i) => i % step === 0 || i === points.length - 1);
+}

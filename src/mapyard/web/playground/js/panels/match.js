@@ -1,0 +1,66 @@
+// Put a GPS trace on the roads it was driven on.
+
+import { post } from "../api.js";
+import { readGpx } from "../gpx.js";
+import { formatDistance, formatDuration, h } from "../ui.js";
+
+export default {
+  id: "match", name: "Match", title: "Map matching", icon: "match",
+  paths: ["/api/v1/map-match"],
+  hint: "Drop a GPX file on the map, or click a trace point by point.",
+
+  open(content, page) {
+    this.trace = [];
+    const file = h("input", { type: "file", accept: ".gpx,application/gpx+xml,text/xml", "aria-label": "GPX file",
+      onchange: async () => file.files[0] && this.load(await file.files[0].text(), file.files[0].name, page) });
+    this.state = h("p.empty", {}, "No trace yet.");
+    this.output = h("div");
+    content.append(
+      h("label.drop", {}, h("b", {}, "Choose a GPX file"), h("span", {}, "or drop it anywhere on the page"), file),
+      h("div.row", {}, h("button", { type: "button", onclick: () => this.update(page) }, "Match"),
+        h("button.quiet", { type: "button", onclick: () => { this.trace = []; this.draw(page); } }, "Clear")),
+      this.state, this.output);
+    this.draw(page);
+  },
+
+  load(text, name, page) {
+    try {
+      this.trace = readGpx(text);
+    } catch (error) {
+      return page.say(`${name}: ${error.message}`, "error");
+    }
+    this.draw(page);
+    page.map.fit({ type: "LineString", coordinates: this.trace });
+    return this.update(page);
+  },
+
+  click(point, page) {
+    this.trace.push(point);
+    this.draw(page);
+  },
+
+  draw(page, matched = null) {
+    this.state.textContent = this.trace.length ? `${this.trace.length} trace points` : "No trace yet.";
+    this.output.replaceChildren();
+    const features = this.trace.map((p) => ({ type: "Feature", geometry: { type: "Point", coordinates: p }, properties: { _color: "#c8553d" } }));
+    if (matched) features.unshift({ ...matched, properties: { _width: 6 } });
+    page.map.show({ type: "FeatureCollection", features });
+  },
+
+  async update(page) {
+    if (this.trace.length < 2) return page.say("A trace needs two points or more.", "error");
+    const trace = { type: "LineString", coordinates: this.trace.map((p) => p.map((v) => Number(v.toFixed(6)))) };
+    const result = await page.run(post("/api/v1/map-match", { trace }));
+    if (!result) return;
+    const { properties: p, legs = [] } = result.json;
+    this.draw(page, result.json);
+    page.map.fit(result.json);
+    const names = [...new Set(legs.flatMap((leg) => leg.names ?? []).filter(Boolean))];
+    this.output.replaceChildren(
+      h("div.choices", {},
+        h("div.choice", {}, h("b", {}, formatDistance(p.distance)), h("span", {}, "matched")),
+        h("div.choice", {}, h("b", {}, formatDuration(p.duration)), h("span", {}, "driving")),
+        h("div.choice", {}, h("b", {}, `${Math.round((p.confidence ?? 0) * 100)} %`), h("span", {}, "confidence"))),
+      names.length ? h("p", {}, `Along ${names.slice(0, 12).join(", ")}${names.length > 12 ? " …" : ""}`) : "");
+  },
+};

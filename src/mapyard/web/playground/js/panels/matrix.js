@@ -1,0 +1,55 @@
+// Times and distances between all points.
+
+import { post } from "../api.js";
+import { PointList } from "../points.js";
+import { debounce, formatDistance, formatDuration, h, segmented } from "../ui.js";
+import { MODES } from "./route.js";
+
+const LETTERS = "ABCDEFGHIJ";
+
+export default {
+  id: "matrix", name: "Matrix", title: "Matrix", icon: "matrix",
+  paths: ["/api/v1/matrix"],
+  hint: "Click two to ten places: times and distances between all of them.",
+
+  open(content, page) {
+    this.mode = "auto";
+    this.what = "durations";
+    this.ask = debounce(120, () => this.update(page));
+    this.points = new PointList({ map: page.map, min: 2, max: 10, onchange: () => this.ask() });
+    this.output = h("div");
+    content.append(
+      segmented("Mode", MODES, this.mode, (mode) => { this.mode = mode; this.ask(); }),
+      this.points.element,
+      segmented("Values", [["durations", "Times"], ["distances", "Distances"]], this.what, (what) => { this.what = what; this.draw(); }),
+      this.output);
+    this.result = null;
+  },
+
+  click(point) { this.points.place(point); },
+
+  async update(page) {
+    const points = this.points.filled;
+    this.result = null;
+    this.output.replaceChildren();
+    if (points.length < 2) return;
+    const places = { type: "MultiPoint", coordinates: points.map((p) => p.map((v) => Number(v.toFixed(6)))) };
+    const result = await page.run(post("/api/v1/matrix", { origins: places, destinations: places, mode: this.mode }));
+    this.result = result?.json ?? null;
+    this.draw();
+  },
+
+  draw() {
+    if (!this.result) return;
+    const rows = this.result[this.what];
+    const largest = Math.max(1, ...rows.flat().filter((v) => v !== null));
+    const format = this.what === "durations" ? formatDuration : formatDistance;
+    this.output.replaceChildren(h("div.scroll", {}, h("table.matrix", {},
+      h("thead", {}, h("tr", {}, h("td"), rows.map((_, i) => h("th", { scope: "col" }, LETTERS[i])))),
+      h("tbody", {}, rows.map((row, i) => h("tr", {}, h("th", { scope: "row" }, LETTERS[i]), row.map((value, j) => {
+        const cell = h("td", {}, i === j ? "" : format(value));
+        if (value !== null && i !== j) cell.style.setProperty("--share", `${Math.round((value / largest) * 60)}%`);
+        return cell;
+      })))))));
+  },
+};

@@ -1,0 +1,38 @@
+// The nearest road of a point.
+
+import { get } from "../api.js";
+import { PointList } from "../points.js";
+import { debounce, formatDistance, h } from "../ui.js";
+
+export default {
+  id: "nearest", name: "Nearest", title: "Nearest road", icon: "nearest",
+  paths: ["/api/v1/nearest"],
+  hint: "Click anywhere: the point is moved onto the nearest road.",
+
+  open(content, page) {
+    this.ask = debounce(60, () => this.update(page));
+    this.points = new PointList({ map: page.map, names: ["Point"], onchange: () => this.ask() });
+    const value = h("output", {}, "500 m");
+    this.radius = h("input", { type: "range", min: 50, max: 5000, step: 50, value: 500, "aria-label": "Search radius, metres",
+      oninput: (event) => { value.textContent = formatDistance(Number(event.target.value)); this.ask(); } });
+    this.output = h("div");
+    content.append(this.points.element, h("div.slider", {}, h("span", {}, "Radius"), this.radius, value), this.output);
+  },
+
+  click(point) { this.points.set(0, point); },
+
+  async update(page) {
+    this.output.replaceChildren();
+    const [point] = this.points.filled;
+    if (!point) return page.map.show(null);
+    const result = await page.run(get("/api/v1/nearest", { lat: point[1].toFixed(6), lng: point[0].toFixed(6), radius: this.radius.value }));
+    if (!result) return page.map.show(null);
+    const found = result.json, p = found.properties;
+    page.map.show({ type: "FeatureCollection", features: [
+      { type: "Feature", geometry: { type: "LineString", coordinates: [point, found.geometry.coordinates] }, properties: { _width: 2.5 } },
+      { ...found, properties: { ...p, _label: p.name ?? "" } }] });
+    const rows = [["Distance", formatDistance(p.distance_m)], ["Kind", p.highway], ["Surface", p.surface], ["Way", p.osm_way_id], ["Edge", p.edge_id], ["Length", p.edge_length_m && formatDistance(p.edge_length_m)]];
+    this.output.replaceChildren(h("article.card", {}, h("h3", { dir: "auto" }, p.name || "Road without a name"),
+      h("table.tags", {}, h("tbody", {}, rows.filter(([, v]) => v !== undefined && v !== null).map(([k, v]) => h("tr", {}, h("th", { scope: "row" }, k), h("td", {}, String(v))))))));
+  },
+};
