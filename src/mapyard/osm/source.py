@@ -103,7 +103,7 @@ def prepare_source(
                         header.set(key, own.get(key))
             newest = max(newest, own.get(_HEADER_KEYS[0]))
             reader.add_file(str(path))
-        except RuntimeError as error:
+        except (RuntimeError, ValueError) as error:
             raise UnreadableFile(f"{path.name} cannot be read: {error}") from error
     if newest:
         header.set(_HEADER_KEYS[0], newest)
@@ -112,7 +112,7 @@ def prepare_source(
     writer = osmium.SimpleWriter(str(target), header=header, overwrite=True)
     try:
         reader.apply(writer, simplify=True)
-    except RuntimeError as error:
+    except (RuntimeError, ValueError) as error:
         raise UnreadableFile(f"the inputs cannot be merged: {error}") from error
     finally:
         writer.close()

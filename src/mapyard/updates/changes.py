@@ -51,7 +51,8 @@ def read_changes(diffs: list[Path], changed: Path) -> Changes:
     for path in diffs:
         try:
             merged.add_file(str(path))
-        except RuntimeError as error:
+        except (RuntimeError, ValueError) as error:
+            path.unlink()  # the source may have mended it by the next run
             raise BadDiff(f"{path.name} is not a diff: {error}; nothing was applied") from None
     splitter = _Splitter(changed)
     merged.apply(splitter, simplify=True)

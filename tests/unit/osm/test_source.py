@@ -89,6 +89,10 @@ def test_bad_inputs_say_what_is_wrong(tmp_path: Path) -> None:
     broken.write_text('<osm version="0.6"><node id="1" lon="0" lat="0">')
     with pytest.raises(UnreadableFile, match=r"broken\.osm cannot be read"):
         prepare_source([broken], tmp_path / "source.osm.pbf")
+    bad_id = tmp_path / "bad.osm"
+    bad_id.write_text('<osm version="0.6"><node id="x" lon="0" lat="0"/></osm>')
+    with pytest.raises(UnreadableFile, match=r"bad\.osm cannot be read"):
+        prepare_source([bad_id], tmp_path / "source.osm.pbf")
     not_pbf = tmp_path / "text.osm.pbf"
     not_pbf.write_text("hello, this is no map at all")
     with pytest.raises(UnreadableFile, match=r"not an \.osm\.pbf"):
