@@ -74,6 +74,7 @@ def make_plan(bgp: Bgp, bound: set[Var], runtime: Runtime, evaluator: Evaluator)
                 filters = [f for f in filters if f not in link.inner.filters]
                 inside = visible(link.inner).keys()
                 near = [n for n in near if n.var not in inside]
+                link.estimate = min(_cost(t, set(), runtime) for t in link.inner.triples)
                 steps.append((link, True))
                 known |= inside
                 continue
@@ -82,6 +83,7 @@ def make_plan(bgp: Bgp, bound: set[Var], runtime: Runtime, evaluator: Evaluator)
             remaining = [t for t in remaining if t not in link.inner.triples]
             filters = [f for f in filters if f not in link.inner.filters]
             near = [n for n in near if n.var not in visible(link.inner)]
+            link.estimate = min(_cost(t, set(), runtime) for t in link.inner.triples)
             steps.append((link, True))
             known |= visible(link.inner).keys()
             continue

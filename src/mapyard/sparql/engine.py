@@ -17,6 +17,7 @@ from typing import Final
 import numpy as np
 
 from mapyard.deadline import Deadline, no_deadline
+from mapyard.sparql import geosparql, text_kernels  # noqa: F401 - they register functions
 from mapyard.sparql.algebra import Node, Pattern, Query, TriplePattern, Var
 from mapyard.sparql.bgp import Step
 from mapyard.sparql.evaluate import Executor

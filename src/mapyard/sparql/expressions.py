@@ -60,6 +60,8 @@ class Constant:
 
 
 Value = Column | Constant
+#: Fast ways of scalar functions by name, filled by text_kernels.py; None: take the common way.
+FAST: Final[dict[str, Callable[[Evaluator, list[Value], int], Value | None]]] = {}
 #: Hidden column that numbers the solutions for BNODE.
 _SOLUTION: Final = " solution"
 #: A vectorised function: (evaluator, values of the arguments, length) → column or constant.
@@ -159,6 +161,9 @@ class Evaluator:
             return self._compare(name, args[0], args[1], length)
         if name in ("+", "-", "*") and _are_doubles(args):
             return self._add(name, args, length)
+        fast = FAST.get(name)
+        if fast is not None and (result := fast(self, args, length)) is not None:
+            return result
         function = SCALAR.get(name)
         if function is None:
             raise Unsupported(f"the function <{name}> is not known", details={"function": name})

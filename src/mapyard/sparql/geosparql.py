@@ -138,11 +138,18 @@ def distances_m(a: ShapeArray, b: ShapeArray) -> Floats:
 
     Two points: the great circle. Else in the azimuthal plane around the first shape of each pair.
     """
-    points = (shapely.get_type_id(a) == 0).all() and (shapely.get_type_id(b) == 0).all()
-    if points and len(a) and len(b):
-        return haversine_m(shapely.get_x(a), shapely.get_y(a), shapely.get_x(b), shapely.get_y(b))
     if len(b) == 1 and len(a) > 1:
         a, b = b, a
+    points = (shapely.get_type_id(a) == 0) & (shapely.get_type_id(b) == 0)
+    measured = haversine_m(shapely.get_x(a), shapely.get_y(a), shapely.get_x(b), shapely.get_y(b))
+    if points.all():
+        return measured
+    rest = ~points
+    measured[rest] = _plane_distances_m(a if len(a) == 1 else a[rest], b[rest])
+    return measured
+
+
+def _plane_distances_m(a: ShapeArray, b: ShapeArray) -> Floats:
     bounds = shapely.bounds(a)
     lon0, lat0 = (bounds[:, 0] + bounds[:, 2]) / 2, (bounds[:, 1] + bounds[:, 3]) / 2
     flat_a = _flatten(a, lon0, lat0)

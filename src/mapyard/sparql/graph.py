@@ -47,6 +47,9 @@ class TripleGraph:
         """Return the id of a term that occurs in the data."""
         return self._ids.get(term)
 
+    def texts(self, ids: Ids) -> None:
+        """Return nothing: terms of every kind share one space."""
+
     def decode(self, ids: Ids) -> Sequence[Term]:
         """Return the terms of ids."""
         return [self._terms[i] for i in (ids & PAYLOAD).tolist()]

@@ -17,18 +17,29 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Literal as OneOf
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mapyard.sparql.terms import XSD_DATETIME, XSD_INTEGER, Literal, Term
+from mapyard.sparql.terms import XSD_DATETIME, XSD_INTEGER, BlankNode, Iri, Literal, Term
 
 if TYPE_CHECKING:
     from mapyard.sparql.source import Source
 
 Ids = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+Kind = OneOf["iri", "bnode", "literal"]
+
+
+class Texts(NamedTuple):
+    """The texts of terms that are all IRIs, all blank nodes, or literals of one datatype."""
+
+    kind: Kind
+    values: list[str]
+    datatype: str = ""
+
 
 SHIFT: Final = 56
 PAYLOAD: Final = (1 << SHIFT) - 1
@@ -132,11 +143,44 @@ class TermPool:
             return [Literal(_format(v), XSD_DATETIME) for v in integer_values(ids).tolist()]
         if space == UNBOUND:
             return [None] * len(ids)
-        return self._source.decode(ids)
+        texts = self._source.texts(ids)
+        if texts is None:
+            return self._source.decode(ids)
+        return terms_of(texts)
+
+    def texts(self, ids: Ids) -> Texts | None:
+        """Return the texts of ids if they are all of one space, and of one kind for sure."""
+        if not len(ids):
+            return None
+        space = int(ids[0]) >> SHIFT
+        if space in (UNBOUND, POOL):
+            return None
+        if len(ids) > 1:
+            found = ids >> SHIFT
+            if space >= 0:
+                if not bool((found == space).all()):
+                    return None
+            elif not bool((found < 0).all()):
+                return None
+        if space == INTEGER:
+            return Texts("literal", list(map(str, integer_values(ids).tolist())), XSD_INTEGER)
+        if space == DATETIME:
+            return Texts("literal", list(map(_format, integer_values(ids).tolist())), XSD_DATETIME)
+        return self._source.texts(ids)
 
     def decode_one(self, term_id: int) -> Term | None:
         """Return the term of one id."""
         return self.decode(np.array([term_id], np.int64))[0]
+
+
+def terms_of(texts: Texts) -> Sequence[Term]:
+    """Return texts of one kind as terms."""
+    kind, values, datatype = texts
+    if kind == "iri":
+        return list(map(Iri, values))
+    if kind == "bnode":
+        return list(map(BlankNode, values))
+    return [Literal(value, datatype) for value in values]
 
 
 def _format(unix_s: int) -> str:

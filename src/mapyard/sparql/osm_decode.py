@@ -1,4 +1,4 @@
-"""From ids of the store's terms back to terms, a whole array of one space at a time."""
+"""From ids of the store's terms back to texts, a whole array of one space at a time."""
 
 from __future__ import annotations
 
@@ -22,69 +22,70 @@ from mapyard.sparql.osm_ids import (
     VOCABULARY_IRIS,
     WAY_MEMBER,
     WIKIDATA_ITEM,
-    format_point,
+    format_points,
     point_positions,
 )
 from mapyard.sparql.osm_shapes import shapes_of_ids
 from mapyard.sparql.prefixes import OSM2RDF_GEOM, OSM_CHANGESET, WIKIDATA
+from mapyard.sparql.source import Texts
 from mapyard.sparql.table import format_wkt
-from mapyard.sparql.terms import WKT_LITERAL, BlankNode, Iri, Literal, Term
+from mapyard.sparql.terms import WKT_LITERAL, XSD_STRING
 from mapyard.store.reader import Store
 
 
-def decode_ids(store: Store, ids: Ids) -> Sequence[Term]:
-    """Return the terms of ids, all of one space or all points."""
-    if not len(ids):
-        return []
+def decode_texts(store: Store, ids: Ids) -> Texts:
+    """Return the texts of ids, all of one space or all points."""
     first = int(ids[0])
     if first < 0:
-        return _points(ids)
+        lon, lat = point_positions(ids)
+        return Texts("literal", format_points(lon, lat), WKT_LITERAL)
     space = first >> SHIFT
     payload = ids & PAYLOAD
     if space in KEY_SPACES:
         prefix, keys = KEY_SPACES[space], store.keys
-        return [Iri(prefix + keys[k]) for k in payload.tolist()]
+        return Texts("iri", [prefix + keys[k] for k in payload.tolist()])
     decoder = _DECODERS.get(space)
     if decoder is not None:
         return decoder(store, payload)
     shapes = shapes_of_ids(store, ids)
     assert shapes is not None
-    return [Literal(text or "", WKT_LITERAL) for text in format_wkt(shapes)]
+    return Texts("literal", [text or "" for text in format_wkt(shapes)], WKT_LITERAL)
 
 
-def _points(ids: Ids) -> list[Term]:
-    lon, lat = point_positions(ids)
-    return [
-        Literal(format_point(x, y), WKT_LITERAL)
-        for x, y in zip(lon.tolist(), lat.tolist(), strict=True)
-    ]
-
-
-def _by_type(store: Store, rows: Any, prefixes: Sequence[str]) -> list[Term]:
-    types = store.types(rows).tolist()
+def _by_type(store: Store, rows: Any, prefixes: Sequence[str]) -> Texts:
     numbers = store.ids[rows].tolist()
-    return [Iri(f"{prefixes[t]}{n}") for t, n in zip(types, numbers, strict=True)]
+    types = store.types(rows)
+    first = int(types[0])
+    if len(types) == 1 or bool((types == first).all()):
+        prefix = prefixes[first]
+        return Texts("iri", [f"{prefix}{n}" for n in numbers])
+    names = [prefixes[t] for t in types.tolist()]
+    return Texts("iri", [f"{p}{n}" for p, n in zip(names, numbers, strict=True)])
 
 
-def _absent(store: Store, eids: Any) -> list[Term]:
-    return [Iri(f"{ELEMENT_PREFIXES[e & 3]}{e >> 2}") for e in eids.tolist()]
+def _iris(prefix: str) -> Callable[[Store, Any], Texts]:
+    return lambda store, payload: Texts("iri", [f"{prefix}{n}" for n in payload.tolist()])
 
 
-def _members(name: str) -> Callable[[Store, Any], list[Term]]:
-    return lambda store, payload: [BlankNode(f"{name}{p}") for p in payload.tolist()]
+def _blank_nodes(name: str) -> Callable[[Store, Any], Texts]:
+    return lambda store, payload: Texts("bnode", [f"{name}{p}" for p in payload.tolist()])
+
+
+def _absent(store: Store, eids: Any) -> Texts:
+    return Texts("iri", [f"{ELEMENT_PREFIXES[e & 3]}{e >> 2}" for e in eids.tolist()])
 
 
 _NODES: Final = tuple(OSM2RDF_GEOM + name for name in GEOMETRY_NAMES)
 _CENTROIDS: Final = tuple(OSM2RDF_GEOM + name for name in CENTROID_NAMES)
-_DECODERS: Final[dict[int, Callable[[Store, Any], Sequence[Term]]]] = {
+_DECODERS: Final[dict[int, Callable[[Store, Any], Texts]]] = {
     ELEMENT: lambda store, rows: _by_type(store, rows, ELEMENT_PREFIXES),
     ABSENT: _absent,
-    VALUE: lambda store, kvs: [Literal(text) for text in store.values(kvs)],
-    VOCABULARY: lambda store, indexes: [Iri(VOCABULARY_IRIS[i]) for i in indexes.tolist()],
-    WIKIDATA_ITEM: lambda store, items: [Iri(f"{WIKIDATA}Q{n}") for n in items.tolist()],
-    CHANGESET: lambda store, numbers: [Iri(f"{OSM_CHANGESET}{n}") for n in numbers.tolist()],
+    VALUE: lambda store, kvs: Texts("literal", store.values(kvs), XSD_STRING),
+    VOCABULARY: lambda store, indexes: Texts("iri", [VOCABULARY_IRIS[i] for i in indexes.tolist()]),
+    WIKIDATA_ITEM: _iris(WIKIDATA + "Q"),
+    CHANGESET: _iris(OSM_CHANGESET),
     GEOMETRY_NODE: lambda store, rows: _by_type(store, rows, _NODES),
     CENTROID_NODE: lambda store, rows: _by_type(store, rows, _CENTROIDS),
-    MEMBER: _members("m"),
-    WAY_MEMBER: _members("w"),
+    MEMBER: _blank_nodes("m"),
+    WAY_MEMBER: _blank_nodes("w"),
 }

@@ -129,6 +129,20 @@ def format_point(lon: int, lat: int) -> str:
     return f"POINT({format_degrees(lon)} {format_degrees(lat)})"
 
 
+def format_points(lon: NDArray[Any], lat: NDArray[Any]) -> list[str]:
+    """Return the WKT of points in 1e-7 degree, as `format_point`."""
+    if not len(lon):
+        return []
+    # The shortest text of x / 1e7 is the exact decimal; small numbers would get an exponent.
+    if int(min(abs(lon).min(), abs(lat).min())) < 1000:
+        return [format_point(x, y) for x, y in zip(lon.tolist(), lat.tolist(), strict=True)]
+    x, y = (lon / _E7).tolist(), (lat / _E7).tolist()
+    return [
+        f"POINT({a!r} {b!r})".replace(".0 ", " ").replace(".0)", ")")
+        for a, b in zip(x, y, strict=True)
+    ]
+
+
 def find_point_id(wkt: str) -> int | None:
     """Return the id of a point written as this service writes it; None for other texts."""
     found = _POINT.fullmatch(wkt)

@@ -112,7 +112,7 @@ class ColumnPredicate(Predicate):
 
     def __init__(
         self,
-        rows: Callable[[], Rows],
+        rows: Callable[[], Rows | range],
         values: Callable[[Rows, Context], Ids],
         *,
         subject_space: int,
@@ -126,7 +126,7 @@ class ColumnPredicate(Predicate):
         """Make the predicate.
 
         Args:
-            rows: the sorted rows that may have it.
+            rows: the sorted rows that may have it, or a range of rows.
             values: ids of the objects of rows, 0 for none.
             subject_space: of the subjects' ids.
             total: number of triples when fewer than the rows.
@@ -161,6 +161,8 @@ class ColumnPredicate(Predicate):
         for part in chunks(len(rows)):
             context.deadline.check()
             chosen = rows[part]
+            if isinstance(chosen, range):
+                chosen = np.arange(chosen.start, chosen.stop)
             objects = self._values(chosen, context)
             subjects = make_ids(self._subject_space, chosen)
             if not self._is_total:
@@ -175,13 +177,14 @@ class ColumnPredicate(Predicate):
         known = self._rows()
         if not len(known) or not len(index):
             return np.empty(0, np.int64), np.empty(0, np.int64)
-        if len(known) <= int(known[-1]) - int(known[0]):  # not simply a range of rows
+        if isinstance(known, range):
+            keep = (rows >= known.start) & (rows < known.stop)
+        else:
             place = np.searchsorted(known, rows.astype(known.dtype))
             place[place == len(known)] = 0
             keep = known[place] == rows
-        else:
-            keep = (rows >= int(known[0])) & (rows <= int(known[-1]))
-        index, rows = index[keep], rows[keep]
+        if not keep.all():
+            index, rows = index[keep], rows[keep]
         objects = self._values(rows, context)
         if not self._is_total:
             keep = objects != 0

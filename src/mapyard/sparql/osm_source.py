@@ -22,7 +22,7 @@ from mapyard.sparql.ids import (
     Ids,
     make_ids,
 )
-from mapyard.sparql.osm_decode import decode_ids
+from mapyard.sparql.osm_decode import decode_texts
 from mapyard.sparql.osm_ids import (
     ABSENT,
     CENTROID_NODE,
@@ -63,12 +63,14 @@ from mapyard.sparql.prefixes import (
     OSM_WAY,
     WIKIDATA,
 )
-from mapyard.sparql.source import Bound, Context, Matches, Position, Source
+from mapyard.sparql.source import Bound, Context, Matches, Position, Source, Texts
 from mapyard.sparql.terms import GEO, RDF_TYPE, WKT_LITERAL, XSD_STRING, Iri, Literal, Term
 from mapyard.store.reader import Store
 
 #: Rows whose tags are read one by one; for more, the postings of every key are looked through.
 _FEW_ROWS: Final = 3000
+#: Terms whose ids are remembered.
+_KNOWN_TERMS: Final = 20_000
 
 
 class OsmSource:
@@ -77,6 +79,7 @@ class OsmSource:
     def __init__(self, store: Store) -> None:
         self.store = store
         self._vocabulary = Vocabulary(store)
+        self._known: dict[Term, int] = {}
         self._cache: dict[int, Predicate | None] = {}
         self._counts: tuple[Ids, NDArray[np.int64]] | None = None
 
@@ -88,7 +91,17 @@ class OsmSource:
     # Terms ---------------------------------------------------------------------------------------
 
     def find_id(self, term: Term) -> int | None:
-        """Return the id of a term that the store can give."""
+        """Return the id of a term that the store can give; those of queries come again."""
+        found = self._known.get(term)
+        if found is None:
+            found = self._find_id(term)
+            if found is not None:
+                if len(self._known) > _KNOWN_TERMS:
+                    self._known.clear()
+                self._known[term] = found
+        return found
+
+    def _find_id(self, term: Term) -> int | None:
         if isinstance(term, Literal):
             if term.datatype == XSD_STRING:
                 kv = self.values.find(term.lexical)
@@ -124,9 +137,13 @@ class OsmSource:
                 return CHANGESET << SHIFT | int(number)
         return None
 
+    def texts(self, ids: Ids) -> Texts:
+        """Return the texts of ids of one space."""
+        return decode_texts(self.store, ids)
+
     def decode(self, ids: Ids) -> Sequence[Term]:
-        """Return the terms of ids of one space."""
-        return decode_ids(self.store, ids)
+        """Not asked: all ids of one space have texts."""
+        raise AssertionError("ids of the store have texts")
 
     def select(self, default: Sequence[Iri], named: Sequence[Iri]) -> Source:
         """Refuse: there is one graph, the map."""

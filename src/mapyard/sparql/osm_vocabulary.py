@@ -104,7 +104,7 @@ class Vocabulary:
             ),
             OSM2RDF + "length": lambda: ColumnPredicate(
                 self._way_rows, self._lengths, subject_space=ELEMENT, is_total=False,
-                count=lambda: int(has_geometry(self.store, self._way_rows()).sum()),
+                count=lambda: int(has_geometry(self.store, np.array(self._way_rows())).sum()),
             ),
             OSM2RDF + "facts": lambda: ColumnPredicate(
                 self._tagged, self._facts, subject_space=ELEMENT, is_total=False,
@@ -120,21 +120,21 @@ class Vocabulary:
         return named
 
     def _element(
-        self, rows: Callable[[], Rows], values: Callable[[Rows, Context], Ids]
+        self, rows: Callable[[], Rows | range], values: Callable[[Rows, Context], Ids]
     ) -> Predicate:
         return ColumnPredicate(
             rows, values, subject_space=ELEMENT, per_object=len(rows()) / 10, is_total=False
         )
 
-    def _all(self) -> Rows:
-        return np.arange(self.store.row_count)
+    def _all(self) -> range:
+        return range(self.store.row_count)
 
     def _tagged(self) -> Rows:
         rows = np.sort(self.store.listed)
         return rows[self.store.has_tags(rows)]
 
-    def _way_rows(self) -> Rows:
-        return np.arange(self.store.way_start, self.store.relation_start)
+    def _way_rows(self) -> range:
+        return range(self.store.way_start, self.store.relation_start)
 
     def _meta_columns(self) -> dict[str, Callable[[], Predicate]]:
         def column(values: Callable[[Any, Context], Ids]) -> Callable[[], Predicate]:
@@ -218,7 +218,7 @@ class _TypePredicate(ColumnPredicate):
         self._store = store
         self._classes = np.array([vocabulary_id(OSM + n) for n in TYPE_NAMES], np.int64)
         super().__init__(
-            lambda: np.arange(store.row_count),
+            lambda: range(store.row_count),
             lambda rows, context: self._classes[store.types(rows)],
             subject_space=ELEMENT,
             count=lambda: store.row_count,

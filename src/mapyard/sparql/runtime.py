@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any, Final
 
 from mapyard.deadline import Deadline
@@ -33,11 +34,15 @@ class Runtime:
         self.deadline = deadline
         self.limits = limits or Limits()
         self.pool = TermPool(source)
-        self.now = Literal(datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), XSD_DATETIME)
         self.graph: int | None = None
         #: Blank nodes that BNODE made, and shapes parsed from WKT, by what they came from.
         self.made: dict[Any, Any] = {}
         self._held_bytes = 0
+
+    @cached_property
+    def now(self) -> Literal:
+        """What NOW() gives throughout the query."""
+        return Literal(datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), XSD_DATETIME)
 
     def encode(self, term: Term) -> int:
         """Return the id of a term."""

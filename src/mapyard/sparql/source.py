@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapyard.deadline import Deadline
-from mapyard.sparql.ids import Ids, Mask
+from mapyard.sparql.ids import Ids, Mask, Texts
 from mapyard.sparql.terms import Iri, Term
 
 #: One position of a pattern to match: free, one term, or one term per input row.
@@ -37,8 +37,12 @@ class Source(Protocol):
         """Return the id of a term in the source's own spaces; None when it has none there."""
         ...
 
+    def texts(self, ids: Ids) -> Texts | None:
+        """Return the texts of ids of one space of the source; None: ask `decode`."""
+        ...
+
     def decode(self, ids: Ids) -> Sequence[Term]:
-        """Return the terms of ids of one space of the source."""
+        """Return the terms of ids of one space of the source, where there are no `texts`."""
         ...
 
     def select(self, default: Sequence[Iri], named: Sequence[Iri]) -> Source:
@@ -111,4 +115,4 @@ class Context(Protocol):
         ...
 
 
-__all__ = ["BOUND", "Bound", "Context", "Mask", "Matches", "Position", "Source"]
+__all__ = ["BOUND", "Bound", "Context", "Mask", "Matches", "Position", "Source", "Texts"]

@@ -38,8 +38,8 @@ _RELATIONS: Final = frozenset(
     namespace + name.removeprefix(GEOF) for namespace in (OGC, GEO) for name in TOPOLOGY
 )
 _PAIRS: Final = 262_144
-#: Rows up to which each asks the source's index by itself.
-_FEW_ROWS: Final = 64
+#: Rows of the inner pattern that are shaped in the time of one search in the source's index.
+_SEARCH_COST: Final = 2000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -193,13 +193,15 @@ class SpatialJoin:
         self.inner_shape = inner_shape
         self.subject = subject
         self.radius_m = radius_m
+        #: About how many rows the inner pattern has; set by the planner.
+        self.estimate = 0.0
 
     def find_candidates(self, table: Table, evaluator: Evaluator) -> Table | None:
         """Return the rows with each subject that the index has near; None: better join whole.
 
         For few rows, an index search each costs less than to shape all of the inner pattern.
         """
-        if self.subject is None or table.length > _FEW_ROWS:
+        if self.subject is None or table.length * _SEARCH_COST > self.estimate:
             return None
         runtime = evaluator.runtime
         predicates = subject_predicates(self.inner, self.subject, runtime)

@@ -19,13 +19,13 @@ from mapyard.osm.elements import TYPE_NAMES
 from mapyard.sparql.engine import Solutions
 from mapyard.sparql.expressions import Evaluator
 from mapyard.sparql.geosparql import shapes_of
-from mapyard.sparql.ids import POOL, SHIFT, Ids
+from mapyard.sparql.ids import POOL, SHIFT, Ids, Texts, terms_of
 from mapyard.sparql.osm_ids import ELEMENT
 from mapyard.sparql.osm_predicates import of_space
 from mapyard.sparql.table import Column, Shapes, Table
-from mapyard.sparql.terms import WKT_LITERAL, XSD_BOOLEAN, BlankNode, Iri, Literal, Term
+from mapyard.sparql.terms import WKT_LITERAL, XSD_BOOLEAN, XSD_STRING, BlankNode, Iri, Literal, Term
 from mapyard.sparql.values import find_number
-from mapyard.sparql.write_solutions import json_text, texts
+from mapyard.sparql.write_solutions import json_text, json_texts, write_terms
 from mapyard.store.reader import Store
 
 
@@ -114,13 +114,28 @@ class FeatureWriter:
     def _properties(self, ids: dict[str, Ids], length: int) -> list[bytes]:
         columns = []
         for name, column in ids.items():
-            key = json_text(name) + ":"
-            columns.append(
-                texts(column, self._runtime, lambda term, key=key: key + _plain(term))  # type: ignore[misc] # bound now
-            )
+            columns.append(write_terms(column, self._runtime, _Properties(name)))
         if not columns:
             return [b""] * length
         return [",".join(filter(None, row)).encode() for row in zip(*columns, strict=True)]
+
+
+class _Properties:
+    """Terms as members of a feature's properties."""
+
+    def __init__(self, name: str) -> None:
+        self._key = json_text(name) + ":"
+
+    def term(self, term: Term) -> str:
+        """Return one term."""
+        return self._key + _plain(term)
+
+    def many(self, texts: Texts) -> list[str]:
+        """Return many terms of one kind."""
+        key = self._key
+        if texts.kind == "iri" or texts.datatype == XSD_STRING:
+            return [f'{key}"{value}"' for value in json_texts(texts.values)]
+        return [key + _plain(term) for term in terms_of(texts)]
 
 
 def _plain(term: Term) -> str:

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from html import escape
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 import orjson
 
 from mapyard.sparql.engine import Solutions
-from mapyard.sparql.ids import Ids
+from mapyard.sparql.ids import Ids, terms_of
 from mapyard.sparql.runtime import Runtime
+from mapyard.sparql.source import Texts
+from mapyard.sparql.table import Numbers, Table
 from mapyard.sparql.terms import (
     XSD_DECIMAL,
     XSD_DOUBLE,
@@ -26,6 +28,7 @@ from mapyard.sparql.terms import (
     Term,
     format_term,
 )
+from mapyard.sparql.values import format_double
 
 JSON_TYPE: Final = "application/sparql-results+json"
 XML_TYPE: Final = "application/sparql-results+xml"
@@ -37,16 +40,44 @@ _FEW: Final = 256
 _CONTROL: Final = {i: "�" for i in range(32) if i not in (9, 10, 13)}
 
 
-def texts(ids: Ids, runtime: Runtime, write: Callable[[Term], str], unbound: str = "") -> list[str]:
-    """Return what `write` makes of each term, `unbound` where there is none."""
+class TermWriter(Protocol):
+    """Writes terms of one format."""
+
+    def term(self, term: Term) -> str:
+        """Return one term."""
+        ...
+
+    def many(self, texts: Texts) -> list[str]:
+        """Return many terms of one kind."""
+        ...
+
+
+def write_column(table: Table, name: str, runtime: Runtime, writer: TermWriter) -> list[str]:
+    """Return the text of each entry of a column, "" where it is unbound."""
+    column = table.columns.get(name)
+    if isinstance(column, Numbers) and bool(column.valid.all()):
+        values = [format_double(value) for value in column.values.tolist()]
+        return writer.many(Texts("literal", values, XSD_DOUBLE))
+    return write_terms(table.ids(name, runtime.pool), runtime, writer)
+
+
+def write_terms(ids: Ids, runtime: Runtime, writer: TermWriter) -> list[str]:
+    """Return the text of each term, "" where there is none."""
     if len(ids) <= _FEW:
-        return [unbound if t is None else write(t) for t in runtime.decode(ids)]
+        return _write_distinct(ids, runtime, writer)
     unique, inverse = np.unique(ids, return_inverse=True)
-    written = [unbound if t is None else write(t) for t in runtime.decode(unique)]
-    if len(unique) == len(ids) or len(unique) * 2 > len(ids):
-        return [written[i] for i in inverse.tolist()]
+    if len(unique) == len(ids):
+        return _write_distinct(ids, runtime, writer)
+    written = _write_distinct(unique, runtime, writer)
     result: list[str] = np.array(written, np.object_)[inverse].tolist()
     return result
+
+
+def _write_distinct(ids: Ids, runtime: Runtime, writer: TermWriter) -> list[str]:
+    texts = runtime.pool.texts(ids)
+    if texts is not None:
+        return writer.many(texts)
+    return ["" if term is None else writer.term(term) for term in runtime.decode(ids)]
 
 
 # JSON -------------------------------------------------------------------------------------------
@@ -60,36 +91,65 @@ def json_text(text: str) -> str:
         return orjson.dumps(text.encode("utf-8", "replace").decode()).decode()
 
 
-def _json_term(term: Term) -> str:
-    if isinstance(term, Iri):
-        return f'{{"type":"uri","value":{json_text(term.value)}}}'
-    if isinstance(term, BlankNode):
-        return f'{{"type":"bnode","value":{json_text(term.label)}}}'
-    value = json_text(term.lexical)
-    if term.language:
-        return f'{{"type":"literal","value":{value},"xml:lang":"{term.language}"}}'
-    if term.datatype == XSD_STRING:
-        return f'{{"type":"literal","value":{value}}}'
-    return f'{{"type":"literal","value":{value},"datatype":{json_text(term.datatype)}}}'
+def json_texts(texts: list[str]) -> list[str]:
+    """Return JSON strings without their quotes."""
+    if not texts:
+        return []
+    try:
+        # The quotes of one string and the next only meet between strings: others are escaped.
+        return orjson.dumps(texts).decode()[2:-2].split('","')
+    except orjson.JSONEncodeError:
+        return [json_text(text)[1:-1] for text in texts]
+
+
+class JsonTerms:
+    """Terms as members of SPARQL Results JSON, each after a name."""
+
+    def __init__(self, name: str) -> None:
+        self._key = json_text(name) + ":"
+
+    def term(self, term: Term) -> str:
+        """Return one term."""
+        key = self._key
+        if isinstance(term, Iri):
+            return f'{key}{{"type":"uri","value":{json_text(term.value)}}}'
+        if isinstance(term, BlankNode):
+            return f'{key}{{"type":"bnode","value":{json_text(term.label)}}}'
+        value = json_text(term.lexical)
+        if term.language:
+            return f'{key}{{"type":"literal","value":{value},"xml:lang":"{term.language}"}}'
+        if term.datatype == XSD_STRING:
+            return f'{key}{{"type":"literal","value":{value}}}'
+        return f'{key}{{"type":"literal","value":{value},"datatype":{json_text(term.datatype)}}}'
+
+    def many(self, texts: Texts) -> list[str]:
+        """Return many terms of one kind."""
+        kind, values, datatype = texts
+        name = {"iri": "uri", "bnode": "bnode", "literal": "literal"}[kind]
+        head = f'{self._key}{{"type":"{name}","value":"'
+        tail = '"}'
+        if kind == "literal" and datatype != XSD_STRING:
+            tail = f'","datatype":{json_text(datatype)}}}'
+        return [f"{head}{value}{tail}" for value in json_texts(values)]
 
 
 def write_json(solutions: Solutions) -> Iterator[bytes]:
     """Yield SPARQL 1.1 Query Results JSON."""
     names = solutions.variables
+    writers = [JsonTerms(name) for name in names]
     yield b'{"head":{"vars":' + orjson.dumps(names) + b'},"results":{"bindings":['
     separator = ""
     for table in solutions.tables:
         if not table.length:
             continue
-        columns = []
-        for name in names:
-            key = json_text(name) + ":"
-            ids = table.ids(name, solutions.runtime.pool)
-            columns.append(
-                texts(ids, solutions.runtime, lambda term, key=key: key + _json_term(term))  # type: ignore[misc] # bound now
-            )
-        if all(bool(np.all(table.ids(n, solutions.runtime.pool))) for n in names):
-            rows = map(",".join, zip(*columns, strict=True)) if names else iter([""] * table.length)
+        columns = [
+            write_column(table, name, solutions.runtime, writer)
+            for name, writer in zip(names, writers, strict=True)
+        ]
+        if not names:
+            rows = iter([""] * table.length)
+        elif all(all(column) for column in columns):
+            rows = map(",".join, zip(*columns, strict=True))
         else:
             rows = (",".join(filter(None, row)) for row in zip(*columns, strict=True))
         yield (separator + "{" + "},{".join(rows) + "}").encode()
@@ -100,6 +160,17 @@ def write_json(solutions: Solutions) -> Iterator[bytes]:
 def write_json_boolean(value: bool) -> bytes:
     """Return the answer of ASK."""
     return b'{"head":{},"boolean":' + (b"true" if value else b"false") + b"}"
+
+
+class PlainTerms:
+    """Terms by a function of one term."""
+
+    def __init__(self, write: Callable[[Term], str]) -> None:
+        self.term = write
+
+    def many(self, texts: Texts) -> list[str]:
+        """Return many terms of one kind."""
+        return [self.term(term) for term in terms_of(texts)]
 
 
 # XML --------------------------------------------------------------------------------------------
@@ -136,10 +207,11 @@ def write_xml(solutions: Solutions) -> Iterator[bytes]:
         for name in solutions.variables:
             head = f'<binding name="{name}">'
             columns.append(
-                texts(
-                    table.ids(name, solutions.runtime.pool),
+                write_column(
+                    table,
+                    name,
                     solutions.runtime,
-                    lambda term, head=head: f"{head}{_xml_term(term)}</binding>",  # type: ignore[misc] # bound now
+                    PlainTerms(lambda term, head=head: f"{head}{_xml_term(term)}</binding>"),  # type: ignore[misc] # bound now
                 )
             )
         rows = zip(*columns, strict=True) if columns else iter([()] * table.length)
@@ -195,10 +267,10 @@ def _write_lines(
     solutions: Solutions, head: str, write: Callable[[Term], str], separator: str, end: str
 ) -> Iterator[bytes]:
     yield head.encode()
+    writer = PlainTerms(write)
     for table in solutions.tables:
         columns = [
-            texts(table.ids(name, solutions.runtime.pool), solutions.runtime, write)
-            for name in solutions.variables
+            write_column(table, name, solutions.runtime, writer) for name in solutions.variables
         ]
         if not columns:
             yield (end * table.length).encode()
