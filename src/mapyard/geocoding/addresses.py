@@ -89,11 +89,17 @@ def find_addresses(store: Store) -> Addresses:
 
 
 def find_positions(store: Store, rows: Ints) -> tuple[Floats, Floats]:
-    """Return the point of each row in degrees: a node's own, else the centroid; NaN without."""
+    """Return the point of each row in degrees: a node's own, else one inside near the centroid.
+
+    NaN where a row has no geometry.
+    """
     lon, lat = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
     for start in range(0, len(rows), 50_000):
         part = slice(start, start + 50_000)
-        points = shapely.centroid(store.geometries(rows[part]))
+        shapes = store.geometries(rows[part])
+        points = shapely.centroid(shapes)
+        outside = (shapely.get_dimensions(shapes) == 2) & ~shapely.intersects(shapes, points)
+        points[outside] = shapely.point_on_surface(shapes[outside])
         lon[part], lat[part] = shapely.get_x(points), shapely.get_y(points)
     return lon, lat
 

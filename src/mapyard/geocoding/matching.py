@@ -105,7 +105,7 @@ class Matcher:
 
     def find_all(self) -> Ints:
         """Return the documents that all words match, unknown ones loosely."""
-        required = self._required()
+        required = self._query.required()
         if not required:
             return np.empty(0, np.int64)
         queries, names = [], []
@@ -123,7 +123,7 @@ class Matcher:
 
     def find_most(self) -> Ints:
         """Return the documents that most words match, exactly or loosely."""
-        required = self._required()
+        required = self._query.required()
         queries, names = [], []
         for i in required:
             variants = self._exact_variants(i) + self._loose_variants(i)
@@ -136,19 +136,6 @@ class Matcher:
         minimum = max(1, min(len(required) - 1, (len(required) + 1) // 2))
         minimum = min(minimum, len(queries))
         return self._run([at_least(queries, minimum)], names)
-
-    def _required(self) -> list[int]:
-        """Return the words that a document is to match: not the little ones, nor numbers."""
-        words = self._query.words
-        numbers = self._query.number_words()
-        strong = [
-            i
-            for i, w in enumerate(words)
-            if not w.slot.is_little and not w.slot.has_digit and i not in numbers
-        ]
-        if not strong:
-            strong = [i for i, w in enumerate(words) if w.slot.has_digit]
-        return strong or list(range(len(words)))
 
     def _run(self, queries: list[Any], names: list[Any]) -> Ints:
         """Return the best documents of which at least one word is (in) the name."""

@@ -63,14 +63,29 @@ class Understood(NamedTuple):
     #: Place of the first word behind "near", 0 when there is none.
     near: int
 
-    def number_words(self) -> set[int]:
-        """Return the words that are part of a house number that exists: "C 165", "first floor"."""
-        return {
-            i
+    def required(self) -> list[int]:
+        """Return the words that a document is to match: neither little ones nor numbers.
+
+        Words that are a number of some house ("first floor", "C 165") count as numbers as long as
+        other words remain.
+        """
+        strong = [i for i, w in enumerate(self.words) if not w.slot.is_little]
+        for is_number in (self._may_be_number, self._has_number):
+            kept = [i for i in strong if not is_number(i)]
+            if kept:
+                return kept
+        return strong or list(range(len(self.words)))
+
+    def _has_number(self, i: int) -> bool:
+        return self.words[i].slot.has_digit or any(
+            c.is_known and c.start <= i < c.stop and any(map(str.isdigit, c.key))
             for c in self.numbers
-            if c.is_known and (c.stop - c.start > 1 or self.words[c.start].slot.has_digit)
-            for i in range(c.start, c.stop)
-        }
+        )
+
+    def _may_be_number(self, i: int) -> bool:
+        return self._has_number(i) or any(
+            c.is_known and c.stop - c.start > 1 and c.start <= i < c.stop for c in self.numbers
+        )
 
 
 def understand(gazetteer: Gazetteer, text: str) -> Understood:
