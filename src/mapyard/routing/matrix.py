@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mapyard.deadline import Deadline, no_deadline
 from mapyard.errors import TooLarge
 from mapyard.geo.sphere import haversine_m
-from mapyard.routing.engine import Engine, NoRoad
+from mapyard.routing.engine import Engine, NoRoad, NoRoute
 from mapyard.routing.modes import Mode, make_costing
 from mapyard.routing.snapping import (
     DEFAULT_RADIUS_M,
@@ -30,6 +30,10 @@ _PAIRS_PER_CALL: Final = 2_500
 #: from both ends: it alone prunes dead ends and private roads as routes do. Measured in
 #: docs/decisions/032.
 _ONE_SEARCH_SPREAD_M: Final = 60_000.0
+
+
+#: Empty cells that are asked again as routes.
+_MOST_ASKED_AGAIN: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,39 @@ def compute_matrix(
         cells = answer["sources_to_targets"]
         distances_m[rows] = np.array(cells["distances"], np.float64) * 1000.0
         durations_s[rows] = np.array(cells["durations"], np.float64)
+    _ask_again(engine, distances_m, durations_s, sources, targets, mode, deadline)
     return Matrix(np.round(distances_m, 1), durations_s)
+
+
+def _ask_again(
+    engine: Engine,
+    distances_m: NDArray[np.float64],
+    durations_s: NDArray[np.float64],
+    sources: list[dict[str, Any]],
+    targets: list[dict[str, Any]],
+    mode: Mode,
+    deadline: Deadline,
+) -> None:
+    """Fill empty cells for which a route exists.
+
+    The matrix algorithms miss some ways that begin or end on a piece of road with one way in; many
+    empty cells are islands, and not asked again.
+    """
+    missing = np.argwhere(np.isnan(durations_s))
+    if len(missing) > _MOST_ASKED_AGAIN:
+        return
+    for row, column in missing.tolist():
+        deadline.check()
+        request = make_costing(mode) | {
+            "locations": [sources[row], targets[column]],
+            "directions_type": "none",
+        }
+        try:
+            summary = engine.call("route", request)["trip"]["summary"]
+        except (NoRoute, NoRoad):
+            continue
+        distances_m[row, column] = summary["length"] * 1000.0
+        durations_s[row, column] = summary["time"]
 
 
 def _choose_reach(

@@ -25,7 +25,7 @@ DEFAULT_RADIUS_M: Final = 1_000.0
 #: How far the nearest road is looked for when a position is refused.
 EXPLAIN_RADIUS_M: Final = 5_000.0
 #: A connected road is preferred to a nearer one without connection up to this difference.
-DETOUR_M: Final = 50.0
+DETOUR_M: Final = 250.0
 #: Edges that can be reached from a road of a connected network; the engine's default.
 CONNECTED_REACH: Final = 50
 
@@ -144,15 +144,15 @@ def explain(engine: Engine, positions: NDArray[np.float64], mode: Mode, radius_m
 
 def no_road(index: int, nearest_m: float | None, mode: Mode, radius_m: float) -> NoRoad:
     """Return the error of one position."""
-    where = (
-        f"the nearest one is {nearest_m:.0f} m away"
-        if nearest_m is not None
-        else f"and none within {EXPLAIN_RADIUS_M:.0f} m"
-    )
+    where = ""
+    if nearest_m is not None:
+        where = f", the nearest one is {nearest_m:.0f} m away"
+    elif radius_m < EXPLAIN_RADIUS_M:
+        where = f", and none within {EXPLAIN_RADIUS_M:.0f} m"
     details: dict[str, Any] = {"index": index, "radius_m": radius_m}
     if nearest_m is not None:
         details["nearest_road_m"] = round(nearest_m, 1)
     return NoRoad(
-        f"position {index}: no road for mode {mode} within {radius_m:g} m, {where}",
+        f"position {index}: no road for mode {mode} within {radius_m:g} m{where}",
         details=details,
     )

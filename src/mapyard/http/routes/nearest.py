@@ -70,7 +70,7 @@ def _make_feature(ctx: Context, road: NearestRoad, output: WayOutput) -> dict[st
         "edge_length_m": road.edge_length_m,
         "highway": tags.get("highway", road.highway),
         "name": tags.get("name", road.name),
-        "surface": tags.get("surface", road.surface),
+        "surface": tags.get("surface"),
         "osm_way_id": road.way_id,
     }
     # The earliest client libraries read these at the top.
