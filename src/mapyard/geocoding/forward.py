@@ -43,7 +43,7 @@ FOCUS_PULL: Final = 0.75
 #: A name of which all words match, but not as the whole name, against the whole name.
 PARTLY: Final = 0.85
 #: Less of the query matched than this is no match.
-MIN_MATCHED: Final = 0.5
+MIN_MATCHED: Final = 0.45
 #: Candidates for which a missing house number is looked for between others.
 _INTERPOLATED: Final = 8
 _MISSING_NUMBER, _NEAR_NUMBER, _INTERPOLATED_NUMBER = 0.0, 0.4, 0.8

@@ -31,6 +31,8 @@ COUNTRY_LANGS: Final = (
 #: House numbers of more words are not looked for.
 MAX_NUMBER_WORDS: Final = 7
 _LITTLE_WEIGHT: Final = 0.1
+#: A word that is nowhere in the index: a typo, or something that nobody maps.
+_UNKNOWN_WEIGHT: Final = 0.4
 #: A house number counts less than the town: the right street before the right number elsewhere.
 _NUMBER_WEIGHT: Final = 0.35
 _POSTCODE_LETTERS: Final = 4
@@ -102,6 +104,8 @@ def understand(gazetteer: Gazetteer, text: str) -> Understood:
     for i, slot in enumerate(typed):
         alternatives, frequency = _known_alternatives(index, typed, i)
         weight = _LITTLE_WEIGHT if slot.is_little else _weigh(frequency, total)
+        if not frequency:
+            weight = min(weight, _UNKNOWN_WEIGHT)
         if slot.has_digit and len(slot.word) < _POSTCODE_LETTERS:
             weight = min(weight, _NUMBER_WEIGHT)
         words.append(Word(slot, alternatives, frequency > 0, weight, categories[i], named[i]))
