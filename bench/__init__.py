@@ -1,0 +1,1 @@
+"""Benchmarks: each prints ratios against a peer in the same run."""
