@@ -103,8 +103,7 @@ class WorkPool:
             raise Timeout(f"the request took longer than its limit of {deadline.limit_s:g} s")
         finally:
             gone.cancel()
-            if not future.done():
-                future.cancel()  # a job still waiting for a thread need not begin
+            work.cancel()  # a job still waiting for a thread need not begin
 
     def warm(self, job: Callable[[], object]) -> None:
         """Run a job some time, if there is room; its errors do not matter."""

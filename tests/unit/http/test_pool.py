@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+
+from mapyard.deadline import Cancelled
+from mapyard.errors import Overloaded, Timeout
+from mapyard.http import pool as pool_module
+from mapyard.http.pool import RequestDeadline, WorkPool
+
+
+@pytest.fixture
+def pool() -> Iterator[WorkPool]:
+    made = WorkPool("test", threads=1, queue=2)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def free(pool: WorkPool) -> Iterator[threading.Event]:
+    """Work that waits for this ends with the test, also when it fails."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def client_that_leaves(after_s: float) -> Callable[[], Awaitable[Any]]:
+    messages = iter([{"type": "http.request"}])
+
+    async def receive() -> Any:
+        message = next(messages, None)
+        if message is not None:
+            return message
+        await asyncio.sleep(after_s)
+        return {"type": "http.disconnect"}
+
+    return receive
+
+
+def test_result_and_error_come_back(pool: WorkPool) -> None:
+    async def main() -> None:
+        assert await pool.run(lambda: 5, RequestDeadline(1), client_that_leaves(9)) == 5
+        with pytest.raises(ZeroDivisionError):
+            await pool.run(lambda: 1 / 0, RequestDeadline(1), client_that_leaves(9))
+
+    asyncio.run(main())
+    assert pool.busy == 0
+
+
+def test_full_queue_refuses_at_once(pool: WorkPool, free: threading.Event) -> None:
+
+    async def main() -> None:
+        runs = [
+            asyncio.ensure_future(pool.run(free.wait, RequestDeadline(5), client_that_leaves(9)))
+            for _ in range(3)
+        ]
+        await asyncio.sleep(0.05)
+        started = time.perf_counter()
+        with pytest.raises(Overloaded) as caught:
+            await pool.run(free.wait, RequestDeadline(5), client_that_leaves(9))
+        assert time.perf_counter() - started < 0.5
+        assert caught.value.headers["Retry-After"] == "1"
+        assert caught.value.details == {"waiting": 2, "limit": 2}
+        always = asyncio.ensure_future(
+            pool.run(lambda: 7, RequestDeadline(5), client_that_leaves(9), always=True)
+        )
+        await asyncio.sleep(0)
+        free.set()
+        assert await always == 7
+        assert await asyncio.gather(*runs) == [True] * 3
+
+    asyncio.run(main())
+    assert pool.busy == 0
+
+
+def test_client_that_leaves_cancels_running_work(pool: WorkPool) -> None:
+    deadline = RequestDeadline(30)
+    stopped = threading.Event()
+    done = threading.Event()
+
+    def work() -> None:
+        try:
+            while True:
+                deadline.check()
+                time.sleep(0.005)
+        finally:
+            stopped.set()
+
+    async def main() -> None:
+        with pytest.raises(Cancelled):
+            await pool.run(work, deadline, client_that_leaves(0.05), done.set)
+
+    asyncio.run(main())
+    assert stopped.wait(2)
+    assert done.wait(2)
+
+
+def test_work_that_waits_is_not_begun_for_a_client_that_left(
+    pool: WorkPool, free: threading.Event
+) -> None:
+    begun: list[int] = []
+    released: list[int] = []
+
+    async def main() -> None:
+        first = asyncio.ensure_future(
+            pool.run(free.wait, RequestDeadline(5), client_that_leaves(9))
+        )
+        await asyncio.sleep(0.02)
+        with pytest.raises(Cancelled):
+            await pool.run(
+                lambda: begun.append(1),
+                RequestDeadline(5),
+                client_that_leaves(0.02),
+                lambda: released.append(1),
+            )
+        assert released == [1]
+        free.set()
+        await first
+
+    asyncio.run(main())
+    assert begun == []
+    assert pool.busy == 0
+
+
+def test_work_that_ignores_its_deadline(
+    pool: WorkPool, free: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool_module, "GRACE_S", 0.05)
+    done = threading.Event()
+
+    async def main() -> None:
+        with pytest.raises(Timeout):
+            await pool.run(free.wait, RequestDeadline(0.05), client_that_leaves(9), done.set)
+        assert pool.busy == 1  # the thread is still taken, and counted
+        free.set()
+
+    asyncio.run(main())
+    assert done.wait(2)
+    assert pool.busy == 0
+
+
+def test_deadline_of_a_stream_begins_anew() -> None:
+    deadline = RequestDeadline(0.0)
+    time.sleep(0.001)
+    with pytest.raises(Timeout):
+        deadline.check()
+    deadline.extend(10)
+    deadline.check()
+    assert 9 < deadline.remaining_s() <= 10
