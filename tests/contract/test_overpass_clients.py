@@ -1,0 +1,145 @@
+"""overpy and osmnx, unchanged, against a running server; and many queries at once."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import overpy
+import pytest
+
+from osm_files import EXAMPLES
+
+COMMAND = Path(sys.executable).with_name("mapyard")
+#: West, south, east, north.
+BBOX = (7.415, 43.735, 7.425, 43.74)
+
+
+def run(*arguments: str, data: Path) -> str:
+    done = subprocess.run(
+        [COMMAND, *arguments, "--data", str(data)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def server(
+    build_once: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, str, Path]]:
+    """Address, key and log of a server on a copy of Monaco's elements."""
+    monaco = build_once("monaco-store", EXAMPLES / "monaco.osm.pbf", ["store"])
+    folder = tmp_path_factory.mktemp("overpass")
+    data = folder / "data"
+    shutil.copytree(monaco, data, symlinks=True, copy_function=os.link)
+    run("accounts", "create", "me@example.org", "--plan", "enterprise", data=data)
+    key = run("keys", "create", "me@example.org", data=data).strip()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address = f"http://127.0.0.1:{port}"
+    with (folder / "serve.log").open("w") as log:
+        process = subprocess.Popen(
+            [COMMAND, "serve", "--port", str(port), "--workers", "1", "--data", str(data)],
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and process.poll() is None:
+            try:
+                if httpx.get(f"{address}/readyz").status_code == 200:
+                    break
+            except httpx.TransportError:
+                time.sleep(0.1)
+        assert process.poll() is None
+        yield address, key, folder / "serve.log"
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+@pytest.fixture(scope="module")
+def api(server: tuple[str, str, Path]) -> overpy.Overpass:
+    address, key, _ = server
+    return overpy.Overpass(url=f"{address}/api/interpreter?api_key={key}")
+
+
+@pytest.mark.parametrize("setting", ["[out:json];", "", "[out:xml][timeout:25];"])
+def test_overpy_reads_relations_with_members(api: overpy.Overpass, setting: str) -> None:
+    result = api.query(f'{setting}rel["route"="bus"];out body;>;out skel;')
+    assert len(result.relations) == 56
+    assert len(result.ways) > 400
+    relation = result.relations[0]
+    assert {type(member).__name__ for member in relation.members} == {"RelationNode", "RelationWay"}
+    way = next(m for m in relation.members if isinstance(m, overpy.RelationWay)).resolve()
+    nodes = way.get_nodes(resolve_missing=False)
+    assert all(43 < float(node.lat) < 44 for node in nodes)
+
+
+def test_overpy_reads_centers_and_tags(api: overpy.Overpass) -> None:
+    result = api.query("[out:json];(way[building][name];rel[type=multipolygon];);out center;")
+    assert all(way.tags["name"] for way in result.ways)
+    assert 43 < float(result.ways[0].center_lat) < 44
+    assert result.relations[0].center_lon
+
+
+def test_overpy_reports_a_bad_query(api: overpy.Overpass) -> None:
+    with pytest.raises(overpy.exception.OverpassBadRequest):
+        api.query("[out:json];node[;out;")
+
+
+@pytest.fixture(scope="module")
+def ox(server: tuple[str, str, Path]) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import osmnx
+    address, key, _ = server
+    osmnx.settings.overpass_url = f"{address}/api"
+    osmnx.settings.requests_kwargs = {"params": {"api_key": key}}
+    osmnx.settings.use_cache = False
+    osmnx.settings.overpass_rate_limit = True
+    return osmnx
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_osmnx_downloads_a_street_network(ox: Any) -> None:
+    drive = ox.graph_from_bbox(BBOX, network_type="drive")
+    walk = ox.graph_from_bbox(BBOX, network_type="walk")
+    assert 40 < len(drive.nodes) < len(walk.nodes)
+    assert {"length", "highway", "osmid"} <= set(next(iter(drive.edges(data=True)))[2])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_osmnx_downloads_features(ox: Any) -> None:
+    found = ox.features_from_bbox(BBOX, tags={"building": True, "amenity": ["cafe", "bar"]})
+    kinds = set(found.geom_type)
+    assert {"Polygon", "Point"} <= kinds
+    assert len(found) > 100
+
+
+def test_fifty_queries_at_once_are_all_answered(server: tuple[str, str, Path]) -> None:
+    address, key, log = server
+    query = "[out:json];nwr(around:{},43.7384,7.4246)[shop];out center;"
+
+    def ask(index: int) -> int:
+        return httpx.post(
+            f"{address}/api/v1/overpass",
+            json={"data": query.format(100 + index)},
+            headers={"X-API-Key": key},
+            timeout=30,
+        ).status_code
+
+    with ThreadPoolExecutor(16) as pool:
+        assert set(pool.map(ask, range(50))) == {200}
+    assert '"level":"error"' not in log.read_text()
