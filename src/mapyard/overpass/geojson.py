@@ -6,11 +6,14 @@ is the middle of the box and `bb` the box itself, both told by the property @geo
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import orjson
 import shapely
 from numpy.typing import NDArray
 
+from mapyard.deadline import Deadline
 from mapyard.geo.antimeridian import cut_antimeridian
 from mapyard.geo.geojson import write_geometries
 from mapyard.overpass.boxes import to_boxes
@@ -21,8 +24,10 @@ from mapyard.overpass.rowsets import Derived, Rows
 from mapyard.overpass.syntax import BoxFilter, Out
 from mapyard.results.features import write_features
 from mapyard.results.output import Output
+from mapyard.results.pages import open_collection
 from mapyard.store.reader import E7, Store
 
+_CHUNK = 1_000
 _NO_GEOMETRY = b'"geometry":null'
 
 
@@ -41,6 +46,25 @@ def write_page(store: Store, entries: Entries, start: int, stop: int) -> list[by
         features[place] = write_derived(entries.derived[at], entries.outs[int(owners[place])])
         at += 1
     return features
+
+
+def stream_features(
+    store: Store, entries: Entries, deadline: Deadline, *, as_lines: bool
+) -> Iterator[bytes]:
+    """Yield all features as one collection, or one per line."""
+    separator = b"\n"
+    if not as_lines:
+        yield open_collection()
+    for start in range(0, len(entries), _CHUNK):
+        deadline.check()
+        features = write_page(store, entries, start, min(start + _CHUNK, len(entries)))
+        if as_lines:
+            yield b"\n".join(features) + b"\n"
+        else:
+            yield separator + b",\n".join(features)
+            separator = b",\n"
+    if not as_lines:
+        yield b"\n]}\n"
 
 
 def _write_rows(store: Store, out: Out, rows: Rows) -> list[bytes]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Annotated, Final, Literal
 
@@ -15,24 +14,21 @@ from mapyard.http.endpoints import GEOJSON, JSON, Answer, Context, Example, Para
 from mapyard.http.errors import NotOffered
 from mapyard.http.paging import PAGE_HEADERS, answer_page
 from mapyard.http.params import Bbox, Position, spelled
-from mapyard.overpass import osmcsv, osmjson, osmxml
 from mapyard.overpass.budget import Budget
 from mapyard.overpass.engine import Result, run_text
 from mapyard.overpass.entries import Entries, list_entries
-from mapyard.overpass.geojson import write_page
+from mapyard.overpass.geojson import stream_features, write_page
 from mapyard.overpass.macros import Geocode, Surroundings
+from mapyard.overpass.native import MEDIA_TYPES, write_native
 from mapyard.overpass.places import find_place
 from mapyard.overpass.results import ResultCache
 from mapyard.results.cursor import decode_cursor, encode_cursor, hash_query
-from mapyard.results.pages import PageEnd, open_collection
+from mapyard.results.pages import PageEnd
 
 DEFAULT_LIMIT: Final = 20
 MAX_LIMIT: Final = 1_000
-XML: Final = "application/osm3s+xml"
-CSV: Final = "text/csv; charset=utf-8"
 NDJSON: Final = "application/x-ndjson"
 TEXT: Final = "text/plain; charset=utf-8"
-_CHUNK: Final = 1_000
 _ANY_TEXT: Final = {"text/plain": "data", "*": "data"}
 _WARNING_HEADER: Final = {"X-Query-Warning": "what the query's author should know, in ASCII"}
 
@@ -91,7 +87,7 @@ class NoParams(Params):
     heavy=True,
     texts=_ANY_TEXT,
     schema="FeatureCollection",
-    media_types=(GEOJSON, JSON, NDJSON, CSV),
+    media_types=(GEOJSON, JSON, NDJSON, MEDIA_TYPES["csv"]),
     headers={**PAGE_HEADERS, **_WARNING_HEADER},
     errors=("invalid_query", "invalid_cursor", "stale_cursor", "timeout", "too_large"),
     examples=[
@@ -118,8 +114,9 @@ def overpass(ctx: Context, params: OverpassParams) -> Answer:
         cache.keep(name, entries)
     headers = _warning_headers(entries.warnings)
     if params.format != "json":
-        media_type = GEOJSON if params.format == "geojson" else NDJSON
-        return Answer(_stream(ctx, entries, params.format), media_type, headers=headers)
+        as_lines = params.format == "ndjson"
+        body = stream_features(ctx.snapshot.store, entries, ctx.deadline, as_lines=as_lines)
+        return Answer(body, NDJSON if as_lines else GEOJSON, headers=headers)
     return _page(ctx, params, entries, key, headers)
 
 
@@ -158,22 +155,6 @@ def _members(ctx: Context, entries: Entries) -> list[tuple[str, bytes]]:
     if entries.warnings:
         members.append(("warnings", orjson.dumps(entries.warnings)))
     return members
-
-
-def _stream(ctx: Context, entries: Entries, form: str) -> Iterator[bytes]:
-    separator = b"\n"
-    if form == "geojson":
-        yield open_collection()
-    for start in range(0, len(entries), _CHUNK):
-        ctx.deadline.check()
-        features = write_page(ctx.snapshot.store, entries, start, min(start + _CHUNK, len(entries)))
-        if form == "geojson":
-            yield separator + b",\n".join(features)
-            separator = b",\n"
-        else:
-            yield b"\n".join(features) + b"\n"
-    if form == "geojson":
-        yield b"\n]}\n"
 
 
 def _run(ctx: Context, params: OverpassParams | InterpreterParams) -> Result:
@@ -217,20 +198,9 @@ def _warning_headers(warnings: list[str]) -> dict[str, str]:
 
 def _native(ctx: Context, result: Result, output: str) -> Answer:
     """Return the whole result as the original writes it."""
-    store, budget = ctx.snapshot.store, _budget(ctx)
-    headers = _warning_headers(result.warnings)
     timestamp = ctx.snapshot.timestamp or ""
-    if output == "json":
-        body = osmjson.write_document(store, result.outs, timestamp, budget)
-        return Answer(body, JSON, headers=headers)
-    parts = (
-        part
-        for out, elements in result.outs
-        for part in osmjson.write_out(store, out, elements, budget)
-    )
-    if output == "csv":
-        return Answer(osmcsv.write_document(parts, result.settings, budget), CSV, headers=headers)
-    return Answer(osmxml.write_document(parts, timestamp, budget), XML, headers=headers)
+    body = write_native(ctx.snapshot.store, result, output, timestamp, _budget(ctx))
+    return Answer(body, MEDIA_TYPES[output], headers=_warning_headers(result.warnings))
 
 
 @endpoint(
@@ -240,7 +210,7 @@ def _native(ctx: Context, result: Result, output: str) -> Answer:
     tag="Query languages",
     heavy=True,
     texts=_ANY_TEXT,
-    media_types=(JSON, XML, CSV),
+    media_types=tuple(MEDIA_TYPES.values()),
     headers=_WARNING_HEADER,
     errors=("invalid_query", "timeout", "too_large"),
     examples=[Example({"data": "[out:json];node[amenity=cafe](43.73,7.41,43.75,7.43);out;"})],
