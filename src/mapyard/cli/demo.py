@@ -61,6 +61,8 @@ def command(
         environment["MAPYARD_ACCESS_LOG"] = str(settings.data / "access.log")
     set_up_logging("warning")
     environment.setdefault("MAPYARD_LOG_LEVEL", "warning")
+    if "MAPYARD_UPDATES" not in os.environ:
+        environment["MAPYARD_UPDATES"] = "off"  # the demo stays as it was shipped
     supervisor = Supervisor(
         settings, environment=environment, on_ready=lambda: greet(console, settings, key)
     )
