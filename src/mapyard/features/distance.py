@@ -36,20 +36,59 @@ class Center:
     def distances_m(self, store: Store, rows: Rows) -> Floats:
         """Return the distance of each row (any order); infinity where it has no geometry."""
         rows = np.asarray(rows, np.int64)
-        distances = np.full(len(rows), np.inf)
+        if not self.is_point:
+            return self._measure_shapes(store, rows)
+        distances = np.empty(len(rows))
         is_node = rows < store.way_start
-        if self.is_point and is_node.any():
-            nodes = rows[is_node]
-            distances[is_node] = haversine_m(
-                self.lon, self.lat, store.lon[nodes] / E7, store.lat[nodes] / E7
-            )
-        others = np.flatnonzero(~is_node) if self.is_point else np.arange(len(rows))
+        nodes = np.flatnonzero(is_node)
+        if len(nodes):
+            lon, lat = store.lon[rows[nodes]] / E7, store.lat[rows[nodes]] / E7
+            distances[nodes] = haversine_m(self.lon, self.lat, lon, lat)
+        is_way = ~is_node & (rows < store.relation_start) & ~store.has_stored_shape(rows)
+        ways = np.flatnonzero(is_way)
+        if len(ways):
+            distances[ways] = self._measure_ways(store, rows[ways])
+        others = np.flatnonzero(~is_node & ~is_way)
         if len(others):
-            geometries = store.geometries(rows[others])
-            coordinates, _ = shapely.get_coordinates(geometries, return_index=True)
-            plane = project(coordinates[:, 0], coordinates[:, 1], self.lon, self.lat)
-            measured = shapely.distance(self._flat, shapely.set_coordinates(geometries, plane))
-            distances[others] = np.where(np.isnan(measured), np.inf, measured)
+            distances[others] = self._measure_shapes(store, rows[others])
+        return distances
+
+    def _measure_shapes(self, store: Store, rows: Rows) -> Floats:
+        geometries = store.geometries(rows)
+        lon, lat = shapely.get_coordinates(geometries).T
+        plane = project(lon, lat, self.lon, self.lat)
+        measured = shapely.distance(self._flat, shapely.set_coordinates(geometries, plane))
+        return np.where(np.isnan(measured), np.inf, measured)
+
+    def _measure_ways(self, store: Store, rows: Rows) -> Floats:
+        """Return the distances of plain ways from the center, straight from their nodes."""
+        units, offsets = store.way_coordinates(rows)
+        distances = np.full(len(rows), np.inf)
+        long_enough = np.flatnonzero(np.diff(offsets) > 1)
+        if not len(long_enough):
+            return distances
+        plane = project(units[:, 0] / E7, units[:, 1] / E7, self.lon, self.lat)
+        # Segments that join the end of one way to the start of the next belong to none.
+        is_segment = np.ones(len(units) - 1, np.bool_)
+        joints = offsets[1:-1]
+        is_segment[joints[(joints > 0) & (joints < len(units))] - 1] = False
+        x, y = plane[:-1].T
+        dx, dy = (plane[1:] - plane[:-1]).T
+        length2 = dx * dx + dy * dy
+        with np.errstate(invalid="ignore", divide="ignore"):
+            place = np.where(length2 > 0.0, -(x * dx + y * dy) / length2, 0.0)
+        place = place.clip(0.0, 1.0)
+        measured = np.hypot(x + place * dx, y + place * dy)
+        measured[~is_segment] = np.inf
+        starts = offsets[long_enough]
+        distances[long_enough] = np.minimum.reduceat(measured, starts)
+        is_area = store.is_area(rows)
+        if is_area.any():
+            # An area holds the center when a ray from it crosses the ring an odd number of times.
+            crosses = is_segment & ((y > 0.0) != (y + dy > 0.0))
+            crosses &= np.where(dy > 0.0, x * dy - y * dx, y * dx - x * dy) > 0.0
+            inside = np.add.reduceat(crosses.astype(np.int64), starts) % 2 == 1
+            distances[long_enough[inside & is_area[long_enough]]] = 0.0
         return distances
 
     def boxes_within(self, radius_m: float) -> list[Bbox]:

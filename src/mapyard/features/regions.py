@@ -6,6 +6,7 @@ geometry is in no region, nor in the complement of one.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final, Literal, Protocol
 
 import h3
@@ -17,7 +18,7 @@ from mapyard.errors import InvalidRequest
 from mapyard.features.distance import Center
 from mapyard.geo.antimeridian import cut_antimeridian
 from mapyard.geo.bbox import Bbox
-from mapyard.geo.sphere import haversine_m
+from mapyard.geo.sphere import DEGREE_M, EARTH_RADIUS_M
 from mapyard.results.shaping import buffer_geometries
 from mapyard.store.reader import E7, Rows, Store
 
@@ -56,10 +57,12 @@ class BoxRegion:
         boxes = store.boxes(rows)
         passed = np.zeros(len(rows), np.bool_)
         for box in self.boxes or []:
-            passed |= _lie_inside(boxes, box)
-            open_places = np.flatnonzero(_overlap(boxes, box) & ~passed)
-            if len(open_places):
-                passed[open_places] = _meet_box(store, rows[open_places], box)
+            places = np.flatnonzero(_overlap(boxes, box) & ~passed)
+            inside = _lie_inside(boxes[places], box)
+            passed[places[inside]] = True
+            if not inside.all():
+                places = places[~inside]
+                passed[places] = _meet_box(store, rows[places], box)
         return passed
 
 
@@ -107,13 +110,13 @@ def _overlap(boxes: NDArray[np.int32], box: Bbox) -> Mask:
     )  # fmt: skip
 
 
-def _to_units(box: Bbox) -> tuple[float, float, float, float]:
+def _to_units(box: Bbox) -> tuple[int, int, int, int]:
     """Return the first and last stored coordinates in a box; 1e-3 absorbs binary rounding."""
     return (
-        float(np.ceil(box.west * E7 - 1e-3)),
-        float(np.ceil(box.south * E7 - 1e-3)),
-        float(np.floor(box.east * E7 + 1e-3)),
-        float(np.floor(box.north * E7 + 1e-3)),
+        math.ceil(box.west * E7 - 1e-3),
+        math.ceil(box.south * E7 - 1e-3),
+        math.floor(box.east * E7 + 1e-3),
+        math.floor(box.north * E7 + 1e-3),
     )
 
 
@@ -139,22 +142,26 @@ class AroundRegion:
         return passed
 
     def _test_boxes(self, boxes: NDArray[np.int32]) -> tuple[Mask, Mask]:
-        """Return which boxes lie wholly within the radius, and which need their geometry."""
-        x0, y0, x1, y1 = (boxes.T / E7).astype(np.float64)
+        """Return which boxes lie wholly within the radius, and which need their geometry.
+
+        Distances to the nearest and farthest place of a box are taken in the flat plane, with a
+        margin for its error; near the poles and the antimeridian the geometry decides.
+        """
         lon, lat = self.center.lon, self.center.lat
+        x0, y0, x1, y1 = boxes.T / E7
         has = x0 <= x1
-        # The corner farther in longitude, moved to the center's side of the antimeridian.
-        far_lon = np.where(np.abs(_turn(x0 - lon)) > np.abs(_turn(x1 - lon)), x0, x1)
-        farthest = np.maximum(
-            haversine_m(lon, lat, far_lon, y0), haversine_m(lon, lat, far_lon, y1)
-        )
-        inside = has & (farthest <= self.radius_m) & (x1 - x0 < 180.0)
-        is_point = (x0 == x1) & (y0 == y1)
-        nearest = haversine_m(lon, lat, np.clip(lon, x0, x1), np.clip(lat, y0, y1))
-        # The nearest place of a box is not quite the clamped one, and near the poles not at all;
-        # across the antimeridian clamping is wrong too, so there the geometry decides.
-        clear = (nearest > self.radius_m * 1.01 + 1.0) & (abs(lat) < 80.0) & (abs(lon) < 170.0)
-        return inside, has & ~inside & ~clear & ~is_point
+        if abs(lat) > 75.0 or abs(lon) > 175.0:
+            return np.zeros(len(boxes), np.bool_), has
+        # A degree of longitude shrinks towards the pole by this share within the radius.
+        margin = 0.005 + math.tan(math.radians(abs(lat))) * self.radius_m / EARTH_RADIUS_M
+        scale_x = DEGREE_M * math.cos(math.radians(lat))
+        far_x = np.maximum(np.abs(x0 - lon), np.abs(x1 - lon)) * scale_x
+        far_y = np.maximum(np.abs(y0 - lat), np.abs(y1 - lat)) * DEGREE_M
+        near_x = np.maximum(np.maximum(x0 - lon, lon - x1), 0.0) * scale_x
+        near_y = np.maximum(np.maximum(y0 - lat, lat - y1), 0.0) * DEGREE_M
+        inside = has & (np.hypot(far_x, far_y) <= self.radius_m * (1.0 - margin))
+        near = np.hypot(near_x, near_y) <= self.radius_m * (1.0 + margin)
+        return inside, has & near & ~inside
 
 
 class ShapeRegion:
@@ -244,8 +251,3 @@ def find_shape_boxes(shape: Any) -> list[Bbox]:
         Bbox(*side[:, :2].min(axis=0).tolist(), *side[:, 2:].max(axis=0).tolist())
         for side in (bounds[is_west], bounds[~is_west])
     ]
-
-
-def _turn(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return differences of longitude as −180 to 180."""
-    return (degrees + 180.0) % 360.0 - 180.0

@@ -21,11 +21,12 @@ def project(lon: ArrayLike, lat: ArrayLike, lon0: ArrayLike, lat0: ArrayLike) ->
     dlambda = np.radians(np.subtract(lon, lon0))
     sin_phi, cos_phi = np.sin(phi), np.cos(phi)
     sin_phi0, cos_phi0 = np.sin(phi0), np.cos(phi0)
+    cos_phi_cos_dlambda = cos_phi * np.cos(dlambda)
+    # Differences of numbers near 1 lose some 1e-16, which on this sphere is a nanometer.
     x = cos_phi * np.sin(dlambda)
-    # The half-angle form of cos_phi0 sin_phi - sin_phi0 cos_phi cos(dlambda) keeps centimetres.
-    y = np.sin(phi - phi0) + 2.0 * sin_phi0 * cos_phi * np.sin(dlambda / 2) ** 2
+    y = cos_phi0 * sin_phi - sin_phi0 * cos_phi_cos_dlambda
     sin_c = np.hypot(x, y)
-    cos_c = sin_phi0 * sin_phi + cos_phi0 * cos_phi * np.cos(dlambda)
+    cos_c = sin_phi0 * sin_phi + cos_phi0 * cos_phi_cos_dlambda
     with np.errstate(invalid="ignore", divide="ignore"):
         k = np.where(sin_c > 0.0, np.arctan2(sin_c, cos_c) / sin_c, 1.0)
     return np.stack([x * k, y * k], axis=-1) * EARTH_RADIUS_M

@@ -23,7 +23,7 @@ from mapyard.features.regions import (
 )
 from mapyard.geo.azimuthal import unproject
 from mapyard.geo.bbox import Bbox
-from mapyard.geo.sphere import haversine_m
+from mapyard.geo.sphere import DEGREE_M, haversine_m
 from mapyard.osm.source import prepare_source
 from mapyard.store.reader import Store, open_store
 from mapyard.store.writer import write_store
@@ -45,8 +45,15 @@ def pacific(tmp_path_factory: pytest.TempPathFactory) -> Store:
             5: (170.0, -17.0, tagged),
             6: (0.0, 89.99, tagged),
             7: (0.0, -17.0, tagged),
+            8: (0.0, 0.0),
+            9: (0.01, 0.0),
         },
-        {10: ([3, 4], {"route": "ferry"})},
+        {
+            9: ([98, 99], {"note": "no node of it is in the extract"}),
+            10: ([3, 4], {"route": "ferry"}),
+            11: ([8, 9], {"highway": "path"}),
+            12: ([97], {"note": "nor of this one"}),
+        },
     )
     prepare_source([folder / "map.osm"], folder / "source.osm.pbf")
     write_store(folder / "elements", folder / "source.osm.pbf")
@@ -138,6 +145,30 @@ def test_the_boxes_of_a_circle_hold_it(
     assert any(
         b.west - 1e-9 <= x <= b.east + 1e-9 and b.south - 1e-9 <= y <= b.north + 1e-9 for b in boxes
     )
+
+
+def test_ways_are_measured_alike_with_and_without_shapely(
+    monaco_store: Store, pacific: Store
+) -> None:
+    ways = np.arange(monaco_store.way_start, monaco_store.relation_start)
+    centers = shapely.centroid(monaco_store.geometries(ways[::400]))
+    zeros = 0
+    for point in centers[~shapely.is_missing(centers)]:
+        center = Center(point)
+        fast = center.distances_m(monaco_store, ways)
+        assert np.allclose(fast, center._measure_shapes(monaco_store, ways), atol=1e-6)
+        zeros += int((fast == 0).sum())
+    assert zeros > 5
+    rows = np.arange(pacific.way_start, pacific.relation_start)
+    assert [pacific.name_of(row) for row in rows.tolist()] == [
+        "way/9",
+        "way/10",
+        "way/11",
+        "way/12",
+    ]
+    measured = Center(shapely.Point(0.005, 0.002)).distances_m(pacific, rows)
+    assert measured[[0, 3]].tolist() == [np.inf, np.inf]
+    assert measured[2] == pytest.approx(0.002 * DEGREE_M, rel=1e-4)
 
 
 def test_queries_differ_by_their_regions() -> None:
