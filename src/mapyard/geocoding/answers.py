@@ -9,7 +9,7 @@ from mapyard.geocoding.categories import get_category
 from mapyard.geocoding.formats import country_name, format_street, format_town, join_lines
 from mapyard.geocoding.gazetteer import Gazetteer, House
 from mapyard.geocoding.kinds import HOUSE, PLACE, POI, POSTCODE, STREET
-from mapyard.geocoding.places import COUNTRY, COUNTY, STATE, SUBURB
+from mapyard.geocoding.places import COUNTY, SETTLEMENT, STATE, SUBURB
 from mapyard.text.names import get_name
 
 PRECISION: Final = 7
@@ -132,8 +132,9 @@ class Writer:
         lon, lat = result.position or self._position(result)
         line = format_street(street, number, region.country_code)
         if kind == PLACE and not is_house:
-            own = int(g.place_rank[document])
-            parts = [name, *self._wider(region, own)]
+            region = _keep_wider(region, int(g.place_rank[document]))
+            city = region.city
+            parts = [name, region.city, region.county, region.state, region.country]
             town_line = ""
         else:
             town_line = format_town(city, postcode, region.state, region.country_code)
@@ -178,6 +179,7 @@ class Writer:
             properties["wikipedia"] = wikipedia
         return {
             "type": "Feature",
+            **({"id": g.store.name_of(row)} if row >= 0 else {}),
             "geometry": {
                 "type": "Point",
                 "coordinates": [round(lon, PRECISION), round(lat, PRECISION)],
@@ -245,18 +247,15 @@ class Writer:
         found = get_category(tags)
         return ("place", "house") if is_house and found[0] in ("", "building") else found
 
-    def _wider(self, region: Region, rank: int) -> list[str]:
-        """Return what a place of a rank lies in, small to large."""
-        wider = []
-        if rank > SUBURB - 1:
-            wider.append(region.city)
-        if rank > COUNTY:
-            wider.append(region.county)
-        if rank > STATE:
-            wider.append(region.state)
-        if rank > COUNTRY:
-            wider.append(region.country)
-        return wider
+
+def _keep_wider(region: Region, rank: int) -> Region:
+    """Return the areas that a place of a rank lies in, without itself and what lies in it."""
+    return region._replace(
+        suburb="",
+        city=region.city if rank > SETTLEMENT else "",
+        county=region.county if rank > COUNTY else "",
+        state=region.state if rank > STATE else "",
+    )
 
 
 def _type_name(gazetteer: Gazetteer, row: int) -> str:

@@ -37,6 +37,8 @@ class Assembly:
 
     addresses: Addresses
     address_chain: Ints
+    #: Settlement area that each address lies in, −1 none.
+    address_municipality: Ints
     assignment: Assignment
     interpolations: Interpolations
     #: Set by postcodes.py.

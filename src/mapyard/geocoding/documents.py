@@ -88,8 +88,10 @@ class DocumentTexts:
         made = self._made
         chain = int(made.chain[document])
         found = dict(self._chain_terms(chain, document))
+        is_place = document < len(made.places)
         for place in (int(made.town[document]), int(made.part[document])):
-            if place >= 0 and place != document:
+            # The context of a place is what is larger; places are sorted so.
+            if place >= 0 and (not is_place or place < document):
                 found |= self._place_terms(place)
         entry = int(made.entry[document])
         if entry >= 0:
@@ -105,9 +107,8 @@ class DocumentTexts:
 
     def _chain_terms(self, chain: int, document: int) -> dict[str, None]:
         places = self._made.chains.chains[chain]
-        if document in places:
-            # A place is no context of itself.
-            return {t: None for p in places if p != document for t in self._place_terms(p)}
+        if document < len(self._made.places):
+            return {t: None for p in places if p < document for t in self._place_terms(p)}
         if chain not in self._of_chain:
             self._of_chain[chain] = {t: None for p in places for t in self._place_terms(p)}
         return self._of_chain[chain]

@@ -17,7 +17,6 @@ from mapyard.geocoding.housenumbers import (
 )
 from mapyard.geocoding.kinds import POSTCODE, STREET
 from mapyard.geocoding.matching import (
-    CATEGORY,
     CONTEXT,
     IS_BOUND,
     IS_NAME,
@@ -35,13 +34,15 @@ from mapyard.geocoding.query import Understood, understand
 Floats = NDArray[np.float64]
 
 #: Shares of the final score.
-TEXT, NAMED, BIAS = 0.60, 0.18, 0.22
+TEXT, NAMED, BIAS = 0.60, 0.22, 0.18
 #: At a distance of this the pull of a focus is half.
 FOCUS_HALF_M: Final = 5_000.0
 #: The pull of a focus is as strong as this importance, at no distance.
 FOCUS_PULL: Final = 0.75
 #: A name of which all words match, but not as the whole name, against the whole name.
 PARTLY: Final = 0.85
+#: How well the name fits a thing of the kind that was asked for, whatever it is called.
+OF_KIND: Final = 0.9
 #: Less of the query matched than this is no match.
 MIN_MATCHED: Final = 0.45
 #: Candidates for which a missing house number is looked for between others.
@@ -135,6 +136,7 @@ class Ranking:
         self._levels = candidates.levels
         self._whole = candidates.whole
         self._whole_start = candidates.whole_start
+        self._by_category = candidates.by_category
         self._weights = np.array([word.weight for word in query.words])
         self._worth: Floats = WORTH[self._levels]
         count = len(self.documents)
@@ -171,9 +173,10 @@ class Ranking:
         little = np.array([word.slot.is_little for word in self._query.words])
         strong = (is_named & ~little).sum(axis=1)
         share = np.minimum(1.0, strong / self._gazetteer.words[self.documents])
-        by_category = (self._levels == CATEGORY).any(axis=1)
         named = np.where(
-            self._whole > 0, 1.0, PARTLY * np.where(by_category, np.maximum(share, 0.6), share)
+            self._whole > 0,
+            1.0,
+            PARTLY * np.where(self._by_category, np.maximum(share, OF_KIND), share),
         )
         scores = TEXT * self.text + NAMED * named + BIAS * self._bias
         # What is matched only by where it is, is not what was asked for.

@@ -80,6 +80,8 @@ class Candidates(NamedTuple):
     #: Length and place of the longest run of words that is a whole name of the document.
     whole: NDArray[np.int64]
     whole_start: NDArray[np.int64]
+    #: Whether the document is of a kind that the query names.
+    by_category: NDArray[np.bool_]
 
 
 class Matcher:
@@ -214,7 +216,7 @@ class Matcher:
         levels = np.zeros((len(documents), len(words)), np.int8)
         if not len(documents):
             nothing = np.zeros(0, np.int64)
-            return Candidates(documents, levels, nothing, nothing)
+            return Candidates(documents, levels, nothing, nothing, nothing.astype(np.bool_))
         among = constant(self._index.numbered("document", documents.tolist()), 0.0)
         for first in range(0, len(words), _WORDS_PER_QUERY):
             part = list(words[first : first + _WORDS_PER_QUERY])
@@ -235,7 +237,17 @@ class Matcher:
             place = np.searchsorted(documents, found)
             for shift, i in enumerate(part):
                 levels[place, i] = (scores >> (_BITS * shift)) & 7
-        return Candidates(documents, levels, *self._find_whole(among, documents))
+        whole, start = self._find_whole(among, documents)
+        return Candidates(documents, levels, whole, start, self._find_kinds(among, documents))
+
+    def _find_kinds(self, among: Any, documents: Ints) -> NDArray[np.bool_]:
+        tags = {tag for word in self._query.words for tag in word.categories}
+        found = np.zeros(len(documents), np.bool_)
+        if tags:
+            of_kind = any_of([self._index.term("category", tag) for tag in sorted(tags)])
+            hits, _ = self._score(among, [constant(of_kind, 1.0)], len(documents))
+            found[np.searchsorted(documents, hits)] = True
+        return found
 
     def _score(self, among: Any, queries: list[Any], count: int) -> tuple[Ints, Ints]:
         hits = self._index.search(all_of([among, at_least(queries, 1)]), count)

@@ -12,6 +12,7 @@ from mapyard.geocoding.columns import Ints, TagColumn
 
 #: A postcode is taken over from the nearest address within this distance.
 POSTCODE_REACH_M: Final = 1_000.0
+_STRIP_DEG: Final = 1_000.0
 
 
 def assign_postcodes(made: Assembly) -> None:
@@ -41,12 +42,18 @@ def assign_postcodes(made: Assembly) -> None:
             target[point[open_]] = of_area[area[open_]]
     known = np.flatnonzero(codes >= 0)
     if len(known):
-        tree = shapely.STRtree(shapely.points(addresses.lon[known], addresses.lat[known]))
-        for target, x, y in ((document_codes, lon, lat), (codes, addresses.lon, addresses.lat)):
+        # Each municipality lies in a strip of its own, so that no postcode crosses a border.
+        own = made.address_municipality.astype(np.float64) * _STRIP_DEG
+        chain = made.chains.find(lon, lat)
+        of_document = made.municipality_of_chain[chain] * _STRIP_DEG
+        points = shapely.points(addresses.lon + own, addresses.lat)
+        tree = shapely.STRtree(points[known])
+        for target, asked in (
+            (document_codes, shapely.points(lon + of_document, lat)), (codes, points)
+        ):  # fmt: skip
             open_ = np.flatnonzero(target < 0)
-            points = shapely.points(x[open_], y[open_])
             index, nearest = tree.query_nearest(
-                points, max_distance=POSTCODE_REACH_M / METERS, all_matches=False
+                asked[open_], max_distance=POSTCODE_REACH_M / METERS, all_matches=False
             )
             target[open_[index]] = codes[known[nearest]]
     _prefer_majority(made, codes, document_codes)
