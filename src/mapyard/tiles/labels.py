@@ -171,8 +171,9 @@ def _water_labels(p: Palette, name: Any) -> Iterable[Layer]:
                 "symbol-spacing": 380, "text-max-angle": 30},
         paint=_halo(p.water_label, p.label_halo, 1.1),
     )  # fmt: skip
+    least_m2 = ["step", ["zoom"], 1e10, 5, 3e9, 7, 3e8, 9, 3e7, 11, 2e6, 12, 3e5, 13, 6e4, 14, 0]
     yield _symbol(
-        "water-label", "water_polygons_labels",
+        "water-label", "water_polygons_labels", where=[">=", ["get", "way_area"], least_m2],
         layout={"text-field": name, "text-font": ITALIC, "text-max-width": 7,
                 "text-size": _sizes(8, 10.5, 14, 12.5, 18, 16), "text-letter-spacing": 0.04},
         paint=_halo(p.water_label, p.label_halo, 1.1),

@@ -39,15 +39,22 @@ export function featureCard(feature, actions = []) {
     /^(node|way|relation)\/\d+$/.test(id) ? h("a", { href: `https://www.openstreetmap.org/${id}`, target: "_blank", rel: "noopener" }, `${id} on openstreetmap.org`) : null);
 }
 
-/** The middle of a feature's box, for flying there. */
-export function featureCenter(feature) {
+/** West, south, east, north of a feature with a geometry. */
+export function featureBox(feature) {
   let box = [Infinity, Infinity, -Infinity, -Infinity];
   const walk = (c) => {
     if (typeof c[0] === "number") box = [Math.min(box[0], c[0]), Math.min(box[1], c[1]), Math.max(box[2], c[0]), Math.max(box[3], c[1])];
     else c.forEach(walk);
   };
+  const { type, coordinates, geometries } = feature.geometry;
+  if (type === "GeometryCollection") geometries.forEach((g) => walk(g.coordinates));
+  else walk(coordinates);
+  return box;
+}
+
+/** The middle of a feature's box, for flying there; null without a geometry. */
+export function featureCenter(feature) {
   if (!feature.geometry) return null;
-  if (feature.geometry.type === "GeometryCollection") feature.geometry.geometries.forEach((g) => walk(g.coordinates));
-  else walk(feature.geometry.coordinates);
-  return [(box[0] + box[2]) / 2, (box[1] + box[3]) / 2];
+  const [west, south, east, north] = featureBox(feature);
+  return [(west + east) / 2, (south + north) / 2];
 }

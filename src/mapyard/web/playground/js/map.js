@@ -1,13 +1,22 @@
 // The map: style by theme, one overlay for results, markers that can be dragged or nudged by keys.
 
 import * as maplibregl from "/playground/vendor/maplibre-gl.mjs";
+import { featureBox, featureCenter } from "./features.js";
 import { h } from "./ui.js";
 
 const EMPTY = { type: "FeatureCollection", features: [] };
 const isDark = () => document.documentElement.dataset.theme === "dark";
 const styleUrl = () => `${location.origin}/api/v1/tiles/style.json?theme=${isDark() ? "dark" : "light"}`;
 
-maplibregl.setRTLTextPlugin(`${location.origin}/playground/vendor/mapbox-gl-rtl-text.js`, true);
+// Named .mjs, so that workers import it: evaluating it is against the page's security policy.
+maplibregl.setRTLTextPlugin(`${location.origin}/playground/vendor/mapbox-gl-rtl-text.mjs`, true);
+
+/** Whether a plain result is an area or line of some 300 m at most. */
+function isSmall(feature) {
+  if (/Point$/.test(feature.geometry.type) || feature.properties._width) return false;
+  const [west, south, east, north] = featureBox(feature);
+  return east - west < 0.004 && north - south < 0.003;
+}
 
 export class MapView {
   constructor(container, bbox) {
@@ -24,9 +33,9 @@ export class MapView {
       cooperativeGestures: false,
     });
     this.map.addControl(new maplibregl.AttributionControl({ compact: innerWidth < 700 }), "bottom-right");
+    this.map.addControl(new maplibregl.ScaleControl({ maxWidth: 110 }), "bottom-right");
     this.map.addControl(new maplibregl.NavigationControl({ visualizePitch: true }), "bottom-right");
     this.map.addControl(new maplibregl.GeolocateControl({ trackUserLocation: true }), "bottom-right");
-    this.map.addControl(new maplibregl.ScaleControl({ maxWidth: 110 }), "bottom-right");
     this.data = EMPTY;
     this.markers = [];
     this.onClick = () => {};
@@ -49,7 +58,10 @@ export class MapView {
   /** Show GeoJSON; properties _color, _width, _opacity, _label, _dash say how. */
   show(data) {
     this.data = !data ? EMPTY : data.type === "FeatureCollection" ? data : { type: "FeatureCollection", features: [data].flat() };
-    this.data = { ...this.data, features: this.data.features.filter((f) => f.geometry).map((f, i) => ({ ...f, id: i, properties: { ...f.properties, _index: i } })) };
+    const shown = this.data.features.filter((f) => f.geometry).map((f, i) => ({ ...f, id: i, properties: { ...f.properties, _index: i } }));
+    // Small areas and lines are also a dot, so that they are seen from far.
+    const dots = shown.filter(isSmall).map((f) => ({ type: "Feature", geometry: { type: "Point", coordinates: featureCenter(f) }, properties: { ...f.properties, _dot: true } }));
+    this.data = { type: "FeatureCollection", features: [...shown, ...dots] };
     this.map.getSource("result")?.setData(this.data);
   }
 
@@ -77,7 +89,8 @@ export class MapView {
 
   /** Add a marker; `onmove` is called with [lng, lat] after it was moved by mouse, touch or arrow keys. */
   addMarker(point, text, { color = "", onmove, label = "" } = {}) {
-    const element = h("div.pin", { tabIndex: onmove ? 0 : -1, "aria-label": label || `Point ${text}` }, h("span", {}, text));
+    // The map moves the outer element; the inner one is turned into the shape of a pin.
+    const element = h("div.pin", { tabIndex: onmove ? 0 : -1, "aria-label": label || `Point ${text}` }, h("div.pin-head", {}, h("span", {}, text)));
     if (color) element.style.setProperty("--pin", color);
     const marker = new maplibregl.Marker({ element, anchor: "bottom", draggable: Boolean(onmove) }).setLngLat(point).addTo(this.map);
     const moved = () => onmove?.(marker.getLngLat().toArray());
@@ -109,7 +122,7 @@ export class MapView {
   /** The result features under a pixel. */
   resultsAt(pixel) {
     const { x, y } = pixel;
-    const layers = ["result-fill", "result-line", "result-point"].filter((id) => this.map.getLayer(id));
+    const layers = ["result-fill", "result-line", "result-point", "result-dot"].filter((id) => this.map.getLayer(id));
     return this.map.queryRenderedFeatures([[x - 4, y - 4], [x + 4, y + 4]], { layers });
   }
 
@@ -129,10 +142,12 @@ export class MapView {
     map.addLayer({ id: "result-line", type: "line", source: "result", filter: kind("LineString", "MultiLineString"),
       layout: { "line-join": "round", "line-cap": "round" },
       paint: { "line-color": color, "line-width": ["coalesce", ["get", "_width"], 4], "line-opacity": ["coalesce", ["get", "_opacity"], 1] } });
-    map.addLayer({ id: "result-point", type: "circle", source: "result", filter: kind("Point", "MultiPoint"),
+    map.addLayer({ id: "result-point", type: "circle", source: "result", filter: ["all", kind("Point", "MultiPoint"), ["!", ["has", "_dot"]]],
       paint: { "circle-color": color, "circle-stroke-color": isDark() ? "#0c1210" : "#ffffff", "circle-stroke-width": 1.8,
         "circle-radius": ["interpolate", ["linear"], ["zoom"], 8, 3.5, 14, 5.5, 18, 8] } });
-    map.addLayer({ id: "result-label", type: "symbol", source: "result", filter: ["has", "_label"], minzoom: 12,
+    map.addLayer({ id: "result-dot", type: "circle", source: "result", filter: ["has", "_dot"], maxzoom: 15.5,
+      paint: { "circle-color": color, "circle-radius": 4, "circle-stroke-color": isDark() ? "#0c1210" : "#ffffff", "circle-stroke-width": 1.6 } });
+    map.addLayer({ id: "result-label", type: "symbol", source: "result", filter: ["all", ["has", "_label"], ["!", ["has", "_dot"]]], minzoom: 12,
       layout: { "text-field": ["get", "_label"], "text-font": ["Noto Sans Bold"], "text-size": 12, "text-anchor": "top", "text-offset": [0, 0.8], "text-max-width": 10 },
       paint: { "text-color": isDark() ? "#e7ece8" : "#123d2d", "text-halo-color": isDark() ? "#0c1210" : "#ffffff", "text-halo-width": 1.6 } });
   }

@@ -1,7 +1,7 @@
 // The heights along a line, as a chart.
 
 import { post } from "../api.js";
-import { profileChart } from "../chart.js";
+import { distanceBetween, profileChart } from "../chart.js";
 import { formatDistance, h } from "../ui.js";
 
 const PATH = "/api/v1/elevation/profile";
@@ -43,7 +43,7 @@ export default {
     page.map.clear();
     if (this.line.length === 1) page.map.show({ type: "Feature", geometry: { type: "Point", coordinates: this.line[0] }, properties: {} });
     if (this.line.length < 2) return;
-    const geometry = { type: "LineString", coordinates: this.line.map((p) => p.slice(0, 2).map((v) => Number(v.toFixed(6)))) };
+    const geometry = { type: "LineString", coordinates: fill(this.line).map((p) => p.map((v) => Number(v.toFixed(6)))) };
     page.map.show({ type: "Feature", geometry, properties: {} });
     const result = await page.run(post(PATH, { geometry }));
     if (!result) return;
@@ -63,6 +63,17 @@ export default {
     else this.marker = page.map.addMarker(at.slice(0, 2), "");
   },
 };
+
+/** Put further points on long pieces, so that the profile has some 200. */
+function fill(line) {
+  const lengths = line.slice(1).map((at, i) => distanceBetween(line[i], at));
+  const step = Math.max(10, lengths.reduce((a, b) => a + b, 0) / 200);
+  return line.flatMap((at, i) => {
+    if (!i) return [at.slice(0, 2)];
+    const from = line[i - 1], parts = Math.max(1, Math.round(lengths[i - 1] / step));
+    return Array.from({ length: parts }, (_, k) => [0, 1].map((j) => from[j] + ((at[j] - from[j]) * (k + 1)) / parts));
+  });
+}
 
 /** Keep every n-th point and the last one. */
 function thin(points, most) {
