@@ -42,7 +42,11 @@ def unproject(xy_m: Floats, lon0: ArrayLike, lat0: ArrayLike) -> Floats:
     phi0 = np.radians(lat0)
     with np.errstate(invalid="ignore", divide="ignore"):
         sinc = np.where(c > 0.0, np.sin(c) / c, 1.0)
-    cos_c = np.cos(c)
-    phi = np.arcsin(np.clip(cos_c * np.sin(phi0) + y * sinc * np.cos(phi0), -1.0, 1.0))
-    lambda_ = np.arctan2(x * sinc, np.cos(phi0) * cos_c - y * sinc * np.sin(phi0))
+    cos_c, sin_phi0, cos_phi0 = np.cos(c), np.sin(phi0), np.cos(phi0)
+    # The direction as a vector; an arcsine of its height would lose centimeters near the poles.
+    east, north = x * sinc, y * sinc
+    outward = cos_phi0 * cos_c - north * sin_phi0
+    up = cos_c * sin_phi0 + north * cos_phi0
+    lambda_ = np.arctan2(east, outward)
+    phi = np.arctan2(up, np.hypot(east, outward))
     return np.stack([np.degrees(lambda_) + lon0, np.degrees(phi)], axis=-1)
