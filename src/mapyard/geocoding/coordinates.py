@@ -9,6 +9,9 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
+#: Longer texts are no position; it also bounds the work of the patterns.
+MAX_LETTERS: Final = 150
+_DIGITS = re.compile(r"\d")
 _DECIMAL = re.compile(r"^\s*\(?\s*([+-]?\d{1,3}\.\d+)\s*[,;\s]\s*([+-]?\d{1,3}\.\d+)\s*\)?\s*$")
 _WHOLE = re.compile(r"^\s*([+-]?\d{1,3}(?:\.\d+)?)\s*[,;]\s*([+-]?\d{1,3}(?:\.\d+)?)\s*$")
 _GEO = re.compile(r"^\s*geo:([+-]?\d{1,3}(?:\.\d+)?),([+-]?\d{1,3}(?:\.\d+)?)", re.IGNORECASE)
@@ -53,6 +56,8 @@ class PlusCode(NamedTuple):
 
 def find_coordinates(text: str) -> Coordinates | None:
     """Return the position that a text consists of or ends with, latitude first, or None."""
+    if len(text) > MAX_LETTERS or not _DIGITS.search(text):
+        return None
     for pattern in (_GEO, _DECIMAL, _WHOLE):
         match = pattern.match(text)
         if match:
@@ -92,6 +97,8 @@ def _read_hemispheres(match: re.Match[str]) -> Coordinates | None:
 
 def find_plus_code(text: str) -> PlusCode | None:
     """Return the plus code at the start of a text, or None."""
+    if len(text) > MAX_LETTERS or "+" not in text:
+        return None
     match = _PLUS_CODE.match(text)
     if match is None:
         return None

@@ -84,3 +84,13 @@ def test_plus_codes_round_trip(lon: float, lat: float) -> None:
     assert found is not None
     assert abs(found.lat - lat) <= 0.000125
     assert abs(found.lon - lon) <= 0.000125
+
+
+def test_long_texts_take_no_time() -> None:
+    import time
+
+    started_s = time.process_time()
+    for text in ("1 " * 70, "a1.1 " * 30, "1.1," * 35, "N1" * 70, "a " * 10_000, "1" * 10_000):
+        find_coordinates(text)
+        find_plus_code(text)
+    assert time.process_time() - started_s < 0.1

@@ -1,0 +1,109 @@
+"""Reverse geocoding on the country made by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mapyard.geocoding.geocoder import Feature, Geocoder
+
+WEST, SOUTH = 9.5, 47.2
+
+
+def look(
+    geocoder: Geocoder, x: float, y: float, limit: int = 1, radius_m: float = 200.0, **options: Any
+) -> list[Feature]:
+    return geocoder.reverse(WEST + x / 1000, SOUTH + y / 1000, radius_m, limit, **options)
+
+
+def test_house_at_its_own_point(geocoder: Geocoder) -> None:
+    (found,) = look(geocoder, 6, 5.2)
+    assert found["properties"]["display_name"] == "Hauptstrasse 9, 9490 Neustadt, Testland"
+    assert found["properties"]["distance_m"] == 0
+    assert found["properties"]["osm_id"] == 4002
+
+
+def test_inside_a_building_is_at_no_distance(geocoder: Geocoder) -> None:
+    (found,) = look(geocoder, 10.45, 10.25)
+    assert found["properties"]["display_name"] == "Clematisweg 14, 9490 Neustadt, Testland"
+    assert found["properties"]["distance_m"] == 0
+    assert (found["properties"]["osm_type"], found["properties"]["osm_id"]) == ("way", 500)
+
+
+def test_distance_is_to_the_outline(geocoder: Geocoder) -> None:
+    # 0.1 thousandths of a degree north of the building's north edge at 10.7.
+    (found,) = look(geocoder, 10.25, 10.8)
+    assert found["properties"]["house_number"] == "14"
+    assert found["properties"]["distance_m"] == pytest.approx(11.1, abs=0.1)
+
+
+def test_interpolation_line_between_houses(geocoder: Geocoder) -> None:
+    (found,) = look(geocoder, 10, 12.31)
+    properties = found["properties"]
+    assert properties["source"] == "interpolation"
+    # x 10 is half way from 10 (x 5) to 20 (x 15); the next even number is meant.
+    assert properties["house_number"] in ("14", "16")
+    assert properties["street"] == "Kardinal Stefan Gasse"
+    assert properties["osm_id"] is None
+
+
+def test_long_street_is_as_near_as_its_line(geocoder: Geocoder) -> None:
+    (found,) = look(geocoder, 16, 5.1)
+    properties = found["properties"]
+    assert (properties["name"], properties["category"]) == ("Hauptstrasse", "highway")
+    assert properties["distance_m"] == pytest.approx(11.1, abs=0.2)
+    lon, lat = found["geometry"]["coordinates"]
+    assert (lon, lat) == (pytest.approx(9.516, abs=1e-6), pytest.approx(47.205, abs=1e-6))
+
+
+def test_far_from_houses_the_areas_answer(geocoder: Geocoder) -> None:
+    found = look(geocoder, 30, 18, 3)
+    assert [f["properties"]["name"] for f in found] == ["Altdorf", "Testland"]
+    assert found[0]["properties"]["distance_m"] == 0
+    assert look(geocoder, -3, -3)[0]["properties"]["name"] == "Testland"
+    assert look(geocoder, 3_000, 0) == []
+
+
+def test_several_results_come_by_distance(geocoder: Geocoder) -> None:
+    found = look(geocoder, 2, 5.2, 5)
+    distances = [feature["properties"]["distance_m"] for feature in found]
+    assert len(found) == 5
+    assert distances[:3] == sorted(distances[:3])
+    names = [feature["properties"]["display_name"] for feature in found]
+    assert names[0] == "Hauptstrasse 1, 9490 Neustadt, Testland"
+    assert "Hauptstrasse, 9490 Neustadt, Testland" in names
+
+
+def test_layers(geocoder: Geocoder) -> None:
+    (poi,) = look(geocoder, 10.2, 10.4, layer="poi")
+    assert poi["properties"]["name"] == "Café Größe"
+    assert poi["properties"]["house_number"] == "14"
+    assert look(geocoder, 16, 8, layer="address") == []
+    (street,) = look(geocoder, 16, 10.1, layer="street")
+    assert street["properties"]["name"] == "Clematisweg"
+    (area,) = look(geocoder, 6, 5.2, layer="admin")
+    assert area["properties"]["name"] == "Neustadt"
+
+
+def test_radius(geocoder: Geocoder) -> None:
+    assert look(geocoder, 6, 6.2, layer="address", radius_m=50.0) == []
+    (found,) = look(geocoder, 6, 6.2, layer="address", radius_m=150.0)
+    assert found["properties"]["distance_m"] == pytest.approx(111.2, abs=0.3)
+
+
+def test_language(geocoder: Geocoder) -> None:
+    (found,) = look(geocoder, 6, 5.2, langs=("ja",))
+    assert found["properties"]["city"] == "新町"
+
+
+def test_every_address_of_monaco_is_at_its_own_point(monaco_geocoder: Geocoder) -> None:
+    g = monaco_geocoder.gazetteer
+    count = len(g.address_row)
+    missed = 0
+    for entry in range(count):
+        lon, lat = float(g.address_lon[entry]) / 1e7, float(g.address_lat[entry]) / 1e7
+        (found,) = monaco_geocoder.reverse(lon, lat)
+        missed += found["properties"].get("house_number") != g.number_text(entry)
+    assert count > 400
+    assert missed / count <= 0.01
