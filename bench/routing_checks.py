@@ -148,12 +148,16 @@ def check_isochrones(engine: Engine, nodes: Floats, places: Floats, mode: Mode) 
 
 def check_snapping(engine: Engine, places: Floats, mode: Mode) -> str:
     """Compare the places that nearest, route and match put a position on."""
-    compared = routes = matches = 0
+    compared = routes = matches = cut_off = 0
     for index, (lon, lat) in enumerate(places):
         roads = find_nearest(engine, lon, lat, mode, radius_m=1000, number=2)
         if len(roads) < 2 or roads[1].distance_m < roads[0].distance_m + CLEAR_M:
             continue
         at = np.array([[lon, lat]])
+        candidates = find_roads(engine, at, mode, 1000.0)[0]
+        if candidates[-1].distance_m > candidates[0].distance_m + 1.0:
+            cut_off += 1  # a route goes to the connected road behind
+            continue
         other = places[index - 1 : index] if index else places[1:2]
         try:
             route = find_routes(engine, np.concatenate([at, other]), mode)[0]
@@ -170,7 +174,10 @@ def check_snapping(engine: Engine, places: Floats, mode: Mode) -> str:
             matches += bool(haversine_m(roads[0].lon, roads[0].lat, place[0], place[1]) < 2.0)
         except MapyardError:
             pass
-    return f"of {compared} clear positions, {routes} the same in routes, {matches} in matches"
+    return (
+        f"of {compared} clear positions, {routes} the same in routes, {matches} in matches; "
+        f"{cut_off} more at roads without connection"
+    )
 
 
 def sample_trace(path: EdgePath, step_s: float, rng: np.random.Generator, *, gap: bool) -> Floats:
@@ -190,7 +197,7 @@ def sample_trace(path: EdgePath, step_s: float, rng: np.random.Generator, *, gap
     noise = rng.normal(0.0, 6.0 / DEGREE_M, (2, len(times)))
     trace = np.column_stack([lon + noise[0] / scale, lat + noise[1]])
     if gap and len(trace) > 8:
-        middle, width = len(trace) // 2, max(1, int(60 / step_s))
+        middle, width = len(trace) // 2, max(1, int(min(60.0, elapsed_s / 5) / step_s))
         trace = np.delete(trace, slice(middle, middle + width), axis=0)
     return trace
 

@@ -80,6 +80,9 @@ def write_borders(path: Path, regions: Iterable[Region]) -> None:
             "ISO3166-1:alpha2": region.code,
             "default_language": _LEFT if region.drives_on_left else _RIGHT,
         }
+        if region.code == "FR":
+            # The engine leaves France out, for its islands have other rules, and takes this one.
+            tags |= {"admin_level": "3", "name:en": "Metropolitan France"}
         relations.append(
             mutable.Relation(id=_FIRST_ID + len(relations), members=members, tags=tags, version=1)
         )

@@ -67,6 +67,8 @@ def make_serve_config(tiles_tar: Path, *, one_search_per_origin: bool = True) ->
     config["additional_data"]["elevation"] = ""
     config["logging"] = {"type": ""}
 
+    # A matrix over several islands has empty cells; the check would refuse it as a whole.
+    config["loki"]["use_connectivity"] = False
     # At the nearest place of the nearest road, not at a crossing some metres away.
     config["loki"]["service_defaults"]["node_snap_tolerance"] = 0
 

@@ -15,8 +15,9 @@ from mapyard.routing.engine import Engine, NoRoad, NoRoute
 from mapyard.routing.modes import Mode, make_costing
 from mapyard.routing.snapping import (
     DEFAULT_RADIUS_M,
+    RoadChoice,
     check_positions,
-    choose_reach,
+    choose_roads,
     make_locations,
 )
 
@@ -68,76 +69,105 @@ def compute_matrix(
         )
     check_positions(origins, "origins")
     check_positions(destinations, "destinations")
-    deadline = deadline or no_deadline()
     everything = np.concatenate([origins, destinations])
     # A position given as origin and as destination is looked up once.
     distinct, inverse = np.unique(everything, axis=0, return_inverse=True)
-    reach = _choose_reach(engine, everything, distinct, mode, radius_m)[inverse.ravel()]
-    sources = make_locations(origins, radius_m, reach[: len(origins)])
-    targets = make_locations(destinations, radius_m, reach[len(origins) :])
-    one_search = mode != "auto" and _find_spread_m(distinct) <= _ONE_SEARCH_SPREAD_M
-
-    distances_m = np.full((len(origins), len(destinations)), np.nan)
-    durations_s = np.full_like(distances_m, np.nan)
-    rows_per_call = max(1, _PAIRS_PER_CALL // max(1, len(destinations)))
-    for start in range(0, len(origins), rows_per_call):
-        deadline.check()
-        rows = slice(start, start + rows_per_call)
-        request: dict[str, Any] = make_costing(mode) | {
-            "sources": sources[rows],
-            "targets": targets,
-            "verbose": False,
-        }
-        answer = engine.call("matrix", request, one_search_per_origin=one_search)
-        cells = answer["sources_to_targets"]
-        distances_m[rows] = np.array(cells["distances"], np.float64) * 1000.0
-        durations_s[rows] = np.array(cells["durations"], np.float64)
-    _ask_again(engine, distances_m, durations_s, sources, targets, mode, deadline)
-    return Matrix(np.round(distances_m, 1), durations_s)
+    reach, is_open = _choose_roads(engine, everything, distinct, mode, radius_m)
+    reach, is_open = reach[inverse.ravel()], is_open[inverse.ravel()]
+    cells = _Cells(
+        engine,
+        mode,
+        make_locations(origins, radius_m, reach[: len(origins)]),
+        make_locations(destinations, radius_m, reach[len(origins) :]),
+        deadline or no_deadline(),
+    )
+    rows, columns = np.arange(len(origins)), np.arange(len(destinations))
+    if mode == "auto" or _find_spread_m(distinct) > _ONE_SEARCH_SPREAD_M:
+        cells.compute(rows, columns, one_search=False)
+    else:
+        cells.compute(rows, columns, one_search=True)
+        # Where a position has two roads to choose from, only the other algorithm weighs them as
+        # routes do.
+        cells.compute(rows[is_open[: len(origins)]], columns, one_search=False)
+        cells.compute(rows, columns[is_open[len(origins) :]], one_search=False)
+    cells.ask_again()
+    return Matrix(np.round(cells.distances_m, 1), cells.durations_s)
 
 
-def _ask_again(
-    engine: Engine,
-    distances_m: NDArray[np.float64],
-    durations_s: NDArray[np.float64],
-    sources: list[dict[str, Any]],
-    targets: list[dict[str, Any]],
-    mode: Mode,
-    deadline: Deadline,
-) -> None:
-    """Fill empty cells for which a route exists.
+class _Cells:
+    """The cells of a matrix while they are computed."""
 
-    The matrix algorithms miss some ways that begin or end on a piece of road with one way in; many
-    empty cells are islands, and not asked again.
-    """
-    missing = np.argwhere(np.isnan(durations_s))
-    if len(missing) > _MOST_ASKED_AGAIN:
-        return
-    for row, column in missing.tolist():
-        deadline.check()
-        request = make_costing(mode) | {
-            "locations": [sources[row], targets[column]],
-            "directions_type": "none",
-        }
-        try:
-            summary = engine.call("route", request)["trip"]["summary"]
-        except (NoRoute, NoRoad):
-            continue
-        distances_m[row, column] = summary["length"] * 1000.0
-        durations_s[row, column] = summary["time"]
+    def __init__(
+        self,
+        engine: Engine,
+        mode: Mode,
+        sources: list[dict[str, Any]],
+        targets: list[dict[str, Any]],
+        deadline: Deadline,
+    ) -> None:
+        self._engine = engine
+        self._costing = make_costing(mode)
+        self._sources = sources
+        self._targets = targets
+        self._deadline = deadline
+        self.distances_m = np.full((len(sources), len(targets)), np.nan)
+        self.durations_s = np.full_like(self.distances_m, np.nan)
+
+    def compute(
+        self, rows: NDArray[np.int64], columns: NDArray[np.int64], *, one_search: bool
+    ) -> None:
+        """Compute the cells of some rows and columns."""
+        if not len(rows) or not len(columns):
+            return
+        rows_per_call = max(1, _PAIRS_PER_CALL // len(columns))
+        for start in range(0, len(rows), rows_per_call):
+            self._deadline.check()
+            part = rows[start : start + rows_per_call]
+            request = self._costing | {
+                "sources": [self._sources[row] for row in part],
+                "targets": [self._targets[column] for column in columns],
+                "verbose": False,
+            }
+            answer = self._engine.call("matrix", request, one_search_per_origin=one_search)
+            found = answer["sources_to_targets"]
+            place = np.ix_(part, columns)
+            self.distances_m[place] = np.array(found["distances"], np.float64) * 1000.0
+            self.durations_s[place] = np.array(found["durations"], np.float64)
+
+    def ask_again(self) -> None:
+        """Fill empty cells for which a route exists.
+
+        The matrix algorithms miss some ways that begin or end on a piece of road with one way in;
+        many empty cells are islands, and not asked again.
+        """
+        missing = np.argwhere(np.isnan(self.durations_s))
+        if len(missing) > _MOST_ASKED_AGAIN:
+            return
+        for row, column in missing.tolist():
+            self._deadline.check()
+            request = self._costing | {
+                "locations": [self._sources[row], self._targets[column]],
+                "directions_type": "none",
+            }
+            try:
+                summary = self._engine.call("route", request)["trip"]["summary"]
+            except (NoRoute, NoRoad):
+                continue
+            self.distances_m[row, column] = summary["length"] * 1000.0
+            self.durations_s[row, column] = summary["time"]
 
 
-def _choose_reach(
+def _choose_roads(
     engine: Engine,
     everything: NDArray[np.float64],
     distinct: NDArray[np.float64],
     mode: Mode,
     radius_m: float,
-) -> NDArray[np.int64]:
+) -> RoadChoice:
     try:
-        return choose_reach(engine, distinct, mode, radius_m)
+        return choose_roads(engine, distinct, mode, radius_m)
     except NoRoad:
-        choose_reach(engine, everything, mode, radius_m)  # again, for the index in the input
+        choose_roads(engine, everything, mode, radius_m)  # again, for the index in the input
         raise
 
 

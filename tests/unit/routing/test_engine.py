@@ -1,0 +1,65 @@
+"""Actors by thread, errors by code."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from mapyard.errors import TooLarge, Unsupported
+from mapyard.routing import open_routing
+from mapyard.routing.engine import NoRoad, NoRoute, TooFarApart, explain_error
+
+REQUEST = {
+    "locations": [{"lon": 7.4246, "lat": 43.7384}, {"lon": 7.4197, "lat": 43.7314}],
+    "costing": "pedestrian",
+}
+
+
+def test_threads_have_actors_of_their_own_and_agree(engine):
+    ready = threading.Barrier(4)
+
+    def ask() -> tuple[int, float]:
+        ready.wait()
+        lengths = {engine.call("route", REQUEST)["trip"]["summary"]["length"] for _ in range(5)}
+        assert len(lengths) == 1
+        return threading.get_ident(), lengths.pop()
+
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda _: ask(), range(4)))
+    assert len({ident for ident, _ in answers}) == 4
+    assert len({length for _, length in answers}) == 1
+
+
+def test_a_closed_engine_opens_again(graph: Path):
+    opened = open_routing(graph)
+    first = opened.call("route", REQUEST)["trip"]["summary"]
+    opened.close()
+    assert opened.call("route", REQUEST)["trip"]["summary"] == first
+
+
+def test_no_graph_is_a_missing_file(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        open_routing(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "status"),
+    [
+        (171, NoRoad, 404),
+        (442, NoRoute, 404),
+        (170, NoRoute, 404),
+        (154, TooFarApart, 413),
+        (150, TooLarge, 413),
+        (443, Unsupported, 422),
+        (130, Unsupported, 422),
+    ],
+)
+def test_codes_become_our_errors(code, kind, status):
+    error = explain_error(code, "text")
+    assert isinstance(error, kind)
+    assert error.status == status
+
+
+def test_other_codes_are_failures():
+    assert explain_error(599, "text").status == 500

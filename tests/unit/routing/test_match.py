@@ -1,0 +1,154 @@
+"""Matching synthetic traces of known ways."""
+
+import numpy as np
+import pytest
+
+from mapyard.errors import InvalidRequest, TooLarge, Unsupported
+from mapyard.geo.sphere import DEGREE_M, haversine_m
+from mapyard.routing import find_routes, match_trace
+from mapyard.routing.edges import find_edges
+
+PAIR = np.array([(7.4281, 43.7392), (7.4156, 43.7277)])
+
+
+@pytest.fixture(scope="module")
+def path(engine):
+    route = find_routes(engine, PAIR, "auto")[0]
+    return find_edges(engine, route.positions, "auto")
+
+
+def sample(path, spacing_m, noise_m=6.0, seed=1):
+    rng = np.random.default_rng(seed)
+    distances_m = np.arange(0.0, path.along_m[-1], spacing_m)
+    trace = np.column_stack(
+        [np.interp(distances_m, path.along_m, path.positions[:, axis]) for axis in (0, 1)]
+    )
+    noise = rng.normal(0.0, noise_m / DEGREE_M, trace.shape)
+    noise[:, 0] /= np.cos(np.radians(trace[:, 1]))
+    return trace + noise
+
+
+def recall(path, match):
+    ways = {edge.way_id for edge in path.edges}
+    found = {way for matching in match.matchings for way in matching.way_ids}
+    return len(ways & found) / len(ways)
+
+
+@pytest.mark.parametrize("spacing_m", [5, 14, 70, 140])
+def test_ways_are_found_again(engine, path, spacing_m):
+    match = match_trace(engine, sample(path, spacing_m))
+    assert recall(path, match) >= (0.95 if spacing_m < 100 else 0.85)
+    assert match.confidence > 0.9
+
+
+def test_there_is_a_leg_between_each_two_points(engine, path):
+    trace = sample(path, 50)
+    match = match_trace(engine, trace)
+    assert len(match.legs) == len(trace) - 1
+    assert all(leg.matched for leg in match.legs)
+    assert len(match.matchings) == 1
+    total_m = sum(leg.distance_m for leg in match.legs)
+    assert total_m == pytest.approx(match.distance_m, rel=0.02)
+    assert sum(leg.duration_s for leg in match.legs) == pytest.approx(match.duration_s, rel=0.1)
+    assert match.legs[10].way_ids
+
+
+def test_a_gap_makes_two_matchings(engine, path, monkeypatch):
+    from mapyard.routing import match as module
+
+    monkeypatch.setattr(module, "GAP_M", 300.0)
+    trace = sample(path, 50)
+    third = len(trace) // 3
+    parts = np.concatenate([trace[:third], trace[third + 10 :]])
+    match = match_trace(engine, parts)
+    assert len(match.matchings) == 2
+    assert not match.legs[third - 1].matched
+    assert match.legs[third - 1].distance_m is None
+    assert match.matching_of[0] == 0
+    assert match.matching_of[-1] == 1
+
+
+def test_outliers_lower_the_confidence(engine, path):
+    trace = sample(path, 50)
+    good = match_trace(engine, trace)
+    trace[5:8, 1] -= 0.02  # out at sea
+    bad = match_trace(engine, trace)
+    assert (bad.matching_of[5:8] == -1).all()
+    assert np.isnan(bad.positions[5:8]).all()
+    assert not bad.legs[5].matched
+    assert bad.confidence < good.confidence - 0.04
+
+
+def test_confidence_tells_noise(engine, path):
+    exact = match_trace(engine, sample(path, 50, noise_m=0.0)).confidence
+    noisy = match_trace(engine, sample(path, 50, noise_m=12.0)).confidence
+    assert 0.98 <= exact <= 1.0
+    assert noisy < exact - 0.03
+
+
+def test_there_and_back_again(engine, path):
+    there = sample(path, 40)[:20]
+    match = match_trace(engine, np.concatenate([there, there[::-1]]), "foot")
+    assert match.distance_m == pytest.approx(2 * 19 * 40, rel=0.35)
+    assert match.confidence > 0.8
+
+
+def test_thousands_of_points_stay_in_few_pieces(engine, path):
+    trace = np.concatenate(
+        [sample(path, 2, seed=seed)[:: 1 if seed % 2 else -1] for seed in (1, 2)]
+    )
+    assert len(trace) > 1000
+    match = match_trace(engine, trace, "foot")
+    assert len(match.matchings) <= 8
+    assert (match.matching_of >= 0).mean() > 0.95
+
+
+def test_standing_still_is_matched(engine, path):
+    trace = np.repeat(sample(path, 50, noise_m=0.0)[10:11], 5, axis=0)
+    match = match_trace(engine, trace)
+    assert match.distance_m < 5
+    assert all(leg.matched for leg in match.legs)
+
+
+def test_radiuses_are_kept(engine, path):
+    trace = sample(path, 50, noise_m=0.0)
+    shifted = trace + np.array([0.0, 30 / DEGREE_M])
+    wide = match_trace(engine, shifted, radiuses_m=np.full(len(trace), 60.0))
+    away_m = wide.away_m[wide.matching_of >= 0]
+    assert (away_m <= 60.5).all()
+    matched = match_trace(engine, trace, radiuses_m=np.full(len(trace), 10.0))
+    snapped = matched.positions[matched.matching_of >= 0]
+    near = trace[matched.matching_of >= 0]
+    assert (haversine_m(near[:, 0], near[:, 1], snapped[:, 0], snapped[:, 1]) <= 10.5).all()
+
+
+def test_timestamps_do_not_break_a_good_trace(engine, path):
+    trace = sample(path, 50)
+    match = match_trace(engine, trace, timestamps_s=np.arange(len(trace)) * 6.0)
+    assert recall(path, match) >= 0.8
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"radiuses_m": np.array([5.0])}, "radiuses"),
+        ({"radiuses_m": np.array([5.0, 101.0])}, "radiuses"),
+        ({"radiuses_m": np.array([5.0, 0.0])}, "radiuses"),
+        ({"timestamps_s": np.array([1.0, 0.0])}, "timestamps"),
+        ({"timestamps_s": np.array([1.0])}, "timestamps"),
+    ],
+)
+def test_bad_options_are_named(engine, options, name):
+    with pytest.raises(InvalidRequest, match=name):
+        match_trace(engine, PAIR, **options)
+
+
+def test_bad_traces_are_refused(engine):
+    with pytest.raises(InvalidRequest, match="two points"):
+        match_trace(engine, PAIR[:1])
+    with pytest.raises(TooLarge):
+        match_trace(engine, np.repeat(PAIR, 5001, axis=0))
+    with pytest.raises(Unsupported, match="cannot be matched"):
+        match_trace(engine, np.array([(7.5, 43.6), (7.5001, 43.6)]))
+    with pytest.raises(InvalidRequest, match=r"trace\[1\]"):
+        match_trace(engine, np.array([(7.42, 43.73), (np.inf, 43.6)]))
