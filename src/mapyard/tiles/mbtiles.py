@@ -58,3 +58,8 @@ class MbtilesWriter:
             )
         self._database.close()
         self._partial.replace(self._path)
+
+    def abort(self) -> None:
+        """Leave nothing behind."""
+        self._database.close()
+        self._partial.unlink(missing_ok=True)

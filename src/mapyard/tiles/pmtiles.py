@@ -153,6 +153,11 @@ class PmtilesWriter:
         partial.replace(self._path)
         self._data.close()
 
+    def abort(self) -> None:
+        """Leave nothing behind."""
+        self._data.close()
+        self._path.with_name(self._path.name + ".partial").unlink(missing_ok=True)
+
 
 def _build_directories(entries: list[Entry]) -> tuple[bytes, bytes]:
     """Return the root directory and the leaves; the root holds all entries if they fit."""
