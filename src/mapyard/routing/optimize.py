@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import vroom
 from numpy.typing import NDArray
 
 from mapyard.deadline import Deadline, no_deadline
@@ -145,6 +144,8 @@ def _solve(
         # Both ends open: from and to a place that is no way from everywhere.
         costs = np.pad(costs, (0, 1))
         first = last = count
+    import vroom  # brings pandas along: seconds that workers who never optimize need not spend
+
     problem = vroom.Input()
     problem.set_durations_matrix(profile="car", matrix_input=costs)
     problem.add_vehicle([vroom.Vehicle(1, start=first, end=last, profile="car")])
