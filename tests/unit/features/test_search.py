@@ -1,0 +1,173 @@
+"""Name search against a plain look at every element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mapyard.features.search import find_searchable_rows, search_names
+from mapyard.store.reader import Store, open_store
+from mapyard.text.analysis import slots, terms
+from mapyard.text.index import TextIndex
+from mapyard.text.names import OTHER_KEYS, iter_names, split_values
+from osm_files import EXAMPLES, write_osm
+
+
+@pytest.fixture(scope="module")
+def opened(build_once: Callable[..., Path]) -> tuple[Store, TextIndex]:
+    folder = build_once("monaco-text", EXAMPLES / "monaco.osm.pbf", ["text"]) / "current"
+    return open_store(folder / "elements"), TextIndex(folder / "text" / "index")
+
+
+@pytest.fixture(scope="module")
+def village(build_once: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> TextIndex:
+    tags = [
+        {"place": "village", "name": "Aldorf"},
+        {"name": "Aldorf"},
+        {"name": "Bahnhof Aldorf", "ref": "AD 7"},
+        {"alt_name": "Aldorfer Hof;Zur Linde", "amenity": "pub"},
+        {"shop": "bakery", "brand": "Kornblume", "operator": "Meier & Söhne"},
+        {"name": "東京駅", "name:en": "Tokyo Station", "name:ja_rm": "Tōkyō Eki"},
+        {"name": "مكتبة", "old_name:fr": "Bibliothèque"},
+        {"official_name": "Republik Aldorf", "short_name": "RA"},
+        {"highway": "bus_stop"},
+        {"name": "Café Größe"},
+    ]
+    source = write_osm(
+        tmp_path_factory.mktemp("search") / "village.osm",
+        {i + 1: (9.0 + i / 1000, 47.0, t) for i, t in enumerate(tags)},
+    )
+    return TextIndex(build_once("village", source, ["text"]) / "current" / "text" / "index")
+
+
+def find(index: TextIndex, text: str) -> list[int]:
+    return [eid >> 2 for eid in search_names(index, text, 100).eids]
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("Aldorf", [1, 2, 3, 8, 4]),  # the place, the name, all words, beginnings
+        ("aldorf bahnhof", [3]),
+        ("bahnh", [3]),
+        ("ad7", [3]),
+        ("AD 7", [3]),
+        ("zur linde", [4]),
+        ("linde", [4]),
+        ("kornblume", [5]),
+        ("Meier", [5]),
+        ("soehne", [5]),
+        ("東京", [6]),
+        ("tokyo", [6]),
+        ("eki", [6]),
+        ("مكتبه", [7]),
+        ("bibliotheque", [7]),
+        ("republik", [8]),
+        ("ra", [8]),
+        ("cafe grosse", [10]),
+        ("CAFÉ GRÖSSE", [10]),
+        ("cafe groesse", [10]),
+        ("bahnhff", [3]),
+        ("kornbulme", [5]),
+        ("xyzzy", []),
+        ("", []),
+        ("!!!", []),
+    ],
+)
+def test_search(village: TextIndex, text: str, ids: list[int]) -> None:
+    assert find(village, text) == ids
+
+
+def test_a_typo_counts_only_where_nothing_else_is_found(village: TextIndex) -> None:
+    assert find(village, "linde") == [4]
+    assert find(village, "lindw") == [4]
+    assert find(village, "9999") == []
+
+
+def test_very_long_texts_find_nothing(village: TextIndex) -> None:
+    assert find(village, "Aldorf " * 2_000) == []
+
+
+def test_all_searchable_elements_are_in_the_index(opened: tuple[Store, TextIndex]) -> None:
+    store, _ = opened
+    rows = find_searchable_rows(store)
+    expected = [
+        row
+        for row in range(store.row_count)
+        if (tags := store.tags(row))
+        and (any(iter_names(tags)) or any(key in tags for key in OTHER_KEYS))
+    ]
+    assert rows.tolist() == expected
+
+
+@pytest.mark.parametrize("text", ["monaco", "rue", "casino", "avenue princ", "carrefour", "de la"])
+def test_every_element_that_holds_the_words_is_found(
+    opened: tuple[Store, TextIndex], text: str
+) -> None:
+    store, index = opened
+    expected = set()
+    words = slots(text)
+    for row in find_searchable_rows(store).tolist():
+        tags = store.tags(row)
+        texts = [name for _, _, name in iter_names(tags)]
+        texts += [v for key in OTHER_KEYS if key in tags for v in split_values(tags[key])]
+        found = {term for name in texts for term in terms(name)}
+        if all(
+            any(found.issuperset(a) for a in word.alternatives)
+            or (len(word.word) > 1 and any(term.startswith(word.word) for term in found))
+            for word in words
+        ):
+            expected.add(int(store.eids(np.array([row]))[0]))
+    page = search_names(index, text, 5_000)
+    assert page.next_place is None
+    assert set(page.eids) == expected
+    # Relevance first, then (osm_id, type).
+    assert list(zip(page.tiers, page.eids, strict=True)) == sorted(
+        zip(page.tiers, page.eids, strict=True)
+    )
+
+
+@pytest.mark.parametrize("limit", [1, 7, 100])
+def test_pages_are_the_whole_without_doubles(opened: tuple[Store, TextIndex], limit: int) -> None:
+    _, index = opened
+    whole = search_names(index, "monaco", 5_000).eids
+    if limit == 1:
+        whole = whole[:40]
+    by_place: list[int] = []
+    after = None
+    while len(by_place) < len(whole):
+        page = search_names(index, "monaco", limit, after=after)
+        by_place += page.eids
+        after = page.next_place
+        if after is None:
+            break
+    assert by_place == whole
+    by_offset: list[int] = []
+    while len(by_offset) < len(whole):
+        by_offset += search_names(index, "monaco", limit, offset=len(by_offset)).eids
+    assert by_offset == whole
+
+
+def test_filter_on_rows(opened: tuple[Store, TextIndex]) -> None:
+    store, index = opened
+    whole = search_names(index, "monaco", 5_000).eids
+    amenity = store.rows_with_key("amenity")
+    kept = search_names(
+        index, "monaco", 5_000, keep=(store, lambda rows: np.isin(rows, amenity))
+    ).eids
+    assert kept
+    assert kept == [eid for eid in whole if store.find_eid_rows([eid])[0] in set(amenity.tolist())]
+    paged: list[int] = []
+    after = None
+    while True:
+        page = search_names(
+            index, "monaco", 3, after=after, keep=(store, lambda rows: np.isin(rows, amenity))
+        )
+        paged += page.eids
+        after = page.next_place
+        if after is None:
+            break
+    assert paged == kept
