@@ -13,7 +13,7 @@ COSTINGS: Final = {"auto": "auto", "foot": "pedestrian", "bicycle": "bicycle"}
 
 #: Longest way per costing, as the crow flies over all its points: longer searches would hold a
 #: thread for many seconds, and no one walks so far.
-MAX_DISTANCE_M: Final = {"auto": 5_000_000.0, "pedestrian": 500_000.0, "bicycle": 1_000_000.0}
+MAX_DISTANCE_M: Final = {"auto": 5_000_000.0, "pedestrian": 2_000_000.0, "bicycle": 2_000_000.0}
 #: The engine's own limits lie beyond ours, so that ours answer with our messages.
 MAX_LOCATIONS: Final = 1_000
 MAX_MATRIX_PAIRS: Final = 1_000_000
