@@ -101,6 +101,12 @@ class Settings(BaseSettings):
     signup: Literal["open", "closed", "invitation"] = Field(
         "closed", description="Who may sign up on the web pages."
     )
+    visitors_per_minute: int = Field(
+        0,
+        ge=0,
+        description="Requests a minute of all visitors of the map page together who are not "
+        "signed in; 0 asks them to sign in.",
+    )
     smtp_url: str = Field(
         "",
         description="Mail server: smtp://user:password@host:587 (STARTTLS) or smtps://…:465; "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +14,7 @@ from mapyard.accounts.models import Account
 from mapyard.accounts.schema import migrate
 
 OWNER_EMAIL: Final = "owner@localhost"
+VISITORS_EMAIL: Final = "visitors@localhost"
 
 
 def open_accounts(data: Path, url: str | None = None) -> Database:
@@ -39,3 +41,24 @@ def ensure_owner(database: Database, email: str = OWNER_EMAIL) -> str | None:
         )
         _, secret = registry.add_key(session, owner.id, "live", "first key", actor=registry.SYSTEM)
         return secret
+
+
+def ensure_visitors(database: Database, per_minute: int) -> int:
+    """Return the account for which the map page asks when nobody is signed in.
+
+    It is made at the first use; its limit follows the setting, and operators see its usage and can
+    suspend it like any other.
+    """
+    with database.read() as session:
+        account = session.scalar(select(Account).where(Account.email == VISITORS_EMAIL))
+    if account is None:
+        with contextlib.suppress(registry.Conflict):  # another worker was first
+            registry.create_account(
+                database, VISITORS_EMAIL, "enterprise", per_minute_override=per_minute
+            )
+        account = registry.get_account(database, VISITORS_EMAIL)
+    if account.per_minute_override != per_minute:
+        registry.change_account(
+            database, account.id, action="account.limits", per_minute_override=per_minute
+        )
+    return account.id

@@ -1,8 +1,9 @@
 """The map page at /: static files, what the page must know, and its session on this machine.
 
-The page never holds a key. Signed-in visitors have their session's cookie; a browser on the very
-machine of the server is given the owner's, unless it comes through a proxy: the page asks for it
-with a POST, whose Origin no proxy hides.
+The page never holds a key. Who is signed in asks the API for the own account; a browser on the very
+machine of the server for the owner's, unless it comes through a proxy: the page asks for its cookie
+with a POST, whose Origin no proxy hides. Everybody else asks for the account of all visitors, where
+the settings allow them some requests.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ from starlette.staticfiles import StaticFiles
 
 from mapyard import __version__
 from mapyard.accounts.models import Account
+from mapyard.accounts.open import ensure_visitors
 from mapyard.errors import MapyardError
 from mapyard.http.services import Services
 from mapyard.http.session import make_session_cookie
+from mapyard.web.visit import Visit
 
 FOLDER: Final = Path(__file__).parent / "playground"
 _HEADERS: Final = {
@@ -33,11 +36,11 @@ _HEADERS: Final = {
     "Content-Security-Policy": (
         "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; img-src 'self' data: blob:; "
         "worker-src 'self' blob:; object-src 'none'; base-uri 'none'; form-action 'none'; "
-        "frame-ancestors 'none'"
+        "frame-ancestors 'self'"
     ),
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
+    "X-Frame-Options": "SAMEORIGIN",
     "Permissions-Policy": "geolocation=(self), camera=(), microphone=()",
 }
 
@@ -92,16 +95,24 @@ async def _session(request: Request) -> Response:
     services: Services = request.app.state.services
     if services.database is None:
         return _json({"session": True})  # no keys are asked for
-    if not is_local(request):
-        return _json({"session": False})
-    account_id = await run_in_threadpool(_find_owner, services)
+    account_id = await run_in_threadpool(find_page_account, request)
     if account_id is None:
         return _json({"session": False})
     response = _json({"session": True})
-    is_https = request.url.scheme == "https"
-    cookie = make_session_cookie(services.secret, account_id, is_https=is_https)
+    cookie = make_session_cookie(services.secret, account_id, is_https=Visit(request, {}).is_https)
     response.headers.append("Set-Cookie", cookie)
     return response
+
+
+def find_page_account(request: Request) -> int | None:
+    """Return the account for which this browser's map page may ask the API."""
+    visit = Visit(request, {})
+    if visit.signed_in is not None:
+        return visit.account.id
+    if is_local(request):
+        return _find_owner(visit.services)
+    per_minute = visit.services.settings.visitors_per_minute
+    return ensure_visitors(visit.database, per_minute) if per_minute else None
 
 
 def is_local(request: Request) -> bool:
@@ -113,15 +124,16 @@ def is_local(request: Request) -> bool:
     client = request.client.host if request.client else ""
     origin = urlsplit(request.headers.get("origin", ""))
     return (
-        _is_loopback(client)
+        is_loopback(client)
         and origin.netloc == request.headers.get("host", "")
-        and (origin.hostname == "localhost" or _is_loopback(origin.hostname or ""))
+        and (origin.hostname == "localhost" or is_loopback(origin.hostname or ""))
         and "x-forwarded-for" not in request.headers
         and "forwarded" not in request.headers
     )
 
 
-def _is_loopback(address: str) -> bool:
+def is_loopback(address: str) -> bool:
+    """Return whether an address is of this machine."""
     try:
         return ip_address(address).is_loopback
     except ValueError:

@@ -10,6 +10,7 @@ from starlette.routing import BaseRoute
 from mapyard.accounts.plans import PLANS
 from mapyard.accounts.uptime import share_of_days
 from mapyard.http.services import Services
+from mapyard.web.playground import is_loopback
 from mapyard.web.system import age_hours, list_datasets
 from mapyard.web.visit import Visit, page
 
@@ -17,11 +18,23 @@ from mapyard.web.visit import Visit, page
 def routes(services: Services) -> list[BaseRoute]:
     """Return the pages of this module."""
     return [
-        page("/welcome", lambda visit: visit.render("landing.html", dataset=_dataset(visit))),
+        page("/welcome", show_landing),
         page("/pricing", lambda visit: visit.render("pricing.html", offered=list(PLANS.values()))),
         page("/status", show_status),
         page("/attribution", lambda visit: visit.render("attribution.html")),
     ]
+
+
+def show_landing(visit: Visit) -> Response:
+    """Show what this is, with the map for those whom it would answer."""
+    settings = visit.services.settings
+    has_map = bool(
+        visit.services.database is None
+        or visit.signed_in is not None
+        or settings.visitors_per_minute
+        or is_loopback(visit.address)
+    )
+    return visit.render("landing.html", dataset=_dataset(visit), has_map=has_map)
 
 
 def show_status(visit: Visit) -> Response:

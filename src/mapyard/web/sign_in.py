@@ -24,7 +24,7 @@ from mapyard.web.visit import Visit, page
 _WINDOW_S: Final = 300.0
 #: Attempts in five minutes: on one account from anywhere, and from one address on any account.
 PER_ACCOUNT: Final = 8
-PER_ADDRESS: Final = 30
+PER_ADDRESS: Final = 60
 
 
 def routes(services: Services) -> list[BaseRoute]:
@@ -96,18 +96,21 @@ def sign_up(visit: Visit) -> Response:
     if not token and visit.services.settings.signup != "open":
         return visit.render("sign_up_closed.html", 403)
     try:
+        invitation = links.look_at_link(visit.database, "invite", token) if token else None
+        email = registry.normalize_email(
+            invitation.email if invitation else visit.form.get("email", "")
+        )
+        password_hash = hash_password(password, email)  # takes long: before the transaction
         with visit.database.write() as session:
-            invitation = links.use_link(session, "invite", token) if token else None
-            email = registry.normalize_email(
-                invitation.email if invitation else visit.form.get("email", "")
-            )
+            if token:
+                links.use_link(session, "invite", token)
             account = registry.add_account(
                 session,
                 email,
                 (invitation.plan if invitation else None) or "free",
                 operator=False,
                 actor=email,
-                password_hash=hash_password(password, email),
+                password_hash=password_hash,
                 verified_at=now_s() if invitation else None,
             )
             key, secret = registry.add_key(session, account.id, "live", "First key", actor=email)
@@ -163,12 +166,15 @@ def reset(visit: Visit) -> Response:
     """Set the new password; every session of the account ends."""
     throttle(visit, "")
     try:
+        token = visit.form.get("token", "")
+        email = links.look_at_link(visit.database, "reset", token).email
+        password_hash = hash_password(visit.form.get("password", ""), email)
         with visit.database.write() as session:
-            link = links.use_link(session, "reset", visit.form.get("token", ""))
-            account = session.scalar(select(Account).where(Account.email == link.email))
+            links.use_link(session, "reset", token)
+            account = session.scalar(select(Account).where(Account.email == email))
             if account is None:
                 raise NotFound("the account of this link is gone")
-            account.password_hash = hash_password(visit.form.get("password", ""), account.email)
+            account.password_hash = password_hash
             account.verified_at = account.verified_at or now_s()
             registry.audit(session, account.email, "password.reset", account.id, {}, visit.address)
     except InvalidRequest as error:

@@ -21,6 +21,7 @@ MODULES: tuple[str, ...] = (
     "sparql",
     "tiles",
     "docs",
+    "limits",
     "system",
 )
 

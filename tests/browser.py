@@ -13,6 +13,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 from types import TracebackType
@@ -25,8 +26,18 @@ FLAGS = (
     "--disable-dev-shm-usage", "--hide-scrollbars", "--force-color-profile=srgb",
     "--remote-debugging-pipe",
 )  # fmt: skip
+# The DevTools pipe is file descriptors 3 and 4 of the browser.
+_AS_3_AND_4 = """
+import fcntl, os, sys
+ends = [fcntl.fcntl(int(fd), fcntl.F_DUPFD, 10) for fd in sys.argv[1:3]]
+for fd, target in zip(ends, (3, 4)):
+    os.dup2(fd, target)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
 DESKTOP = (1280, 900)
 PHONE = (390, 844)
+#: WebGL by software, for pages with a map.
+WEBGL = ("--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
 
 
 class Browser:
@@ -51,20 +62,15 @@ class Browser:
         self.resize(*DESKTOP)
 
     @classmethod
-    def start(cls, folder: Path) -> Browser:
-        """Start a browser whose profile lies in `folder`."""
+    def start(cls, folder: Path, *flags: str) -> Browser:
+        """Start a browser whose profile lies in `folder`; `flags` are further ones."""
         assert CHROMIUM is not None
         to_browser, ours_out = os.pipe()
         ours_in, from_browser = os.pipe()
         process = subprocess.Popen(
             [
-                "/bin/sh",
-                "-c",
-                f'exec "$@" 3<&{to_browser} 4>&{from_browser}',
-                "sh",
-                CHROMIUM,
-                *FLAGS,
-                f"--user-data-dir={folder}",
+                *(sys.executable, "-c", _AS_3_AND_4, str(to_browser), str(from_browser)),
+                *(CHROMIUM, *FLAGS, f"--user-data-dir={folder}"),
             ],
             pass_fds=(to_browser, from_browser),
             stdout=subprocess.DEVNULL,
@@ -136,9 +142,7 @@ class Browser:
             "return [x, y]; })()"
         )
         for kind in ("mousePressed", "mouseReleased"):
-            self.send(
-                "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1
-            )
+            self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def submit(self, selector: str) -> None:
         """Click on what leads to another page, and wait until that has loaded."""
