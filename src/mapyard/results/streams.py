@@ -16,7 +16,6 @@ import orjson
 import shapely
 from numpy.typing import NDArray
 
-from mapyard.geo.antimeridian import cut_antimeridian
 from mapyard.osm.elements import TYPE_NAMES
 from mapyard.results.features import write_features, write_tags
 from mapyard.results.output import Output
@@ -114,7 +113,7 @@ def _stream_csv(store: Store, batches: Iterator[Chunk], output: Output) -> Itera
 def _find_columns(
     store: Store, rows: Rows, output: Output, distances_m: NDArray[np.float64] | None
 ) -> list[list[object]]:
-    geometries = cut_antimeridian(store.geometries(rows))
+    geometries = store.geometries(rows)
     centers = np.round(find_centers(find_boxes(geometries)), output.precision)
     known = ~np.isnan(centers[:, 0])
     columns: list[list[object]] = [
@@ -131,6 +130,6 @@ def _find_columns(
 def _write_wkt(store: Store, rows: Rows, output: Output) -> list[list[str]]:
     if not output.geometry:
         return [[]] * len(rows)
-    geometries = shape_geometries(cut_antimeridian(store.geometries(rows)), output)
+    geometries = shape_geometries(store.geometries(rows), output)
     texts = shapely.to_wkt(geometries, rounding_precision=output.precision, trim=True)
     return [[text or ""] for text in texts.tolist()]

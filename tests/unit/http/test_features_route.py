@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -95,6 +97,27 @@ def test_a_cursor_wins_over_an_offset(client: LocalClient) -> None:
     second = get(client, limit=2, offset=500, cursor=first.headers["X-Next-Cursor"])
     assert ids(second) == ids(get(client, limit=2, offset=2))
     assert "X-Next-Cursor" in second.headers
+
+
+def test_after_a_switch_cursors_from_before_are_stale(
+    build_once: Callable[..., Path], tmp_path: Path
+) -> None:
+    source = build_once("monaco-store", EXAMPLES / "monaco.osm.pbf", ["store"])
+    data = tmp_path / "data"
+    dataset = (source / "current").resolve()
+    shutil.copytree(dataset, data / "datasets" / "first", copy_function=os.link)
+    shutil.copytree(dataset, data / "datasets" / "second", copy_function=os.link)
+    (data / "current").symlink_to("datasets/first")
+    with LocalClient(Settings(data=data)) as client:
+        paths = [f"{FEATURES}?bbox={BOX}&limit=2", f"{FEATURES}/nearby?near=43.7384,7.4246&limit=2"]
+        links = [client.get(path).links["next"]["url"] for path in paths]
+        assert all(client.get(link).status_code == 200 for link in links)
+        (data / "next").symlink_to("datasets/second")
+        (data / "next").replace(data / "current")
+        for path, link in zip(paths, links, strict=True):
+            error = problem(client.get(link), 400, "stale_cursor")
+            assert "first page" in error["message"]
+            assert client.get(path).status_code == 200
 
 
 def test_get_and_post_are_twins(client: LocalClient) -> None:
