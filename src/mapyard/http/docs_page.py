@@ -38,7 +38,10 @@ def render_docs(document: Schema, base_url: str) -> bytes:
     page = _template().render(
         info=document["info"],
         base_url=base_url,
-        groups=list(_groups(document, base_url)),
+        groups=[
+            {"name": name, "anchor": _anchor(name), "entries": entries}
+            for name, entries in entries_of(document, base_url)
+        ],
         errors=ERROR_CODES,
     )
     return page.encode()
@@ -54,7 +57,8 @@ def render_text(text: str) -> Markup:
     return Markup("".join(paragraphs))  # noqa: S704 - everything was escaped above
 
 
-def _groups(document: Schema, base_url: str) -> Iterator[dict[str, Any]]:
+def entries_of(document: Schema, base_url: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yield each group's name and its paths, as the page and docs/reference show them."""
     aliases: dict[str, list[str]] = {}
     entries: dict[str, list[dict[str, Any]]] = {tag["name"]: [] for tag in document["tags"]}
     for path, item in document["paths"].items():
@@ -68,7 +72,7 @@ def _groups(document: Schema, base_url: str) -> Iterator[dict[str, Any]]:
         for entry in group:
             entry["aliases"] = aliases.get(entry["summary"], [])
         if group:
-            yield {"name": name, "anchor": _anchor(name), "entries": group}
+            yield name, group
 
 
 def _entry(path: str, operations: list[tuple[str, Schema]], base_url: str) -> dict[str, Any]:

@@ -232,7 +232,7 @@ def endpoint(
         path: `/api/v1/…`, with `{name}` for path parameters (a field of the params struct).
         methods: GET brings HEAD along.
         summary: one line for the reference.
-        tag: group in the reference.
+        tag: group in the reference; "" keeps files of pages out of it.
         description: Markdown for the reference; the handler's docstring when empty.
         aliases: further paths, same answer (`ctx.path` tells which).
         inline: runs on the event loop: only for work well under a millisecond.

@@ -84,6 +84,8 @@ def build_openapi(endpoints: Iterable[Endpoint], base_url: str = "") -> Schema:
     paths: dict[str, Schema] = {}
     tags: list[str] = []
     for endpoint in endpoints:
+        if not endpoint.tag:
+            continue
         if endpoint.tag not in tags:
             tags.append(endpoint.tag)
         for path in endpoint.paths:

@@ -70,7 +70,7 @@ def _file(name: str) -> bytes:
 @endpoint(
     "/docs/docs.css",
     summary="Style of the reference page",
-    tag="Operation",
+    tag="",
     public=True,
     inline=True,
     needs_dataset=False,
@@ -84,7 +84,7 @@ def docs_style(ctx: Context, params: NoParams) -> Answer:
 @endpoint(
     "/docs/docs.js",
     summary="Script of the reference page",
-    tag="Operation",
+    tag="",
     public=True,
     inline=True,
     needs_dataset=False,

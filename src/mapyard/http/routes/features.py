@@ -254,7 +254,7 @@ class ElementParams(Params):
     summary="One element by type and id",
     tag="Features",
     inline=True,
-    schema="Feature",
+    schema="GeoJsonFeature",
     errors=("not_found",),
     examples=[Example({"type": "way", "id": 94399684})],
 )
@@ -274,7 +274,7 @@ def feature(ctx: Context, params: ElementParams) -> Answer:
     summary="One element, named by parameters",
     tag="Features",
     inline=True,
-    schema="Feature",
+    schema="GeoJsonFeature",
     errors=("not_found",),
     examples=[Example({"type": "way", "id": 94399684})],
 )
@@ -395,7 +395,7 @@ class NearestNamedParams(Params):
     "/api/v1/reverse-geocode",
     summary="Nearest named feature (early path)",
     tag="Features",
-    schema="Feature",
+    schema="GeoJsonFeature",
     errors=("not_found",),
     examples=[Example({"lat": 43.7384, "lng": 7.4246})],
 )

@@ -163,7 +163,7 @@ class BatchParams(Params):
     focus: FocusAt = None
     country_code: Countries = ()
     lang: Lang = ()
-    layer: ForwardLayer | None = None
+    layer: Annotated[ForwardLayer | None, Meta(description="as of /geocode, for texts")] = None
     radius: Annotated[
         float, Meta(gt=0, le=5_000, description="largest distance for positions, meters")
     ] = 200.0

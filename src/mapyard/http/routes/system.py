@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hmac
 from ipaddress import ip_address
+from typing import Annotated
+
+from msgspec import Meta
 
 from mapyard import __version__
 from mapyard.errors import NotFound
@@ -21,7 +24,7 @@ class NoParams(Params):
 class DatasetParams(Params):
     """The id of a dataset of one's own."""
 
-    id: str = ""
+    id: Annotated[str, Meta(description="id of the dataset")] = ""
 
 
 @endpoint(
