@@ -27,6 +27,7 @@ import psutil
 import uvloop
 
 ROOT = Path(__file__).parent.parent
+#: Connections for each worker: all of them have always something to do.
 CONNECTIONS = 16
 SECONDS = 3.0
 ROUNDS = 5
@@ -93,19 +94,19 @@ class Client(asyncio.Protocol):
             self.ask()
 
 
-async def load(port: int, requests: list[bytes], seconds: float) -> float:
+async def load(port: int, requests: list[bytes], seconds: float, connections: int) -> float:
     """Return answers a second."""
     loop = asyncio.get_running_loop()
     count = [0]
-    connections = [
+    opened = [
         await loop.create_connection(lambda: Client(requests, count), "127.0.0.1", port)
-        for _ in range(CONNECTIONS)
+        for _ in range(connections)
     ]
     await asyncio.sleep(0.3)
     before, started = count[0], time.perf_counter()
     await asyncio.sleep(seconds)
     rate = (count[0] - before) / (time.perf_counter() - started)
-    for transport, _ in connections:
+    for transport, _ in opened:
         transport.abort()
     return rate
 
@@ -117,7 +118,7 @@ def cpu_s(processes: list[psutil.Process]) -> float:
 def measure(port: int, requests: list[bytes], processes: list[psutil.Process]) -> Load:
     before, started = cpu_s(processes), time.perf_counter()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        rps = runner.run(load(port, requests, SECONDS))
+        rps = runner.run(load(port, requests, SECONDS, CONNECTIONS * len(processes)))
     took = time.perf_counter() - started
     return Load(rps, (cpu_s(processes) - before) / (rps * took) * 1e6)
 

@@ -2,11 +2,11 @@
 
     python bench/sparql.py DATA [--repetitions 20] [--peer-repetitions 3] [--folder TEMP]
 
-DATA is a data folder (`mapyard build EXTRACT --data DATA --only store`). The peer's triples are made
-from the same store (bench/osm_triples.py), loaded into an Oxigraph store on disk, and both answer the
-same texts; the numbers of solutions are compared. Every figure is CPU time, the median over the
-repetitions after one to warm up; ours includes evaluation and writing SPARQL Results JSON, with plans
-kept from the first run, and parsing is measured apart.
+DATA is a data folder (`mapyard build EXTRACT --data DATA --only store`). The peer's triples are
+made from the same store (tests/osm_triples.py), loaded into an Oxigraph store on disk, and both
+answer the same texts; the numbers of solutions are compared. Every figure is CPU time, the median
+over the repetitions after one to warm up; ours includes evaluation and writing SPARQL Results JSON,
+with plans kept from the first run, and parsing is measured apart.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import platform
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -31,6 +32,8 @@ from mapyard.sparql.parser import parse_query
 from mapyard.sparql.prefixes import PREFIXES
 from mapyard.sparql.write_solutions import write_json
 from mapyard.store.reader import E7, Store, open_store
+
+sys.path.append(str(Path(__file__).parent.parent / "tests"))
 from osm_triples import iter_triples
 
 TARGETS = {"look-up": 2.0, "join": 4.0, "spatial": 20.0}
@@ -67,8 +70,9 @@ def make_cases(lon: float, lat: float) -> list[Case]:
              f"{GEOMETRY} ?g FILTER(geof:sfIntersects(?g, {box})) }}"),
         Case("q8 buildings within a polygon", "spatial", "SELECT ?s WHERE { "
              f"?s osmkey:building ?b ; {GEOMETRY} ?g FILTER(geof:sfWithin(?g, {polygon})) }}"),
-        Case("q9 within 1 km, by distance", "spatial", "SELECT ?s ?d WHERE { ?s osmkey:amenity ?a ; "
-             f"{GEOMETRY} ?g BIND(geof:distance(?g, {point}, uom:metre) AS ?d) "
+        Case("q9 within 1 km, by distance", "spatial", "SELECT ?s ?d WHERE { "
+             f"?s osmkey:amenity ?a ; {GEOMETRY} ?g "
+             f"BIND(geof:distance(?g, {point}, uom:metre) AS ?d) "
              "FILTER(?d < 1000) } ORDER BY ?d"),
         Case("q10 benches in a municipality", "spatial", "SELECT ?b WHERE { "
              f"?a osmkey:admin_level 8 ; osmkey:name 'Vaduz' ; {GEOMETRY} ?ag . "
@@ -117,8 +121,10 @@ def main() -> None:
     source = OsmSource(store)
     start = time.process_time()
     assert len(source.values.shared) >= 0
-    print(f"{platform.processor() or platform.machine()}, Python {platform.python_version()}, "
-          f"pyoxigraph {ox.__version__}; {store.row_count:,} elements")
+    print(
+        f"{platform.processor() or platform.machine()}, Python {platform.python_version()}, "
+        f"pyoxigraph {ox.__version__}; {store.row_count:,} elements"
+    )
     print(f"opening: shared ids of tag texts {time.process_time() - start:.2f} s CPU, once")
     restaurants = store.rows_with_tag("amenity", "restaurant")
     nodes = restaurants[restaurants < store.node_count]
@@ -153,8 +159,11 @@ def run_cases(cases: list[Case], engine: Engine, peer: ox.Store, options: Any) -
         if ratio < target:
             missed.append(case.name)
         note = "" if rows == peer_rows else f"  peer: {peer_rows} rows"
-        print(f"{case.name:38} {rows:7} {parse_ms:7.2f} {our_ms:8.2f} {peer_ms:9.1f} "
-              f"{ratio:6.1f}x  {target:.0f}x{note}", flush=True)
+        print(
+            f"{case.name:38} {rows:7} {parse_ms:7.2f} {our_ms:8.2f} {peer_ms:9.1f} "
+            f"{ratio:6.1f}x  {target:.0f}x{note}",
+            flush=True,
+        )
     print("missed: " + (", ".join(missed) or "none"))
 
 

@@ -27,7 +27,7 @@ from mapyard.sparql.terms import BlankNode, Iri, Literal
 from mapyard.sparql.variables import mentioned, triple_variables, visible
 
 #: Pairs of unconnected patterns beyond which a query is refused at once, when all are asked for.
-MAX_PRODUCT: Final = 50_000_000
+MAX_PRODUCT: Final = 10_000_000
 #: What a triple with a path is taken to match, per bound end.
 _PATH_ESTIMATE: Final = 1000.0
 

@@ -22,6 +22,7 @@ from mapyard.sparql.osm_ids import (
     VOCABULARY_IRIS,
     WAY_MEMBER,
     WIKIDATA_ITEM,
+    escape_key,
     format_points,
     point_positions,
 )
@@ -43,7 +44,7 @@ def decode_texts(store: Store, ids: Ids) -> Texts:
     payload = ids & PAYLOAD
     if space in KEY_SPACES:
         prefix, keys = KEY_SPACES[space], store.keys
-        return Texts("iri", [prefix + keys[k] for k in payload.tolist()])
+        return Texts("iri", [prefix + escape_key(keys[k]) for k in payload.tolist()])
     decoder = _DECODERS.get(space)
     if decoder is not None:
         return decoder(store, payload)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from typing import Any, Final
+from urllib.parse import unquote
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,10 +89,21 @@ GEOMETRY_IRI: Final = re.compile(
 )
 GEOMETRY_TYPES: Final = {"node": NODE, "way": WAY, "rel": RELATION}
 _POINT = re.compile(r"POINT\((-?[0-9.]+) (-?[0-9.]+)\)")
+_NOT_IN_IRI = re.compile(r'[\x00-\x20<>"{}|^`\\%]')
 _E7: Final = 10_000_000
 _LON_BIAS: Final = 1_800_000_000
 _LAT_BIAS: Final = 900_000_000
 _SIGN: Final = np.int64(-(2**63))
+
+
+def escape_key(key: str) -> str:
+    """Return a tag key as the end of an IRI: what no IRI may hold is percent-encoded."""
+    return _NOT_IN_IRI.sub(lambda found: f"%{ord(found[0]):02X}", key)
+
+
+def unescape_key(text: str) -> str:
+    """Return the tag key of the end of an IRI."""
+    return unquote(text) if "%" in text else text
 
 
 def vocabulary_id(iri: str) -> int:
@@ -131,16 +143,12 @@ def format_point(lon: int, lat: int) -> str:
 
 def format_points(lon: NDArray[Any], lat: NDArray[Any]) -> list[str]:
     """Return the WKT of points in 1e-7 degree, as `format_point`."""
-    if not len(lon):
-        return []
-    # The shortest text of x / 1e7 is the exact decimal; small numbers would get an exponent.
-    if int(min(abs(lon).min(), abs(lat).min())) < 1000:
+    both = np.concatenate([lon, lat])
+    # The shortest text of x / 1e7 is the exact decimal, but for an exponent or a ".0" at the end.
+    if len(both) and (int(np.abs(both).min()) < 1000 or bool((both % _E7 == 0).any())):
         return [format_point(x, y) for x, y in zip(lon.tolist(), lat.tolist(), strict=True)]
-    x, y = (lon / _E7).tolist(), (lat / _E7).tolist()
-    return [
-        f"POINT({a!r} {b!r})".replace(".0 ", " ").replace(".0)", ")")
-        for a, b in zip(x, y, strict=True)
-    ]
+    pairs = zip((lon / _E7).tolist(), (lat / _E7).tolist(), strict=True)
+    return [f"POINT({x!r} {y!r})" for x, y in pairs]
 
 
 def find_point_id(wkt: str) -> int | None:

@@ -16,7 +16,7 @@ from mapyard.sparql.ids import Ids, integer_ids, make_ids, spaces
 from mapyard.sparql.osm_ids import ABSENT, ELEMENT, MEMBER, WAY_MEMBER
 from mapyard.sparql.osm_predicates import Pairs, Predicate, chunks, concat_pairs, of_space
 from mapyard.sparql.source import Context
-from mapyard.sparql.table import expand, join_indexes
+from mapyard.sparql.table import expand, join_indexes, unique_pairs
 from mapyard.sparql.terms import Literal
 from mapyard.store.reader import Store
 
@@ -216,19 +216,21 @@ class Has(Predicate):
         for part in chunks(self._containers.count):
             rows = np.arange(self._containers.count)[part] + self._containers.start
             parts = self._containers.parts(rows)
-            yield make_ids(ELEMENT, rows[parts.owner]), parts.element
+            owner, element = unique_pairs(parts.owner, parts.element)
+            yield make_ids(ELEMENT, rows[owner]), element
 
     def forward(self, subjects: Ids, context: Context) -> Pairs:
         """Return the members of relations."""
         index, rows = of_space(subjects, ELEMENT)
         mine = (rows >= self._containers.start) & (rows < self._containers.stop)
         parts = self._containers.parts(rows[mine])
-        return index[mine][parts.owner], parts.element
+        owner, element = unique_pairs(parts.owner, parts.element)
+        return index[mine][owner], element
 
     def backward(self, objects: Ids, context: Context) -> Pairs:
         """Return the relations of members."""
         index, parts = self._containers.containers_of(objects)
-        return index, make_ids(ELEMENT, parts.container + self._containers.start)
+        return unique_pairs(index, make_ids(ELEMENT, parts.container + self._containers.start))
 
 
 class RoleOf(Predicate):
@@ -245,7 +247,7 @@ class RoleOf(Predicate):
         _, parts = self._containers.containers_of(self._member)
         assert parts.role is not None
         subjects = make_ids(ELEMENT, parts.container + self._containers.start)
-        return subjects, role_ids(self._containers.store, parts.role, context)
+        return unique_pairs(subjects, role_ids(self._containers.store, parts.role, context))
 
     def scan(self, context: Context) -> Iterator[tuple[Ids, Ids]]:
         """Yield the relations of the member with its roles."""

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from mapyard.errors import Unsupported
 from mapyard.osm.elements import TYPE_BY_NAME
 from mapyard.sparql.ids import (
+    INTEGER,
     PAYLOAD,
     SHIFT,
     Ids,
@@ -41,6 +42,7 @@ from mapyard.sparql.osm_ids import (
     VOCABULARY_IRIS,
     WIKIDATA_ITEM,
     find_point_id,
+    unescape_key,
     vocabulary_id,
 )
 from mapyard.sparql.osm_members import RoleOf
@@ -54,17 +56,13 @@ from mapyard.sparql.osm_shapes import (
 )
 from mapyard.sparql.osm_tags import TagPredicate
 from mapyard.sparql.osm_values import ValueIndex
-from mapyard.sparql.osm_vocabulary import Vocabulary
+from mapyard.sparql.osm_vocabulary import OBJECT_SPACES, Vocabulary
 from mapyard.sparql.prefixes import (
-    OSM2RDF,
     OSM_CHANGESET,
-    OSM_META,
-    OSM_RELATION,
-    OSM_WAY,
     WIKIDATA,
 )
 from mapyard.sparql.source import Bound, Context, Matches, Position, Source, Texts
-from mapyard.sparql.terms import GEO, RDF_TYPE, WKT_LITERAL, XSD_STRING, Iri, Literal, Term
+from mapyard.sparql.terms import WKT_LITERAL, XSD_STRING, Iri, Literal, Term
 from mapyard.store.reader import Store
 
 #: Rows whose tags are read one by one; for more, the postings of every key are looked through.
@@ -120,7 +118,7 @@ class OsmSource:
             return ABSENT << SHIFT | (osm_id * 4 + element_type) if osm_id >= 0 else None
         for prefix, space in KEY_PREFIXES.items():
             if iri.startswith(prefix):
-                key = self.store.find_key(iri.removeprefix(prefix))
+                key = self.store.find_key(unescape_key(iri.removeprefix(prefix)))
                 if key >= 0:
                     return space << SHIFT | key
         if iri.startswith(WIKIDATA + "Q"):
@@ -206,14 +204,16 @@ class OsmSource:
             length = len(s) if isinstance(s, np.ndarray) else 1
             if length <= _FEW_ROWS:
                 yield from self._match_tags(s, o, context)
-                yield from self._match_each(self._own_predicates, s, o, context)
+                yield from self._match_each(self._own(o), s, o, context)
                 return
         predicates: Sequence[int] = [KEY << SHIFT | k for k in range(len(self.store.keys))]
-        if s is None and isinstance(o, int) and o >> SHIFT == VALUE:
+        if isinstance(o, int) and o >> SHIFT not in (VALUE, INTEGER):
+            predicates = []
+        elif s is None and isinstance(o, int) and o >> SHIFT == VALUE:
             text = self.store.values(np.array([o & PAYLOAD]))[0]
             keys = self.store.kv_keys(self.values.kvs_of_text(text))
             predicates = [KEY << SHIFT | k for k in keys.tolist()]
-        yield from self._match_each(self._own_predicates, s, o, context)
+        yield from self._match_each(self._own(o), s, o, context)
         yield from self._match_each(predicates, s, o, context)
 
     def _match_each(
@@ -227,19 +227,17 @@ class OsmSource:
                     yield match._replace(predicate=np.full(match.length, term_id, np.int64))
 
     @cached_property
-    def _own_predicates(self) -> list[int]:
-        """The predicates of osm2rdf but for tags."""
-        names = [
-            RDF_TYPE,
-            *(OSM_META + n for n in ("version", "timestamp", "changeset", "user", "uid")),
-            *(GEO + n for n in ("hasGeometry", "asWKT")),
-            OSM2RDF + "facts",
-            OSM2RDF + "length",
-            *(OSM_RELATION + n for n in ("member", "member_id", "member_role", "member_pos")),
-            *(OSM_WAY + n for n in ("member", "member_id", "member_pos")),
-            *(OSM_WAY + n for n in ("is_closed", "nodeCount", "uniqueNodeCount")),
-        ]
-        return [vocabulary_id(name) for name in names if name in self._vocabulary.predicates]
+    def _own_predicates(self) -> dict[int, frozenset[int]]:
+        """The predicates of osm2rdf but for tags, each with the spaces of its objects."""
+        named = self._vocabulary.predicates
+        return {vocabulary_id(n): spaces for n, spaces in OBJECT_SPACES.items() if n in named}
+
+    def _own(self, o: Position) -> list[int]:
+        """Return the predicates that may have an object."""
+        if not isinstance(o, int):
+            return list(self._own_predicates)
+        space = max(o >> SHIFT, -1)
+        return [p for p, spaces in self._own_predicates.items() if space in spaces]
 
     def _match_tags(self, s: Position, o: Position, context: Context) -> Iterator[Matches]:
         """Yield the tags of few elements, from their own lists of tags."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import orjson
@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from mapyard.osm.elements import TYPE_NAMES
 from mapyard.sparql.geosparql import lengths_m
-from mapyard.sparql.ids import Ids, datetime_ids, integer_ids, make_ids
+from mapyard.sparql.ids import DATETIME, INTEGER, POOL, Ids, datetime_ids, integer_ids, make_ids
 from mapyard.sparql.osm_ids import (
+    ABSENT,
     CENTROID,
     CENTROID_NODE,
     CHANGESET,
@@ -24,8 +25,13 @@ from mapyard.sparql.osm_ids import (
     ENVELOPE,
     GEOMETRY_NODE,
     HULL,
+    MEMBER,
     OBB,
     RELATIONS,
+    VALUE,
+    VOCABULARY,
+    WAY_MEMBER,
+    WKT,
     vocabulary_id,
 )
 from mapyard.sparql.osm_members import Containers, Has, MemberOf, MemberValue
@@ -53,6 +59,30 @@ from mapyard.sparql.source import Context
 from mapyard.sparql.table import Numbers
 from mapyard.sparql.terms import GEO, RDF_TYPE, Literal, boolean
 from mapyard.store.reader import Store
+
+#: The predicates that `?s ?p ?o` gives beside tags, with the spaces of their objects (−1: points).
+OBJECT_SPACES: Final[dict[str, frozenset[int]]] = {
+    RDF_TYPE: frozenset((VOCABULARY,)),
+    OSM_META + "version": frozenset((INTEGER,)),
+    OSM_META + "timestamp": frozenset((DATETIME,)),
+    OSM_META + "changeset": frozenset((CHANGESET,)),
+    OSM_META + "user": frozenset((VALUE, POOL)),
+    OSM_META + "uid": frozenset((INTEGER,)),
+    GEO + "hasGeometry": frozenset((GEOMETRY_NODE,)),
+    GEO + "asWKT": frozenset((-1, WKT)),
+    OSM2RDF + "facts": frozenset((INTEGER,)),
+    OSM2RDF + "length": frozenset((POOL,)),
+    OSM_RELATION + "member": frozenset((MEMBER,)),
+    OSM_RELATION + "member_id": frozenset((ELEMENT, ABSENT)),
+    OSM_RELATION + "member_role": frozenset((VALUE, POOL)),
+    OSM_RELATION + "member_pos": frozenset((INTEGER,)),
+    OSM_WAY + "member": frozenset((WAY_MEMBER,)),
+    OSM_WAY + "member_id": frozenset((ELEMENT, ABSENT)),
+    OSM_WAY + "member_pos": frozenset((INTEGER,)),
+    OSM_WAY + "is_closed": frozenset((POOL,)),
+    OSM_WAY + "nodeCount": frozenset((INTEGER,)),
+    OSM_WAY + "uniqueNodeCount": frozenset((INTEGER,)),
+}
 
 
 class Vocabulary:

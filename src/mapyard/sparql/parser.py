@@ -146,7 +146,9 @@ class _QueryParser(PatternParser):
         having, order, offset, limit = self._parse_modifiers()
         aggregates: dict[Aggregate, Var] = {}
         lift = _Lift(self, aggregates)
-        having = [lift(e) for e in having]
+        # Beyond the recommendation, as most servers do: HAVING may use a name that SELECT gives.
+        named = {var: e for var, e in items if e is not None}
+        having = [lift(_replace_names(e, named)) for e in having]
         order = [(lift(e), descending) for e, descending in order]
         lifted = [(var, None if e is None else lift(e)) for var, e in items]
         if keys is not None or aggregates:
@@ -346,6 +348,15 @@ class _Lift:
             case Call(name, args, distinct):
                 return Call(name, tuple(self(arg) for arg in args), distinct)
         return expression
+
+
+def _replace_names(expression: Expression, named: dict[Var, Expression]) -> Expression:
+    match expression:
+        case Var():
+            return named.get(expression, expression)
+        case Call(name, args, distinct):
+            return Call(name, tuple(_replace_names(arg, named) for arg in args), distinct)
+    return expression
 
 
 def _outside_aggregates(expression: Expression) -> set[Var]:

@@ -12,6 +12,7 @@ from mapyard.sparql.algebra import Alternative, Inverse, Negated, Path, Repeat, 
 from mapyard.sparql.ids import Ids
 from mapyard.sparql.runtime import Runtime
 from mapyard.sparql.source import Matches, Position
+from mapyard.sparql.table import unique_pairs
 from mapyard.sparql.terms import Iri
 
 Pairs = tuple[NDArray[np.int64], Ids]  # (index into the starts, end)
@@ -173,14 +174,6 @@ def _compose(
     return rows, ends[order[np.arange(len(rows)) + shift]]
 
 
-def _unique_pairs(index: NDArray[np.int64], ends: Ids) -> Pairs:
-    order = np.lexsort((ends, index))
-    index, ends = index[order], ends[order]
-    first = np.ones(len(index), np.bool_)
-    first[1:] = (index[1:] != index[:-1]) | (ends[1:] != ends[:-1])
-    return index[first], ends[first]
-
-
 def _closure(runtime: Runtime, path: Repeat, starts: Ids, graph: int | None) -> Pairs:
     if path.zero:
         seen: Pairs = (np.arange(len(starts)), starts)
@@ -191,7 +184,7 @@ def _closure(runtime: Runtime, path: Repeat, starts: Ids, graph: int | None) -> 
         runtime.deadline.check()
         unique, inverse = np.unique(frontier[1], return_inverse=True)
         onward, ends = _follow(runtime, path.path, unique, graph)
-        found = _unique_pairs(*_compose(frontier[0], inverse, onward, ends, len(unique)))
+        found = unique_pairs(*_compose(frontier[0], inverse, onward, ends, len(unique)))
         # New pairs are those that a stable sort does not find behind an equal seen one.
         index = np.concatenate([seen[0], found[0]])
         nodes = np.concatenate([seen[1], found[1]])

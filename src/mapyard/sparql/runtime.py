@@ -63,7 +63,7 @@ class Runtime:
             )
         if self._held_bytes > self.limits.max_bytes:
             raise TooLarge(
-                f"{what} needs more than {self.limits.max_bytes // 1_000_000} MB; "
+                f"{what} needs more than {self.limits.max_bytes / 1e6:g} MB; "
                 "bind more of the pattern, filter earlier, or add LIMIT",
                 details={"limit_bytes": self.limits.max_bytes},
             )

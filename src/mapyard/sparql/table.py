@@ -251,3 +251,12 @@ def slice_tables(tables: Iterator[Table], offset: int, limit: int | None) -> Ite
             left -= part.length
             if left <= 0:
                 return
+
+
+def unique_pairs(first: NDArray[np.int64], second: Ids) -> tuple[NDArray[np.int64], Ids]:
+    """Return the distinct pairs of two columns, sorted."""
+    order = np.lexsort((second, first))
+    first, second = first[order], second[order]
+    fresh = np.ones(len(first), np.bool_)
+    fresh[1:] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
+    return first[fresh], second[fresh]

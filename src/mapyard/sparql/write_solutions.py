@@ -13,7 +13,7 @@ import numpy as np
 import orjson
 
 from mapyard.sparql.engine import Solutions
-from mapyard.sparql.ids import Ids, terms_of
+from mapyard.sparql.ids import SHIFT, Ids, terms_of
 from mapyard.sparql.runtime import Runtime
 from mapyard.sparql.source import Texts
 from mapyard.sparql.table import Numbers, Table
@@ -77,7 +77,16 @@ def _write_distinct(ids: Ids, runtime: Runtime, writer: TermWriter) -> list[str]
     texts = runtime.pool.texts(ids)
     if texts is not None:
         return writer.many(texts)
-    return ["" if term is None else writer.term(term) for term in runtime.decode(ids)]
+    kinds = np.maximum(ids >> SHIFT, -1)  # all negative ids are of one kind
+    numbers = np.unique(kinds).tolist()
+    if len(numbers) == 1:
+        return ["" if term is None else writer.term(term) for term in runtime.decode(ids)]
+    result = np.empty(len(ids), np.object_)
+    for number in numbers:
+        chosen = kinds == number
+        result[chosen] = _write_distinct(ids[chosen], runtime, writer)
+    mixed: list[str] = result.tolist()
+    return mixed
 
 
 # JSON -------------------------------------------------------------------------------------------
