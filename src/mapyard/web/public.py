@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from mapyard.accounts.plans import PLANS
 from mapyard.accounts.uptime import share_of_days
+from mapyard.errors import MapyardError
 from mapyard.http.services import Services
+from mapyard.store.reader import E7
 from mapyard.web.playground import is_loopback
 from mapyard.web.system import age_hours, list_datasets
 from mapyard.web.visit import Visit, page
@@ -34,7 +37,9 @@ def show_landing(visit: Visit) -> Response:
         or settings.visitors_per_minute
         or is_loopback(visit.address)
     )
-    return visit.render("landing.html", dataset=_dataset(visit), has_map=has_map)
+    return visit.render(
+        "landing.html", dataset=_dataset(visit), view=_start_view(visit) if has_map else ""
+    )
 
 
 def show_status(visit: Visit) -> Response:
@@ -47,6 +52,23 @@ def show_status(visit: Visit) -> Response:
         days=days,
         uptime=sum(known) / len(known) if known else None,
     )
+
+
+def _start_view(visit: Visit) -> str:
+    """Return the fragment that opens the map where most of the data is, '' without data."""
+    try:
+        snapshot = visit.services.snapshots.lease()
+    except MapyardError:
+        return ""
+    try:
+        store = snapshot.store
+        if not store.node_count:
+            return ""
+        sample = slice(None, None, max(1, store.node_count // 2_000))
+        lon, lat = np.median(store.lon[sample]) / E7, np.median(store.lat[sample]) / E7
+    finally:
+        snapshot.release()
+    return f"#map=13/{lat:.4f}/{lon:.4f}"
 
 
 def _dataset(visit: Visit) -> dict[str, Any] | None:

@@ -5,3 +5,6 @@
   const dark = chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   document.documentElement.dataset.theme = dark ? "dark" : "light";
 })();
+
+// Inside the landing page only the map is shown.
+if (location.search === "?embed") document.documentElement.classList.add("embed");
