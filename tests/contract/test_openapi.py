@@ -1,0 +1,78 @@
+"""Requests generated from the OpenAPI document: no crash, and every error in the envelope."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+
+from mapyard.http.endpoints import collect
+from mapyard.http.local import LocalClient
+from mapyard.http.openapi import build_openapi
+from mapyard.http.routes import load_modules
+from mapyard.settings import Settings
+
+DOCUMENT = build_openapi(collect(load_modules()), "http://localhost")
+SCHEMA = schemathesis.openapi.from_dict(DOCUMENT)
+OPERATIONS = [
+    operation
+    for operation in (result.ok() for result in SCHEMA.get_all_operations())
+    if operation.path.startswith("/api/") and not operation.definition.raw.get("deprecated")
+]
+#: Examples of each operation, and the time after which the rest is passed over.
+EXAMPLES = 10
+BUDGET_S = 35.0
+
+
+@pytest.fixture(scope="module")
+def client(monaco: Path) -> Iterator[LocalClient]:
+    with LocalClient(Settings(data=monaco, timeout_s=5)) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def budget() -> dict[str, float]:
+    return {"left": BUDGET_S}
+
+
+@pytest.mark.xdist_group("openapi")
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.label)
+def test_no_generated_request_crashes(
+    operation: Any, client: LocalClient, budget: dict[str, float]
+) -> None:
+    if budget["left"] <= 0:
+        pytest.skip(f"the generated requests before took {BUDGET_S:g} s")
+    asked: list[int] = []
+
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(operation.as_strategy())
+    def ask(case: Any) -> None:
+        started = time.process_time()
+        request = case.as_transport_kwargs(base_url="http://localhost")
+        request.pop("cookies", None)
+        if isinstance(request.get("data"), bytes | str):
+            request["content"] = request.pop("data")
+        answer = client.request(request.pop("method"), request.pop("url"), **request)
+        asked.append(answer.status_code)
+        assert answer.status_code not in (500, 502), f"{case.as_curl_command()}\n{answer.text}"
+        assert answer.headers["x-request-id"]
+        if answer.status_code >= 400:
+            error = answer.json()["error"]
+            assert error["code"]
+            assert error["message"]
+        budget["left"] -= time.process_time() - started
+
+    ask()
+    assert asked
