@@ -116,15 +116,13 @@ def _write(store: Store, folder: Path, result: Result, output: Format, budget: B
 
 
 def _elements(store: Store, result: Result, budget: Budget) -> list[dict[str, object]]:
-    import orjson
-
-    from mapyard.overpass.osmjson import write_out
+    from mapyard.overpass.osmjson import read_elements, write_out
 
     return [
         element
         for out, found in result.outs
         for part in write_out(store, out, found, budget)
-        for element in orjson.loads(b"[" + part + b"]")
+        for element in read_elements(part)
     ]
 
 

@@ -117,13 +117,41 @@ def render(columns: Sequence[Bytes], count: int) -> bytes:
     """Return the text of `count` rows of columns side by side."""
     if not count:
         return b""
-    width = sum(column.shape[1] for column in columns)
-    matrix = np.empty((count, width), np.uint8)
-    at = 0
-    for column in columns:
-        matrix[:, at : at + column.shape[1]] = column
-        at += column.shape[1]
-    return matrix.tobytes().translate(None, b"\0")
+    # A row of constants is copied whole; what varies is put into it, each cell in one move.
+    template = np.concatenate([column[0] for column in columns])
+    width = len(template)
+    places = np.cumsum([0, *(column.shape[1] for column in columns)]).tolist()
+    cells = [
+        (_cell(place, column.shape[1], width), _whole(column))
+        for place, column in zip(places, columns, strict=False)
+        if column.shape[1] and len(column) == count
+    ]
+    step = max(_BLOCK_BYTES // width, 1)
+    matrix = np.empty((min(step, count), width), np.uint8)
+    parts = []
+    for start in range(0, count, step):
+        block = matrix[: count - start]
+        block[:] = template
+        for cell, values in cells:
+            block.view(cell)["at"][:, 0] = values[start : start + step]
+        parts.append(block.tobytes().translate(None, b"\0"))
+    return b"".join(parts)
+
+
+#: Rows are put together in blocks that stay in the processor's cache.
+_BLOCK_BYTES = 1 << 17
+
+
+def _cell(place: int, width: int, row_width: int) -> np.dtype[Any]:
+    """Return the type of a row in which only one cell has a name."""
+    return np.dtype(
+        {"names": ["at"], "formats": [f"V{width}"], "offsets": [place], "itemsize": row_width}
+    )
+
+
+def _whole(column: Bytes) -> NDArray[np.void]:
+    """Return a column with each cell as one item."""
+    return np.ascontiguousarray(column).view(f"V{column.shape[1]}")[:, 0]
 
 
 def fill(text: bytes, slots: Sequence[bytes]) -> bytes:

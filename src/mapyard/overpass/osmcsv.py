@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import orjson
-
 from mapyard.overpass.budget import Budget
+from mapyard.overpass.osmjson import read_elements
 from mapyard.overpass.syntax import CsvColumn, Settings
 
 _TYPE_NUMBERS = {"node": 1, "way": 2, "relation": 3}
@@ -26,7 +25,7 @@ def write_document(parts: Iterable[bytes], settings: Settings, budget: Budget) -
         lines.append(separator.join(_quote(name, separator) for name in names))
     for part in parts:
         budget.check(len(part) * 12)
-        for element in orjson.loads(b"[" + part + b"]"):
+        for element in read_elements(part):
             fields = (_field(element, column) for column in settings.csv_columns)
             lines.append(separator.join(_quote(field, separator) for field in fields))
     return ("\n".join(lines) + "\n").encode("utf-8", "replace") if lines else b""

@@ -42,6 +42,7 @@ COPYRIGHT = (
     "The data included in this document is from www.openstreetmap.org. "
     "The data is made available under ODbL."
 )
+SEPARATOR = b",\n"
 _HAS_TAGS = ("body", "tags", "meta")
 _HAS_PARTS = ("skel", "body", "meta")
 _MEMBER_TYPES = [f'{{"type":"{name}","ref":'.encode() for name in TYPE_NAMES]
@@ -77,8 +78,9 @@ class Block:
 
     def add_choice(self, codes: NDArray[np.uint32], texts: list[bytes]) -> None:
         """Add a text per code; long ones go through slots, so that columns stay narrow."""
-        used, inverse = np.unique(codes, return_inverse=True)
-        places = inverse.reshape(-1)
+        counts = np.bincount(codes)
+        used = np.flatnonzero(counts)
+        places = (np.cumsum(counts > 0) - 1)[codes]
         chosen = [texts[code] for code in used.tolist()]
         is_long = np.array([len(text) > _LONG for text in chosen], np.bool_)
         short = [SLOT if long else text for text, long in zip(chosen, is_long, strict=True)]
@@ -116,16 +118,18 @@ def write_document(
     store: Store, outs: list[tuple[Out, ElementSet]], timestamp: str, budget: Budget
 ) -> bytes:
     """Return the whole answer."""
-    parts = []
+    parts: list[bytes | memoryview] = [write_head(timestamp)]
     for out, elements in outs:
         parts += write_out(store, out, elements, budget)
-    return write_head(timestamp) + b",\n".join(parts) + b"\n]}\n"
+    if len(parts) > 1:
+        parts[-1] = memoryview(parts[-1])[: -len(SEPARATOR)]
+    return b"".join([*parts, b"\n]}\n"])
 
 
 def write_out(store: Store, out: Out, elements: ElementSet, budget: Budget) -> list[bytes]:
-    """Return what one `out` shows, as runs of elements joined by commas."""
+    """Return what one `out` shows, as runs of elements with a SEPARATOR after each."""
     if out.mode == "count":
-        return [orjson.dumps(count_element(store, elements))]
+        return [orjson.dumps(count_element(store, elements)) + SEPARATOR]
     shown = take(store, out, elements)
     parts = []
     for kind, write in enumerate((_write_nodes, _write_ways, _write_relations)):
@@ -140,7 +144,13 @@ def write_out(store: Store, out: Out, elements: ElementSet, budget: Budget) -> l
     if len(shown.areas):
         parts.append(_write_areas(store, out, shown.areas))
     parts += [_write_derived(out, item) for item in shown.derived]
-    return [part.removesuffix(b",\n") for part in parts]
+    return parts
+
+
+def read_elements(part: bytes) -> list[dict[str, Any]]:
+    """Return the elements of a run from `write_out`."""
+    elements: list[dict[str, Any]] = orjson.loads(b"[%b]" % part[: -len(SEPARATOR)])
+    return elements
 
 
 _CHUNK = 50_000
@@ -186,7 +196,7 @@ def _finish(block: Block, store: Store, out: Out, rows: Rows) -> bytes:
     if out.mode in _HAS_TAGS:
         has = store.has_tags(rows)
         block.add_slot(has, b',"tags":', store.tags_json(rows[has]) if has.any() else [], b"")
-    block.add(b"},\n")
+    block.add(b"}" + SEPARATOR)
     return block.write()
 
 
@@ -348,4 +358,4 @@ def _write_derived(out: Out, item: Derived) -> bytes:
         head += b',"geometry":' + write_geometries(np.array([shape], np.object_))[0]
     if item.tags and out.mode in _HAS_TAGS:
         head += b',"tags":' + orjson.dumps(item.tags)
-    return head + b"}"
+    return head + b"}" + SEPARATOR

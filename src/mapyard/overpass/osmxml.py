@@ -9,7 +9,7 @@ import orjson
 
 from mapyard import __version__
 from mapyard.overpass.budget import Budget
-from mapyard.overpass.osmjson import COPYRIGHT
+from mapyard.overpass.osmjson import COPYRIGHT, read_elements
 
 _ESCAPES = str.maketrans(
     {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\n": "&#10;", "\t": "&#9;"}
@@ -31,8 +31,7 @@ def write_document(parts: Iterable[bytes], timestamp: str, budget: Budget) -> by
     texts = [head.encode()]
     for part in parts:
         budget.check(len(part) * 12)
-        elements = orjson.loads(b"[" + part + b"]")
-        text = "\n".join(line for element in elements for line in _write(element))
+        text = "\n".join(line for element in read_elements(part) for line in _write(element))
         texts.append(text.encode("utf-8", "replace"))
         budget.held_bytes += len(texts[-1])
     return b"\n".join(texts) + b"\n</osm>\n"
