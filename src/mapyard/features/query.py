@@ -58,7 +58,7 @@ def iter_rows(
     Rows with an eid up to `after_eid` are left out. `wanted` is how many rows the caller will
     probably take (None: all); it only guides the plan.
     """
-    matchers = [TagMatcher(store, tag_filter) for tag_filter in query.tags]
+    matchers = [TagMatcher(store, tag_filter, deadline) for tag_filter in query.tags]
     if any(matcher.is_impossible for matcher in matchers):
         return
     plan = _choose_plan(store, query, matchers, wanted)

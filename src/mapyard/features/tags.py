@@ -11,18 +11,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import re2
 from numpy.typing import NDArray
 
+from mapyard.deadline import Deadline, no_deadline
 from mapyard.errors import InvalidRequest, TooLarge, Unsupported
 from mapyard.store.reader import Rows, Store
 
 MAX_FILTERS: Final = 50
 MAX_VALUES: Final = 200
 MAX_TEXT: Final = 2_000
+#: Values that a regular expression is run on between two looks at the deadline.
+_CHUNK_VALUES: Final = 20_000
 
 _PREFIX: Final = re.compile(r"\^([\w ]+)")
 
@@ -158,7 +162,9 @@ def compile_pattern(pattern: str, parameter: str) -> re2._Regexp:
 class TagMatcher:
     """One tag filter on one store: the rows that pass it, and a test of given rows."""
 
-    def __init__(self, store: Store, tag_filter: TagFilter) -> None:
+    def __init__(
+        self, store: Store, tag_filter: TagFilter, deadline: Deadline | None = None
+    ) -> None:
         self._store = store
         self._key = tag_filter.key
         self.is_absence = tag_filter.op == "absent"
@@ -168,7 +174,8 @@ class TagMatcher:
             found = [store.find_kv(self._key, value) for value in tag_filter.values]
             self._kvs = np.array(sorted(kv for kv in found if kv >= 0), np.int64)
         elif tag_filter.op == "regex":
-            self._kvs = _match_values(store, self._key, tag_filter.values[0])
+            limit = deadline or no_deadline()
+            self._kvs = _match_values(store, self._key, tag_filter.values[0], limit)
         #: Number of rows that have the key with a matching value.
         self.count: int = _count(store, self._key, self._kvs)
 
@@ -204,16 +211,25 @@ def _count(store: Store, key: str, kvs: NDArray[np.int64] | None) -> int:
     return int(store.kv_counts(first, int(kvs[-1]) + 1)[kvs - first].sum())
 
 
-def _match_values(store: Store, key: str, pattern: str) -> NDArray[np.int64]:
+def _match_values(store: Store, key: str, pattern: str, deadline: Deadline) -> NDArray[np.int64]:
+    """Return the kv ids whose value holds a match; values are read as bytes, chunk by chunk."""
     search = compile_pattern(pattern, f"tags[{key}]").search
-    start, stop = store.kv_range(key)
-    if prefix := _find_prefix(pattern):
-        start, stop = store.find_kv_prefix(key, prefix)
-        values = [value.encode() for value in store.values(np.arange(start, stop))]
-    else:
-        values = store.values_of_key(key)
-    hits = [place for place, value in enumerate(values) if search(value) is not None]
-    return np.array(hits, np.int64) + start
+    first, last = store.kv_range(key)
+    prefix = _find_prefix(pattern)
+    start, stop = store.find_kv_prefix(key, prefix) if prefix else (first, last)
+    texts, offsets = store.raw_values_of_key(key)
+    hits: list[int] = []
+    for low in range(start - first, stop - first, _CHUNK_VALUES):
+        deadline.check()
+        edges = offsets[low : min(low + _CHUNK_VALUES, stop - first) + 1]
+        chunk = bytes(texts[int(edges[0]) : int(edges[-1])])
+        cuts = (edges - edges[0]).tolist()
+        hits += [
+            low + place
+            for place, (begin, end) in enumerate(pairwise(cuts))
+            if search(chunk[begin:end]) is not None
+        ]
+    return np.array(hits, np.int64) + first
 
 
 def _find_prefix(pattern: str) -> str:

@@ -284,3 +284,5 @@ def test_sorting_pages_by_offset_only(monaco_store: Store) -> None:
 def test_a_deadline_ends_a_query(monaco_store: Store) -> None:
     with pytest.raises(Timeout):
         collect_rows(monaco_store, QUERIES[5], Deadline(-1.0))
+    with pytest.raises(Timeout):
+        collect_rows(monaco_store, FeatureQuery(tags=(FILTERS[3][0],)), Deadline(-1.0))
