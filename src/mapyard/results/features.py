@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 
 import numpy as np
@@ -116,7 +117,15 @@ def write_tags(store: Store, rows: Rows, fields: Sequence[str] | None = None) ->
     texts = store.tags_json(rows)
     if fields is not None:
         return [_pick(text, fields) for text in texts]
+    if not _has_at_keys(store):
+        return texts
     return [_escape_at(text) if b'"@' in text else text for text in texts]
+
+
+def _has_at_keys(store: Store) -> bool:
+    """Return whether any element of the dataset has a key that begins with @; hardly one does."""
+    place = bisect_left(store.keys, "@")
+    return place < len(store.keys) and store.keys[place].startswith("@")
 
 
 def _escape_at(text: bytes) -> bytes:
