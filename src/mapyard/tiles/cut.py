@@ -25,6 +25,7 @@ from mapyard.tiles.shapes import (
     keep_runs,
     ring_areas,
     to_geometries,
+    without_orphans,
 )
 
 #: Units of a tile (4096 across, 8 to a pixel of a 512 px tile).
@@ -107,8 +108,7 @@ def _drop_small(shapes: Shapes) -> Cut:
     areas = ring_areas(shapes.xy, shapes.rings)
     is_outer = areas > 0
     big = np.abs(areas) >= 2 * MIN_AREA
-    big &= big[is_outer][np.cumsum(is_outer) - 1]
-    return keep_runs(shapes, big)
+    return keep_runs(shapes, without_orphans(big, is_outer))
 
 
 def _join(shapes: Shapes, groups: Ints) -> Cut:

@@ -189,8 +189,14 @@ def drop_repeats(shapes: Shapes, kind: int) -> tuple[Shapes, Ints]:
         return keep_runs(Shapes(xy, rings, shapes.features), counts >= 2)
     was_outer = ring_areas(shapes.xy, shapes.rings) > 0
     good = (counts >= 3) & (ring_areas(xy, rings) != 0)
-    good &= good[was_outer][np.cumsum(was_outer) - 1]
+    good = without_orphans(good, was_outer)
     return keep_runs(Shapes(wind(xy, rings, was_outer), rings, shapes.features), good)
+
+
+def without_orphans(good: Mask, is_outer: Mask) -> Mask:
+    """Return `good` without the holes whose exterior ring, the last one before them, is not."""
+    outers = np.concatenate([[False], good[is_outer]])
+    return np.asarray(good & outers[np.cumsum(is_outer)])
 
 
 def _neighbors(rings: Ints, count: int, is_closed: bool) -> tuple[Ints, Ints]:

@@ -20,6 +20,7 @@ from mapyard.tiles.shapes import (
     concatenate,
     drop_repeats,
     from_geometries,
+    keep_runs,
     points,
 )
 
@@ -31,8 +32,8 @@ def snap_rows(store: Store, rows: Ints, kind: int) -> tuple[Shapes, Ints]:
     if kind == POINT:
         return _snap_points(store, rows)
     if kind == LINE:
-        return _snap_lines(store, rows)
-    return snap_geometries(store.geometries(rows), POLYGON)
+        return _split_at_antimeridian(*_snap_lines(store, rows))
+    return _split_at_antimeridian(*snap_geometries(store.geometries(rows), POLYGON))
 
 
 def snap_geometries(geometries: Geometries, kind: int) -> tuple[Shapes, Ints]:
@@ -84,6 +85,25 @@ def _snap_lines(store: Store, rows: Ints) -> tuple[Shapes, Ints]:
     sources = np.concatenate([source, cut_rows[owner]])
     order = np.argsort(sources, kind="stable")
     return concatenate([shapes, parts]).take(order), sources[order]
+
+
+def _split_at_antimeridian(shapes: Shapes, source: Ints) -> tuple[Shapes, Ints]:
+    """Make two features of one with parts at both ends of the world: its box would be all of it."""
+    boxes = shapes.boxes()
+    wide = np.flatnonzero(boxes[:, 2] - boxes[:, 0] > GRID_SIZE // 2)
+    if not len(wide):
+        return shapes, source
+    others = np.setdiff1d(np.arange(len(shapes)), wide)
+    parts, sources = [shapes.take(others)], [others]
+    chosen = shapes.take(wide)
+    is_west = chosen.xy[chosen.rings[:-1], 0] < GRID_SIZE // 2
+    for side in (is_west, ~is_west):
+        part, left = keep_runs(chosen, side)
+        parts.append(part)
+        sources.append(wide[left])
+    index = np.concatenate(sources)
+    order = np.argsort(index, kind="stable")
+    return concatenate(parts).take(order), source[index[order]]
 
 
 def _to_grid(lon_lat_deg: NDArray[np.float64]) -> Ints:
