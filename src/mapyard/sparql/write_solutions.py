@@ -5,6 +5,7 @@ Every distinct term is written once per chunk and then put together by rows.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from html import escape
 from typing import Final, Protocol
@@ -37,6 +38,8 @@ TSV_TYPE: Final = "text/tab-separated-values"
 
 #: Rows up to which terms are decoded one by one instead of each distinct one once.
 _FEW: Final = 256
+_CSV_QUOTED = re.compile(r'[,"\r\n]')
+_TSV_ESCAPED = re.compile(r'[\x00-\x1f"\\<>{}|^`]')
 _CONTROL: Final = {i: "�" for i in range(32) if i not in (9, 10, 13)}
 
 
@@ -260,23 +263,57 @@ def _tsv_term(term: Term) -> str:
     return format_term(term)
 
 
+class CsvTerms(PlainTerms):
+    """Terms as fields of CSV."""
+
+    def __init__(self) -> None:
+        super().__init__(_csv_term)
+
+    def many(self, texts: Texts) -> list[str]:
+        """Return many terms of one kind."""
+        kind, values, _ = texts
+        if kind != "bnode" and not _CSV_QUOTED.search("".join(values)):
+            return values
+        return super().many(texts)
+
+
+class TsvTerms(PlainTerms):
+    """Terms as fields of TSV."""
+
+    def __init__(self) -> None:
+        super().__init__(_tsv_term)
+
+    def many(self, texts: Texts) -> list[str]:
+        """Return many terms of one kind."""
+        kind, values, datatype = texts
+        if kind == "bnode":
+            return [f"_:{value}" for value in values]
+        if datatype == XSD_INTEGER:
+            return values
+        if kind == "iri" and not _TSV_ESCAPED.search("".join(values)):
+            return [f"<{value}>" for value in values]
+        if kind == "literal" and not _TSV_ESCAPED.search("".join(values)):
+            tail = '"' if datatype == XSD_STRING else f'"^^<{datatype}>'
+            return [f'"{value}{tail}' for value in values]
+        return super().many(texts)
+
+
 def write_csv(solutions: Solutions) -> Iterator[bytes]:
     """Yield SPARQL 1.1 Query Results CSV: values without their types."""
     names = [_csv_term(Literal(name)) for name in solutions.variables]
-    return _write_lines(solutions, ",".join(names) + "\r\n", _csv_term, ",", "\r\n")
+    return _write_lines(solutions, ",".join(names) + "\r\n", CsvTerms(), ",", "\r\n")
 
 
 def write_tsv(solutions: Solutions) -> Iterator[bytes]:
     """Yield SPARQL 1.1 Query Results TSV: terms as in Turtle."""
     head = "\t".join(f"?{name}" for name in solutions.variables) + "\n"
-    return _write_lines(solutions, head, _tsv_term, "\t", "\n")
+    return _write_lines(solutions, head, TsvTerms(), "\t", "\n")
 
 
 def _write_lines(
-    solutions: Solutions, head: str, write: Callable[[Term], str], separator: str, end: str
+    solutions: Solutions, head: str, writer: TermWriter, separator: str, end: str
 ) -> Iterator[bytes]:
     yield head.encode()
-    writer = PlainTerms(write)
     for table in solutions.tables:
         columns = [
             write_column(table, name, solutions.runtime, writer) for name in solutions.variables
