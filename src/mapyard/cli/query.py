@@ -12,6 +12,7 @@ import typer
 from mapyard.errors import InvalidRequest
 
 if TYPE_CHECKING:
+    from mapyard.geocoding.geocoder import Geocoder
     from mapyard.overpass.budget import Budget
     from mapyard.overpass.engine import Result
     from mapyard.store.reader import Store
@@ -50,10 +51,10 @@ def command(
     """Run an Overpass QL query on the current dataset and write the answer to standard output."""
     from mapyard.dataset.catalog import Catalog
     from mapyard.deadline import Deadline
+    from mapyard.http.macro_places import make_geocode
     from mapyard.overpass.budget import Budget
     from mapyard.overpass.engine import run_text
     from mapyard.overpass.macros import Surroundings
-    from mapyard.overpass.places import find_place
     from mapyard.settings import get_settings
     from mapyard.store.reader import open_store
 
@@ -63,7 +64,7 @@ def command(
     store = open_store(folder / "elements")
     deadline = Deadline(timeout or settings.timeout_s)
     surroundings = Surroundings(
-        box=_read_box(bbox), geocode=lambda name, area: find_place(store, name, area)
+        box=_read_box(bbox), geocode=make_geocode(store, _find_geocoder(folder, store))
     )
     result = run_text(
         store, text, deadline=deadline, surroundings=surroundings, max_bytes=settings.query_bytes
@@ -71,6 +72,15 @@ def command(
     for warning in result.warnings:
         typer.echo(f"Warning: {warning}", err=True)
     _write(store, folder, result, output, Budget(deadline, settings.query_bytes))
+
+
+def _find_geocoder(folder: Path, store: Store) -> Geocoder | None:
+    from mapyard.geocoding.geocoder import open_geocoder
+
+    try:
+        return open_geocoder(folder / "text", store)
+    except FileNotFoundError:
+        return None
 
 
 def _read(file: str) -> str:

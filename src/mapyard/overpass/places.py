@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mapyard.osm.elements import TYPE_NAMES
+from mapyard.osm.elements import RELATION, TYPE_NAMES
 from mapyard.overpass.derived_columns import relation_boxes
 from mapyard.overpass.macros import Place
 from mapyard.overpass.rowsets import Rows, as_rows, unite
@@ -29,9 +29,14 @@ def find_place(store: Store, name: str, want_area: bool) -> Place | None:
     if not len(rows):
         return None
     row = min(rows.tolist(), key=lambda one: _rank(store, one))
+    return make_place(store, row)
+
+
+def make_place(store: Store, row: int) -> Place | None:
+    """Return an element as a place, None where it has no position."""
     kind = int(store.types(np.array([row]))[0])
     box = store.boxes(np.array([row], np.uint32))[0]
-    if kind == 2:
+    if kind == RELATION:
         box = relation_boxes(store)[row - store.relation_start]
     west, south, east, north = (box / E7).tolist()
     if west > east:

@@ -94,6 +94,8 @@ class TextIndex:
     """An opened index; may be used by several threads."""
 
     def __init__(self, folder: Path) -> None:
+        if not folder.is_dir():  # tantivy's own error is a ValueError
+            raise FileNotFoundError(folder)
         self._index = tantivy.Index.open(str(folder))
         self.schema = self._index.schema
         self._searcher = self._index.searcher()

@@ -417,3 +417,12 @@ def test_14_patterns_as_users_write_them(client: LocalClient) -> None:
 def test_no_sequence_of_statements_is_a_server_error(client: LocalClient, query: str) -> None:
     answer = ask(client, query + " ;out;", limit=2)
     assert answer.status_code in (200, 400, 413, 422), query
+
+
+def test_names_are_looked_up_by_the_geocoder(monaco: Path) -> None:
+    with LocalClient(Settings(data=monaco)) as client:
+        # Spelled as the geocoder reads it, not as the element is named.
+        found = features(ask(client, "{{geocodeArea:monte carlo}}->.a;rel(pivot.a);out ids;"))
+        assert [feature["id"] for feature in found] == ["relation/5986438"]
+        near = ask(client, "node(around:300,{{geocodeCoords:Casino de Monte-Carlo}})[shop];out;")
+        assert len(features(near)) > 3

@@ -9,18 +9,19 @@ from typing import Annotated, Final, Literal
 import orjson
 from msgspec import Meta
 
-from mapyard.errors import InvalidQuery, InvalidRequest
+from mapyard.errors import InvalidQuery, InvalidRequest, NotInstalled
+from mapyard.geocoding.geocoder import Geocoder
 from mapyard.http.endpoints import GEOJSON, JSON, Answer, Context, Example, Params, endpoint
 from mapyard.http.errors import NotOffered
+from mapyard.http.macro_places import make_geocode
 from mapyard.http.paging import PAGE_HEADERS, answer_page
 from mapyard.http.params import Bbox, Position, spelled
 from mapyard.overpass.budget import Budget
 from mapyard.overpass.engine import Result, run_text
 from mapyard.overpass.entries import Entries, list_entries
 from mapyard.overpass.geojson import stream_features, write_page
-from mapyard.overpass.macros import Geocode, Surroundings
+from mapyard.overpass.macros import Geocode, Place, Surroundings
 from mapyard.overpass.native import MEDIA_TYPES, write_native
-from mapyard.overpass.places import find_place
 from mapyard.overpass.results import ResultCache
 from mapyard.results.cursor import decode_cursor, encode_cursor, hash_query
 from mapyard.results.pages import PageEnd
@@ -103,8 +104,10 @@ def overpass(ctx: Context, params: OverpassParams) -> Answer:
     if params.format == "osmjson":
         return _native(ctx, _run(ctx, params), "json")
     key = hash_query("overpass", params.data, params.bbox, params.center)
-    cache: ResultCache = ctx.services.get("overpass results", lambda _: ResultCache())
-    name = f"{ctx.snapshot.id} {key.hex()}"
+    cache: ResultCache = ctx.services.get(
+        "overpass results", lambda services: ResultCache(services.settings.data / "cache")
+    )
+    name = f"{ctx.snapshot.id}-{key.hex()}"
     entries = cache.find(name)
     if entries is None:
         result = _run(ctx, params)
@@ -178,9 +181,16 @@ def _budget(ctx: Context) -> Budget:
 
 
 def _geocoder(ctx: Context) -> Geocode:
-    """Return the geocoder of macros: the elements' own names."""
-    store = ctx.snapshot.store
-    return lambda name, want_area: find_place(store, name, want_area)
+    """Return the geocoder of macros; without a built one, the elements' own names."""
+
+    def geocode(name: str, want_area: bool) -> Place | None:
+        try:
+            geocoder: Geocoder | None = ctx.snapshot.part("geocoder")
+        except NotInstalled:
+            geocoder = None
+        return make_geocode(ctx.snapshot.store, geocoder)(name, want_area)
+
+    return geocode
 
 
 def _warnings(result: Result) -> list[str]:
