@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import calendar
 import datetime as dt
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Final, Literal
@@ -213,7 +214,9 @@ def recent_errors(database: Database, account_id: int, limit: int = 50) -> list[
 
 def month_bounds(month: str) -> tuple[dt.date, dt.date]:
     """Return the first and last day of a month written 2026-04; raise ValueError."""
-    year, number = (int(part) for part in month.split("-"))
+    if re.fullmatch(r"[0-9]{4}-[0-9]{2}", month) is None:
+        raise ValueError(f"no month: {month[:20]!r}")
+    year, number = int(month[:4]), int(month[5:])
     first = dt.date(year, number, 1)
     return first, first.replace(day=calendar.monthrange(year, number)[1])
 
