@@ -1,0 +1,215 @@
+"""`mapyard geocode`: addresses of a CSV file, or one text, without a server."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+import multiprocessing
+import sys
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from mapyard.dataset.catalog import Catalog
+from mapyard.deadline import no_deadline
+from mapyard.errors import MapyardError, NotInstalled
+from mapyard.geocoding.batch import (
+    ADDED,
+    Options,
+    added_values,
+    answer_rows,
+    check_columns,
+    find_delimiter,
+)
+from mapyard.geocoding.geocoder import Geocoder, open_geocoder
+from mapyard.geocoding.matching import Filters
+from mapyard.settings import get_settings
+from mapyard.store.reader import open_store
+
+_CHUNK = 500
+
+
+def command(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE.csv|-|TEXT",
+            help="A CSV file with a header line (- is standard input), or one address.",
+        ),
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="CSV to write; default standard output.")
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Data folder; default MAPYARD_DATA, else ./data.")
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(min=1, max=64, help="Processes; the rows keep their order.")
+    ] = 1,
+    country: Annotated[
+        str, typer.Option(help="ISO 3166-1 alpha-2 codes by comma; results elsewhere do not count.")
+    ] = "",
+    lang: Annotated[str, typer.Option(help="Languages of names by comma, best first.")] = "",
+    limit: Annotated[
+        int, typer.Option(min=1, max=20, help="Results of one address; a file has one per row.")
+    ] = 5,
+) -> None:
+    """Geocode a CSV file of any length, or one address.
+
+    The columns q (or address), or street, housenumber, postcode, city, county, state, country, or
+    lat and lon (reverse) are read; all columns are kept, and those of the best match are added. A
+    row that is not found has the reason in match_error.
+
+    Examples:
+
+      mapyard geocode customers.csv -o customers-placed.csv --workers 4
+
+      mapyard geocode "Rue Grimaldi 5, Monaco"
+    """
+    folder = _find_dataset(data)
+    filters = Filters(countries=tuple(c.strip().upper() for c in country.split(",") if c.strip()))
+    langs = tuple(part.strip() for part in lang.split(",") if part.strip())
+    if source != "-" and not Path(source).is_file():
+        if source.lower().endswith(".csv"):
+            raise MapyardError(f"there is no file {source}")
+        _print_text(_open(folder), source, Options(limit, filters, langs=langs))
+        return
+    options = Options(1, filters, langs=langs)
+    with ExitStack() as stack:
+        read: IO[str] = sys.stdin
+        if source != "-":
+            read = stack.enter_context(Path(source).open(encoding="utf-8-sig", newline=""))
+        write: IO[str] = sys.stdout
+        if output is not None:
+            write = stack.enter_context(output.open("w", encoding="utf-8", newline=""))
+        rows, found = _geocode_file(folder, read, write, options, workers)
+    typer.echo(f"{rows} rows, {found} found", err=True)
+
+
+def _find_dataset(data: Path | None) -> Path:
+    catalog = Catalog(data or get_settings().data)
+    current = catalog.find_current()
+    if current is None:
+        raise MapyardError("there is no dataset yet; build one with: mapyard build SOURCE")
+    folder = catalog.path(current)
+    if not (folder / "text").is_dir():
+        raise NotInstalled.part("text")
+    return folder
+
+
+def _open(folder: Path) -> Geocoder:
+    return open_geocoder(folder / "text", open_store(folder / "elements"))
+
+
+def _print_text(geocoder: Geocoder, text: str, options: Options) -> None:
+    features = geocoder.forward(text, options.limit, filters=options.filters, langs=options.langs)
+    for feature in features:
+        typer.echo(json.dumps(feature, ensure_ascii=False))
+    if not features:
+        typer.secho("nothing found", err=True)
+        raise typer.Exit(1)
+
+
+def _geocode_file(
+    folder: Path, read: IO[str], write: IO[str], options: Options, workers: int
+) -> tuple[int, int]:
+    """Write the answers of all rows in order; return how many rows there were and were found."""
+    header = read.readline()
+    delimiter = find_delimiter(header)
+    columns = check_columns(next(csv.reader([header], delimiter=delimiter), None))
+    reader = csv.DictReader(read, columns, delimiter=delimiter, restkey="", restval="")
+    writer = csv.writer(write, delimiter=delimiter)
+    writer.writerow([*columns, *ADDED])
+    total = found = 0
+    with ExitStack() as stack:
+        show = stack.enter_context(_Meter())
+        for chunk, answers in _answer_chunks(folder, reader, options, workers, stack):
+            for row, added in zip(chunk, answers, strict=True):
+                writer.writerow([*(row[name] for name in columns), *added])
+            total += len(chunk)
+            found += sum(not added[-1] for added in answers)
+            show.update(total, found)
+    return total, found
+
+
+def _answer_chunks(
+    folder: Path,
+    rows: Iterable[dict[str, str]],
+    options: Options,
+    workers: int,
+    stack: ExitStack,
+) -> Iterator[tuple[list[dict[str, str]], list[list[Any]]]]:
+    chunks = itertools.batched(rows, _CHUNK, strict=False)
+    if workers == 1:
+        _start_worker(folder, options)
+        for chunk in chunks:
+            yield list(chunk), _answer_chunk(list(chunk))[1]
+        return
+    context = multiprocessing.get_context("spawn")
+    pool = stack.enter_context(
+        ProcessPoolExecutor(workers, context, initializer=_start_worker, initargs=(folder, options))
+    )
+    # A window of chunks under way keeps the order, and memory bounded.
+    window: deque[Future[Any]] = deque()
+    for chunk in chunks:
+        window.append(pool.submit(_answer_chunk, list(chunk)))
+        if len(window) >= 4 * workers:
+            yield window.popleft().result()
+    for pending in window:
+        yield pending.result()
+
+
+_worker: tuple[Geocoder, Options] | None = None
+
+
+def _start_worker(folder: Path, options: Options) -> None:
+    global _worker
+    _worker = (_open(folder), options)
+
+
+def _answer_chunk(
+    chunk: list[dict[str, str]],
+) -> tuple[list[dict[str, str]], list[list[Any]]]:
+    assert _worker is not None
+    geocoder, options = _worker
+    answers = answer_rows(geocoder, chunk, options, no_deadline())
+    return chunk, [added_values(answer) for answer in answers]
+
+
+class _Meter:
+    """Rows, rate and hits on standard error while a file is geocoded."""
+
+    def __init__(self) -> None:
+        self._progress = Progress(
+            TextColumn("{task.completed:,} rows"),
+            BarColumn(pulse_style="cyan"),
+            TextColumn("{task.fields[rate]:,.0f} rows/s, {task.fields[found]:.1%} found"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            disable=not sys.stderr.isatty(),
+        )
+        self._started_s = time.monotonic()
+
+    def __enter__(self) -> _Meter:
+        self._progress.start()
+        self._task = self._progress.add_task("", total=None, rate=0.0, found=0.0)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def update(self, rows: int, found: int) -> None:
+        """Show the state after so many rows."""
+        seconds = max(1e-6, time.monotonic() - self._started_s)
+        self._progress.update(
+            self._task, completed=rows, rate=rows / seconds, found=found / max(1, rows)
+        )
