@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 INTERVAL_S = {"minutely": 60.0, "hourly": 3600.0, "daily": 86_400.0}
 #: How long after the time of the newest data a source usually has more, as a share of the interval.
 JITTER = 0.1
+#: A server that has never looked waits so long, so that starting is not slowed.
+FIRST_LOOK_S = 600.0
 _WARN_EVERY_S = 86_400.0
 
 
@@ -84,12 +86,12 @@ def has_source(settings: Settings) -> bool:
 
 
 def first_due_s(data: Path, interval_s: float, now_s: float) -> float:
-    """Return when to look first: one interval after the last run, at once without one."""
+    """Return when to look first: one interval after the last run, soon without one."""
     runs = read_runs(data)
     if not runs:
-        return now_s
+        return now_s + min(FIRST_LOOK_S, interval_s)
     last = datetime.fromisoformat(runs[-1].started).astimezone(UTC).timestamp()
-    return min(now_s + interval_s, last + interval_s)
+    return min(now_s + interval_s, max(last + interval_s, now_s + min(FIRST_LOOK_S, interval_s)))
 
 
 def start_update(settings: Settings) -> subprocess.Popen[bytes]:
