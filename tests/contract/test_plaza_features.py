@@ -181,6 +181,17 @@ def test_search_features(client: plaza.Plaza) -> None:
     assert "asino" in str(found.features[0].properties["name"])
 
 
+def test_execute_sparql(client: plaza.Plaza) -> None:
+    query = 'SELECT ?s ?name WHERE { ?s osm:name ?name . ?s osm:amenity "cafe" } LIMIT 10'
+    answer = client.v1.execute_sparql(query=query)
+    assert len(answer.results) == 10
+    assert all(feature.properties["name"] for feature in answer.results)
+    assert answer.results[0].geometry.type == "Point"
+    with pytest.raises(plaza.BadRequestError) as caught:
+        client.v1.execute_sparql(query="SELECT ?s WHERE { ?s osm:amenity cafe }")
+    assert caught.value.body["error"]["code"] == "invalid_query"  # type: ignore[index]
+
+
 def test_async_client(server: tuple[str, str]) -> None:
     import asyncio
 
