@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal
 import orjson
 from msgspec import Meta
 
-from mapyard.errors import InvalidRequest, TooLarge
+from mapyard.errors import InvalidRequest, NotInstalled, TooLarge
 from mapyard.geocoding.batch import ADDED, Options, added_values, answer_rows, read_csv
 from mapyard.geocoding.forward import Focus
 from mapyard.geocoding.geocoder import Address, Feature, Geocoder, open_geocoder
@@ -43,7 +43,10 @@ _COLUMNS: Final = (
 
 
 def _open_geocoder(snapshot: Snapshot) -> Geocoder:
-    return open_geocoder(snapshot.folder / "text", snapshot.store)
+    try:
+        return open_geocoder(snapshot.folder / "text", snapshot.store)
+    except FileNotFoundError:
+        raise NotInstalled.part("text") from None
 
 
 register_part("geocoder", _open_geocoder)
