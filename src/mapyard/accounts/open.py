@@ -11,7 +11,6 @@ from sqlalchemy import func, select
 from mapyard.accounts import registry
 from mapyard.accounts.database import Database, open_database
 from mapyard.accounts.models import Account
-from mapyard.accounts.schema import migrate
 
 OWNER_EMAIL: Final = "owner@localhost"
 VISITORS_EMAIL: Final = "visitors@localhost"
@@ -19,6 +18,8 @@ VISITORS_EMAIL: Final = "visitors@localhost"
 
 def open_accounts(data: Path, url: str | None = None) -> Database:
     """Open and migrate the accounts database; for commands and the supervisor, not for workers."""
+    from mapyard.accounts.schema import migrate  # Alembic: half a second that workers need not pay
+
     database = open_database(data, url)
     migrate(database)
     return database

@@ -24,7 +24,6 @@ MODULES: Final = (
     "mapyard.web.playground",
     "mapyard.web.public",
     "mapyard.web.sign_in",
-    "mapyard.web.openid",
     "mapyard.web.keys",
     "mapyard.web.usage",
     "mapyard.web.plan",
@@ -37,7 +36,9 @@ MODULES: Final = (
 def build_web(services: Services) -> Starlette:
     """Return the application of all pages; those of accounts only where there are accounts."""
     pages: list[BaseRoute] = []
-    for name in MODULES:
+    # The client of a provider is loaded only where there is one.
+    openid = ("mapyard.web.openid",) if services.settings.openid_issuer else ()
+    for name in (*MODULES, *openid):
         pages += importlib.import_module(name).routes(services)
     mark = FOLDER / "static" / "mark.svg"
     pages.append(Route("/favicon.ico", lambda _: FileResponse(mark)))

@@ -136,6 +136,11 @@ def client(
     )  # fmt: skip
     with LocalClient(settings, with_keys=True) as client:
         yield client
+        services = client.application.services
+        assert services.accounts is not None
+        assert services.database is not None
+        services.accounts.close()
+        services.database.close()
 
 
 def test_a_new_account_and_again(
