@@ -19,6 +19,7 @@ from mapyard.dataset.catalog import Catalog
 from mapyard.errors import MapyardError
 from mapyard.http import metrics
 from mapyard.http.services import Services
+from mapyard.updates.history import read_runs
 from mapyard.web.visit import Visit, page
 
 #: Metrics that say how the service feels, with their names here.
@@ -111,18 +112,8 @@ def read_gauges() -> list[tuple[str, str, float]]:
 
 
 def read_updates(data: Path) -> list[dict[str, Any]]:
-    """Return the latest update runs, newest first, from DATA/updates.jsonl where there is one."""
-    path = data / "updates.jsonl"
-    if not path.is_file():
-        return []
-    lines = path.read_bytes().splitlines()[-20:]
-    runs = []
-    for line in reversed(lines):
-        with contextlib.suppress(msgspec.DecodeError):
-            run = msgspec.json.decode(line)
-            if isinstance(run, dict):
-                runs.append(run)
-    return runs
+    """Return the latest update runs, newest first."""
+    return [msgspec.to_builtins(run) for run in reversed(read_runs(data)[-20:])]
 
 
 def folder_bytes(folder: Path) -> int:

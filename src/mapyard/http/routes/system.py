@@ -13,6 +13,7 @@ from mapyard.errors import NotFound
 from mapyard.http import metrics
 from mapyard.http.endpoints import JSON, Answer, Context, Params, endpoint
 from mapyard.http.errors import NotOffered
+from mapyard.http.freshness import render_freshness
 
 TEXT = "text/plain"
 
@@ -94,7 +95,8 @@ def read_metrics(ctx: Context, params: NoParams) -> Answer:
     """Answer to loopback, and elsewhere to `Authorization: Bearer` with MAPYARD_METRICS_TOKEN."""
     if not (_is_loopback(ctx) or _has_token(ctx)):
         raise NotFound("/metrics is served to loopback only, or with the operator's metrics token")
-    return Answer(metrics.render(), metrics.CONTENT_TYPE, headers={"Cache-Control": "no-store"})
+    text = metrics.render() + render_freshness(ctx.settings.data)
+    return Answer(text, metrics.CONTENT_TYPE, headers={"Cache-Control": "no-store"})
 
 
 def _is_loopback(ctx: Context) -> bool:
