@@ -1,0 +1,139 @@
+"""Tiles over HTTP as contract.md §8 says."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import mapbox_vector_tile
+import pytest
+
+from mapyard.http.local import LocalClient
+from mapyard.settings import Settings
+
+TILE = "/api/v1/tiles/14/8530/5973"
+
+
+@pytest.fixture(scope="module")
+def client(monaco: Path) -> Iterator[LocalClient]:
+    with LocalClient(Settings(data=monaco, tile_cache_bytes=0)) as client:
+        yield client
+
+
+@pytest.mark.parametrize("ending", ["", ".mvt", ".pbf"])
+def test_a_tile_is_one_under_all_its_names(client: LocalClient, ending: str) -> None:
+    answer = client.get(TILE + ending, headers={"Accept-Encoding": "gzip"})
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "application/vnd.mapbox-vector-tile"
+    assert answer.headers["content-encoding"] == "gzip"
+    assert answer.headers["cache-control"] == "public, max-age=3600"
+    tile = mapbox_vector_tile.decode(answer.content)
+    assert {"streets", "buildings", "ocean", "pois"} <= set(tile)
+
+
+@pytest.mark.parametrize("accepted", ["identity", "", "deflate", "gzip;q=0"])
+def test_clients_without_gzip_get_the_tile_plain(client: LocalClient, accepted: str) -> None:
+    packed = client.get(TILE, headers={"Accept-Encoding": "gzip"})
+    plain = client.get(TILE, headers={"Accept-Encoding": accepted})
+    assert "content-encoding" not in plain.headers
+    assert plain.content == packed.content  # httpx has unpacked the first
+    assert plain.headers["etag"] != packed.headers["etag"]
+    assert "Accept-Encoding" in plain.headers["vary"]
+
+
+def test_a_known_tile_is_not_sent_again(client: LocalClient) -> None:
+    etag = client.get(TILE).headers["etag"]
+    answer = client.get(TILE, headers={"If-None-Match": etag})
+    assert answer.status_code == 304
+    assert answer.content == b""
+    assert answer.headers["etag"] == etag
+    other = client.get(TILE, headers={"If-None-Match": '"something"'})
+    assert other.status_code == 200
+
+
+def test_a_tile_without_data_is_204(client: LocalClient) -> None:
+    answer = client.get("/api/v1/tiles/14/0/0.mvt")
+    assert (answer.status_code, answer.content) == (204, b"")
+
+
+@pytest.mark.parametrize(
+    ("path", "parameter"),
+    [
+        ("15/0/0", "z"), ("-1/0/0", "z"), ("x/0/0", "z"), ("3/8/0", "x"), ("3/-1/0", "x"),
+        ("3/0/8.mvt", "y"), ("3/0/1.png", "y"), ("3/0/-1", "y"), ("3/0/²", "y"),
+        ("3/0/1.mvt.pbf.mvt", "y"),
+    ],
+)  # fmt: skip
+def test_addresses_out_of_range_are_refused(client: LocalClient, path: str, parameter: str) -> None:
+    answer = client.get(f"/api/v1/tiles/{path}")
+    assert answer.status_code == 400
+    assert answer.json()["error"]["code"] == "invalid_request"
+    assert parameter in answer.json()["error"]["details"]
+
+
+def test_tilejson_names_the_address_and_the_layers(client: LocalClient) -> None:
+    answer = client.get("/api/v1/tiles.json?api_key=k%20y").json()
+    assert answer["tilejson"] == "3.0.0"
+    assert answer["tiles"] == ["http://localhost/api/v1/tiles/{z}/{x}/{y}.mvt?api_key=k%20y"]
+    assert (answer["minzoom"], answer["maxzoom"]) == (0, 14)
+    assert answer["bounds"] == [7.408583, 43.483817, 7.595671, 43.75293]
+    layers = {layer["id"]: layer for layer in answer["vector_layers"]}
+    assert len(layers) == 26
+    assert layers["streets"]["fields"]["oneway"] == "Boolean"
+    assert layers["place_labels"]["fields"]["name_en"] == "String"
+    assert "© OpenStreetMap contributors" in answer["attribution"]
+
+
+def test_addresses_follow_the_public_url(monaco: Path) -> None:
+    settings = Settings(data=monaco, public_url="https://maps.example.org/")
+    with LocalClient(settings) as client:
+        answer = client.get("/api/v1/tiles.json").json()
+        style = client.get("/api/v1/tiles/style.json").json()
+    assert answer["tiles"] == ["https://maps.example.org/api/v1/tiles/{z}/{x}/{y}.mvt"]
+    assert style["glyphs"].startswith("https://maps.example.org/api/v1/tiles/glyphs/")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_style_and_all_that_it_names_are_there(client: LocalClient, theme: str) -> None:
+    style = client.get(f"/api/v1/tiles/style.json?theme={theme}").json()
+    assert style["version"] == 8
+    assert client.get(style["sources"]["osm"]["url"]).status_code == 200
+    for ending in (".json", ".png", "@2x.json", "@2x.png"):
+        assert client.get(style["sprite"] + ending).status_code == 200
+    glyphs = style["glyphs"].replace("{fontstack}", "Noto Sans Bold").replace("{range}", "0-255")
+    answer = client.get(glyphs)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "application/x-protobuf"
+    assert len(answer.content) > 10_000
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/api/v1/tiles/style.json?theme=pink", 400),
+        ("/api/v1/tiles/glyphs/Comic Sans/0-255.pbf", 404),
+        ("/api/v1/tiles/glyphs/Noto Sans Bold/1-256.pbf", 400),
+        ("/api/v1/tiles/glyphs/Noto Sans Bold/65536-65791.pbf", 400),
+        ("/api/v1/tiles/glyphs/Noto Sans Bold/a-b.pbf", 400),
+        ("/api/v1/tiles/sprites/sprite@3x.png", 404),
+        ("/api/v1/tiles/sprites/..%2f__init__.py", 400),
+    ],
+)
+def test_wrong_assets_are_refused(client: LocalClient, path: str, status: int) -> None:
+    assert client.get(path).status_code == status
+
+
+def test_tiles_are_kept_on_disk_within_a_bound(monaco: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "datasets").symlink_to(monaco / "datasets")
+    target = (monaco / "current").readlink()
+    (data / "current").symlink_to(target)
+    with LocalClient(Settings(data=data, tile_cache_bytes=10_000_000)) as client:
+        first: httpx.Response = client.get(TILE)
+        kept = list((data / "cache").rglob("5973"))
+        assert len(kept) == 1
+        assert gzip.decompress(kept[0].read_bytes()) == first.content
+        assert client.get(TILE).content == first.content

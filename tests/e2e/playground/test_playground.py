@@ -1,0 +1,228 @@
+"""The map page in a browser: search, route, isochrone, queries; no error in the console."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from browser import CHROMIUM, PHONE, WEBGL, Browser
+from servers import Server, running
+
+pytestmark = pytest.mark.xdist_group("playground")
+
+
+@pytest.fixture(scope="module")
+def server(monaco_copy: Path) -> Iterator[Server]:
+    with running(monaco_copy, monaco_copy.parent / "serve.log") as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def tab(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """The map page, drawn: by software, so once for all tests."""
+    if CHROMIUM is None:
+        pytest.skip("needs Chromium")
+    with Browser.start(tmp_path_factory.mktemp("profile"), *WEBGL) as browser:
+        browser.open(f"{server.address}/#map=15/43.7384/7.4246")
+        wait(browser, "window.playground && window.playground.map.loaded()", 90)
+        yield browser
+
+
+@pytest.fixture
+def page(tab: Browser) -> Iterator[Browser]:
+    """The page at its beginning; afterwards the console must hold no error."""
+    tab.evaluate("void playground.map.jumpTo({center: [7.4246, 43.7384], zoom: 15})")
+    open_tool(tab, "search")
+    wait(tab, "playground.map.loaded()")
+    yield tab
+    assert tab.errors == []
+
+
+def wait(tab: Browser, condition: str, timeout_s: float = 40.0) -> None:
+    ends_s = time.monotonic() + timeout_s
+    while not tab.evaluate(f"Boolean({condition})"):
+        assert time.monotonic() < ends_s, (condition, tab.text("#panel")[:500], tab.errors)
+        time.sleep(0.05)
+
+
+def wait_for_text(tab: Browser, text: str) -> None:
+    wait(tab, f"document.querySelector('#panel').innerText.includes({json.dumps(text)})")
+
+
+def open_tool(tab: Browser, tool: str) -> None:
+    tab.click(f'#tools [data-tool="{tool}"]')
+
+
+def click_map(tab: Browser, lon: float, lat: float) -> None:
+    """Click on the map with the mouse, at a position."""
+    x, y = tab.evaluate(f"(p => [p.x, p.y])(playground.map.project([{lon}, {lat}]))")
+    for kind in ("mousePressed", "mouseReleased"):
+        tab.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+
+def test_the_map_is_drawn_from_this_server_only(page: Browser, server: Server) -> None:
+    drawn = page.evaluate(
+        "[...new Set(playground.map.queryRenderedFeatures().map(f => f.sourceLayer))]"
+    )
+    assert {"streets", "buildings", "land"} <= set(drawn)
+    asked = page.evaluate("performance.getEntriesByType('resource').map(e => e.name)")
+    assert asked
+    assert all(name.startswith((server.address, "blob:", "data:")) for name in asked)
+    assert not any("api_key" in name or "pk_live" in name for name in asked)
+
+
+def test_search_suggests_and_shows(page: Browser) -> None:
+    page.fill("#panel input", "Casino")
+    wait(page, "document.querySelectorAll('#suggestions li').length > 0")
+    for key in ("ArrowDown", "Enter"):
+        page.send("Input.dispatchKeyEvent", type="keyDown", key=key, code=key,
+                  windowsVirtualKeyCode={"ArrowDown": 40, "Enter": 13}[key])  # fmt: skip
+    wait(page, "document.querySelector('#panel article.card')")
+    assert "casino" in page.text("#panel article.card").lower()
+    wait(page, "document.querySelector('.drawer .status').dataset.ok === 'true'")
+
+
+def test_a_click_says_what_is_there(page: Browser) -> None:
+    click_map(page, 7.4290, 43.7395)
+    wait(page, "document.querySelector('#panel article.card')")
+    assert "Monaco" in page.text("#panel article.card")
+
+
+def test_a_route_follows_its_pins(page: Browser) -> None:
+    open_tool(page, "route")
+    click_map(page, 7.4215, 43.7365)
+    click_map(page, 7.4290, 43.7395)
+    wait(page, "document.querySelector('#panel .choice')")
+    assert "min" in page.text("#panel .choice")
+    before = page.evaluate("JSON.stringify(playground.page.shared.line)")
+    page.evaluate("document.querySelectorAll('.pin')[1].focus()")
+    for _ in range(3):
+        page.send("Input.dispatchKeyEvent", type="keyDown", key="ArrowUp", code="ArrowUp",
+                  windowsVirtualKeyCode=38)  # fmt: skip
+    wait(page, f"JSON.stringify(playground.page.shared.line) !== {json.dumps(before)}")
+    page.click(".drawer summary")
+    for tab_id, text in (
+        ("curl", "curl -X POST"),
+        ("python", "httpx.post"),
+        ("javascript", "fetch("),
+    ):
+        page.click(f"#tab-{tab_id}")
+        assert text in page.text(".drawer .code")
+        assert "YOUR_KEY" in page.text(".drawer .code")
+    page.click("#tab-answer")
+    assert '"distance_m"' in page.text(".drawer .code")
+
+
+def test_an_isochrone_has_three_areas(page: Browser) -> None:
+    open_tool(page, "isochrone")
+    click_map(page, 7.4246, 43.7384)
+    wait(page, "document.querySelectorAll('#panel .legend li').length === 3")
+    kinds = page.evaluate("playground.maplibre.data.features.map(f => f.geometry.type)")
+    assert set(kinds) <= {"Polygon", "MultiPolygon"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "button"),
+    [("features", "form .primary"), ("overpass", ".primary"), ("sparql", ".primary")],
+)
+def test_results_of_queries_are_on_the_map(page: Browser, tool: str, button: str) -> None:
+    open_tool(page, tool)
+    page.click(f"#panel {button}")
+    wait(page, "document.querySelectorAll('#panel .list .item').length > 0")
+    assert page.evaluate("playground.maplibre.data.features.length") > 0
+
+
+def test_the_tile_inspector_names_the_features(page: Browser) -> None:
+    open_tool(page, "tiles")
+    wait_for_text(page, "Layers in view")
+    click_map(page, 7.4246, 43.7384)
+    wait(page, "document.querySelectorAll('#panel article.card').length > 0")
+    assert "kB" in page.text("#panel")
+
+
+def test_tools_without_an_endpoint_are_left_out(page: Browser, server: Server) -> None:
+    config = httpx.get(f"{server.address}/playground/config.json").json()
+    script = "[...document.querySelectorAll('#tools button')].map(b => b.dataset.tool)"
+    shown = page.evaluate(script)
+    paths = {
+        "route": "route",
+        "matrix": "matrix",
+        "sparql": "sparql",
+        "elevation": "elevation/profile",
+    }
+    for tool, path in paths.items():
+        assert (tool in shown) == (f"/api/v1/{path}" in config["paths"])
+
+
+def test_it_works_on_a_phone_and_in_the_dark(page: Browser) -> None:
+    page.resize(*PHONE)
+    try:
+        page.click('#corner button[title="Light or dark"]')
+        wait(page, "playground.map.isStyleLoaded()")
+        wait(page, "playground.map.getStyle()?.name === 'Mapyard Dark'")
+        open_tool(page, "nearest")
+        wait_for_text(page, "Nearest road")
+        widths = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+        assert widths[0] <= widths[1]
+        page.click('#corner button[title="Light or dark"]')
+        wait(page, "playground.map.getStyle()?.name === 'Mapyard Light'")
+    finally:
+        page.resize(1280, 900)
+
+
+def test_keys_reach_every_tool(page: Browser) -> None:
+    page.evaluate("document.activeElement.blur()")
+    for key, title in (("2", "Route"), ("3", "Isochrone")):
+        page.send("Input.dispatchKeyEvent", type="keyDown", key=key, text=key)
+        page.send("Input.dispatchKeyEvent", type="keyUp", key=key)
+        wait(page, f"document.querySelector('#panel h1').innerText === {title!r}")
+    page.send("Input.dispatchKeyEvent", type="keyDown", key="/", text="/")
+    wait(page, "document.activeElement.type === 'search'")
+    assert page.evaluate("document.activeElement.value") == ""
+
+
+SESSION = "/playground/session"
+
+
+@pytest.mark.parametrize(
+    ("headers", "given"),
+    [
+        ({"Origin": "{address}"}, True),
+        ({}, False),
+        ({"Origin": "https://maps.example.org"}, False),
+        ({"Origin": "http://evil.example:{port}", "Host": "evil.example:{port}"}, False),
+        ({"Origin": "{address}", "X-Forwarded-For": "203.0.113.7"}, False),
+        ({"Origin": "{address}", "Forwarded": "for=203.0.113.7"}, False),
+    ],
+)
+def test_only_this_machine_is_given_the_owners_session(
+    server: Server, headers: dict[str, str], given: bool
+) -> None:
+    sent = {
+        name: value.format(address=server.address, port=server.port)
+        for name, value in headers.items()
+    }
+    answer = httpx.post(server.address + SESSION, headers=sent)
+    assert answer.json() == {"session": given}
+    cookie = answer.headers.get("set-cookie", "")
+    assert bool(cookie) == given
+    if given:
+        assert "HttpOnly" in cookie
+        assert "SameSite=Strict" in cookie
+        assert "Path=/api" in cookie
+
+
+def test_the_page_allows_no_other_origin(server: Server) -> None:
+    answer = httpx.get(f"{server.address}/")
+    assert answer.status_code == 200
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'self'" in policy
+    assert "unsafe-inline" not in policy
+    assert "'unsafe-eval'" not in policy
+    assert httpx.get(f"{server.address}/playground/../playground.py").status_code == 404
+    assert httpx.get(f"{server.address}/playground/%2e%2e/playground.py").status_code == 404
