@@ -271,7 +271,10 @@ def _shape(
         return {"type": "Feature", "geometry": None, "properties": properties}
     if geometry.has_z:  # the shared writer is for two dimensions
         text = orjson.dumps(
-            {"type": "LineString", "coordinates": shapely.get_coordinates(geometry, True)},
+            {
+                "type": "LineString",
+                "coordinates": shapely.get_coordinates(geometry, include_z=True),
+            },
             option=orjson.OPT_SERIALIZE_NUMPY,
         )
         return {"type": "Feature", "geometry": orjson.Fragment(text), "properties": properties}

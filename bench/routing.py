@@ -1,0 +1,375 @@
+"""Routing: our cost over the engine's, and the engine against OSRM on the same extract.
+
+    uv sync --group bench
+    python -m bench.routing EXTRACT.osm.pbf [--elevation FOLDER] [--repetitions 200] [--mixed 10000]
+
+Everything runs in one process and one run; calls that are compared take turns. Numbers are CPU time
+of the calling thread, medians unless said otherwise. Positions are random nodes of the extract's
+roads with a fixed seed. OSRM (MLD, its own car profile) is left out where osrm-bindings is missing.
+`--mixed` sends that many requests of all kinds and prints the memory of the process on the way.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import platform
+import resource
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import orjson
+import psutil
+from numpy.typing import NDArray
+
+from bench.routing_checks import SEED, pick_places, read_road_nodes, sample_trace
+from mapyard.build.pipeline import build_dataset
+from mapyard.build.progress import Reporter
+from mapyard.build.steps import select_steps
+from mapyard.elevation import find_heights, open_elevation
+from mapyard.errors import MapyardError
+from mapyard.http.local import LocalClient
+from mapyard.routing import (
+    Engine,
+    compute_matrix,
+    find_isochrones,
+    find_nearest,
+    find_routes,
+    match_trace,
+    open_routing,
+)
+from mapyard.routing.config import COSTINGS
+from mapyard.routing.edges import find_edges
+from mapyard.settings import Settings
+
+try:
+    import osrm
+except ImportError:
+    osrm = None
+
+type Floats = NDArray[np.float64]
+type Call = Callable[[], Any]
+
+
+def cpu_ms(call: Call) -> float:
+    """Return the CPU time of one call, of this thread."""
+    started_s = time.thread_time()
+    call()
+    return (time.thread_time() - started_s) * 1000
+
+
+def compare(calls: dict[str, list[Call]]) -> dict[str, float]:
+    """Return medians of calls that take turns: one of each kind after the other."""
+    taken: dict[str, list[float]] = {name: [] for name in calls}
+    for kind in calls.values():
+        kind[0]()  # warm
+    for turn in zip(*calls.values(), strict=True):
+        for name, call in zip(calls, turn, strict=True):
+            taken[name].append(cpu_ms(call))
+    return {name: float(np.median(times)) for name, times in taken.items()}
+
+
+def show(what: str, medians: dict[str, float]) -> None:
+    """Print medians, and the ratio of the first two."""
+    ours, peer, *_ = medians.values()
+    figures = ", ".join(f"{name} {value:.2f} ms" for name, value in medians.items())
+    print(f"{what}: {figures}; ratio {ours / peer:.2f}", flush=True)
+
+
+def routable_pairs(engine: Engine, places: Floats, count: int) -> list[Floats]:
+    """Return pairs of positions that have a route by car."""
+    pairs = []
+    for pair in zip(places[::2], places[1::2], strict=False):
+        with contextlib.suppress(MapyardError):
+            find_routes(engine, np.array(pair), "auto")
+            pairs.append(np.array(pair))
+        if len(pairs) == count:
+            break
+    return pairs
+
+
+def bench_calls(engine: Engine, pairs: list[Floats]) -> None:
+    """Compare the library with bare calls of the engine on the same pairs."""
+    actor = engine._get_actor(True)
+    for mode, costing in COSTINGS.items():
+        able = [pair for pair in pairs if has_route(engine, pair, mode)]
+        calls = {
+            "library": [partial(find_routes, engine, pair, mode) for pair in able],
+            "bare": [partial(actor.route, make_text(pair, costing)) for pair in able],
+        }
+        show(f"route {mode}, library", compare(calls))
+    near = [pair[0].tolist() for pair in pairs]
+    calls = {
+        "library": [partial(find_nearest, engine, lon, lat) for lon, lat in near],
+        "bare": [partial(actor.locate, make_locate(lon, lat)) for lon, lat in near],
+    }
+    show("nearest, library", compare(calls))
+
+
+def has_route(engine: Engine, pair: Floats, mode: Any) -> bool:
+    try:
+        find_routes(engine, pair, mode)
+    except MapyardError:
+        return False
+    return True
+
+
+def make_text(pair: Floats, costing: str) -> str:
+    locations = [{"lon": lon, "lat": lat} for lon, lat in pair.tolist()]
+    return orjson.dumps({"locations": locations, "costing": costing}).decode()
+
+
+def make_locate(lon: float, lat: float) -> str:
+    location = {"lon": lon, "lat": lat, "search_cutoff": 500}
+    request = {"locations": [location], "costing": "auto", "verbose": True}
+    return orjson.dumps(request).decode()
+
+
+def bench_server(data: Path, engine: Engine, pairs: list[Floats]) -> None:
+    """Compare the CPU time of a server's worker per request with bare calls, on the same pairs."""
+    command = Path(sys.executable).with_name("mapyard")
+    folder = ["--data", str(data)]
+    run = partial(subprocess.run, check=True, capture_output=True, text=True)
+    run([command, "accounts", "create", "bench@example.org", "--plan", "enterprise", *folder])
+    key = run([command, "keys", "create", "bench@example.org", *folder]).stdout.strip()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = subprocess.Popen(
+        [command, "serve", "--port", str(port), "--workers", "1", *folder],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        with httpx.Client(
+            base_url=f"http://127.0.0.1:{port}", headers={"X-API-Key": key}, timeout=60
+        ) as client:
+            wait_until_ready(client)
+            actor = engine._get_actor(True)
+            for mode, costing in COSTINGS.items():
+                able = [pair for pair in pairs if has_route(engine, pair, mode)]
+                bodies = [
+                    {"origin": one.tolist(), "destination": other.tolist(), "mode": mode}
+                    for one, other in able
+                ]
+                served_ms = serve_ms(server.pid, client, "/api/v1/route", bodies)
+                texts = [make_text(pair, costing) for pair in able]
+                bare_ms = float(np.mean([cpu_ms(partial(actor.route, text)) for text in texts]))
+                show(f"route {mode}, server, means", {"http": served_ms, "bare": bare_ms})
+            near = [pair[0].tolist() for pair in pairs]
+            bodies = [{"geometry": place} for place in near]
+            served_ms = serve_ms(server.pid, client, "/api/v1/nearest", bodies)
+            texts = [make_locate(lon, lat) for lon, lat in near]
+            bare_ms = float(np.mean([cpu_ms(partial(actor.locate, text)) for text in texts]))
+            show("nearest, server, means", {"http": served_ms, "bare": bare_ms})
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def wait_until_ready(client: httpx.Client) -> None:
+    for _ in range(300):
+        with contextlib.suppress(httpx.TransportError):
+            if client.get("/readyz").status_code == 200:
+                return
+        time.sleep(0.1)
+    raise SystemExit("the server did not start")
+
+
+def serve_ms(pid: int, client: httpx.Client, path: str, bodies: list[dict[str, Any]]) -> float:
+    """Return the mean CPU time per request of all processes of the server."""
+    # All threads of the pool have opened their engine after some requests.
+    for body in bodies[:30]:
+        client.post(path, json=body).raise_for_status()
+    processes = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
+    before_s = sum(sum(process.cpu_times()[:2]) for process in processes)
+    for _ in range(3):
+        for body in bodies:
+            client.post(path, json=body)
+    after_s = sum(sum(process.cpu_times()[:2]) for process in processes)
+    return (after_s - before_s) * 1000 / (3 * len(bodies))
+
+
+def bench_elevation(folder: Path, places: Floats) -> None:
+    rasters = open_elevation(folder)
+    points = np.resize(places, (1000, 2))
+    find_heights(rasters, points)
+    times = [cpu_ms(partial(find_heights, rasters, points)) for _ in range(50)]
+    print(f"elevation of 1,000 positions: {np.median(times):.2f} ms (goal 2 ms)")
+
+
+def build_osrm(pbf: Path, folder: Path, profile: str) -> Any:
+    """Return an open OSRM of the extract, or None where the package is missing."""
+    if osrm is None:
+        print("osrm-bindings is not installed: uv sync --group bench")
+        return None
+    source = folder / f"{profile}.osm.pbf"
+    shutil.copyfile(pbf, source)
+    lua = Path(osrm.__file__).parent / "share" / "profiles" / f"{profile}.lua"
+    base = folder / f"{profile}.osrm"
+    for command in (
+        ["extract", "-p", lua, source, "-t", "1"],
+        ["partition", base],
+        ["customize", base],
+    ):
+        subprocess.run(
+            [sys.executable, "-m", "osrm", *map(str, command)], check=True, capture_output=True
+        )
+    return osrm.OSRM(
+        algorithm="MLD", storage_config=str(base), use_shared_memory=False,
+        max_locations_trip=500, max_locations_viaroute=500, max_locations_distance_table=500,
+        max_locations_map_matching=20_000, max_results_nearest=10, max_alternatives=3,
+        default_radius="unlimited",
+    )  # fmt: skip
+
+
+def bench_osrm(engine: Engine, pbf: Path, pairs: list[Floats], nodes: Floats) -> None:
+    """Compare routes, matrices and matching with OSRM; isochrones it does not have."""
+    with tempfile.TemporaryDirectory() as name:
+        for mode, profile in (("auto", "car"), ("foot", "foot")):
+            peer = build_osrm(pbf, Path(name), profile)
+            if peer is not None:
+                bench_peer(engine, peer, mode, pairs, nodes)
+
+
+def bench_peer(engine: Engine, peer: Any, mode: Any, pairs: list[Floats], nodes: Floats) -> None:
+    rng = np.random.default_rng(SEED)
+
+    def ask_route(pair: Floats) -> Any:
+        ask = osrm.RouteParameters(
+            coordinates=pair.tolist(), overview="full", radiuses=[1000, 1000]
+        )
+        try:
+            return list(peer.Route(ask)["routes"])
+        except RuntimeError:
+            return None
+
+    def ask_table(places: Floats) -> Any:
+        ask = osrm.TableParameters(
+            coordinates=places.tolist(), annotations=["duration", "distance"], generate_hints=False
+        )
+        answer = peer.Table(ask)
+        return [[list(row) for row in answer[kind]] for kind in ("durations", "distances")]
+
+    def ask_match(trace: Floats) -> Any:
+        ask = osrm.MatchParameters(
+            coordinates=trace.tolist(), radiuses=[25.0] * len(trace), overview="full"
+        )
+        try:
+            return peer.Match(ask)
+        except RuntimeError:
+            return None
+
+    able = [pair for pair in pairs if has_route(engine, pair, mode)]
+    calls: dict[str, list[Call]] = {
+        "mapyard": [partial(find_routes, engine, pair, mode) for pair in able],
+        "OSRM": [partial(ask_route, pair) for pair in able],
+    }
+    show(f"route {mode} against OSRM", compare(calls))
+    places = pick_places(engine, nodes, mode, 200, rng)
+    for size, turns in ((10, 10), (50, 5), (100, 3)):
+        some = places[:size]
+        calls = {
+            "mapyard": [partial(compute_matrix, engine, some, some, mode)] * turns,
+            "OSRM": [partial(ask_table, some)] * turns,
+        }
+        show(f"matrix {size} x {size} {mode} against OSRM", compare(calls))
+    traces = make_traces(engine, pairs, mode, rng)
+    calls = {
+        "mapyard": [partial(match_trace, engine, trace, mode) for trace in traces],
+        "OSRM": [partial(ask_match, trace) for trace in traces],
+    }
+    points = sum(len(trace) for trace in traces) // len(traces)
+    show(f"matching of {points} points, {mode}, against OSRM", compare(calls))
+
+
+def make_traces(
+    engine: Engine, pairs: list[Floats], mode: Any, rng: np.random.Generator
+) -> list[Floats]:
+    traces = []
+    for pair in pairs:
+        with contextlib.suppress(MapyardError):
+            route = find_routes(engine, pair, mode)[0]
+            if route.duration_s > 100:
+                path = find_edges(engine, route.positions, mode)
+                traces.append(sample_trace(path, path.elapsed_s[-1] / 100, rng, gap=False))
+        if len(traces) == 20:
+            break
+    return traces
+
+
+def bench_isochrones(engine: Engine, pairs: list[Floats]) -> None:
+    for mode in COSTINGS:
+        for time_s in (300.0, 900.0, 1800.0):
+            times = [
+                cpu_ms(partial(find_isochrones, engine, *pair[0].tolist(), [time_s], mode))
+                for pair in pairs[:20]
+                if has_route(engine, pair, mode)
+            ]
+            print(f"isochrone {mode} {time_s:g} s: {np.median(times):.1f} ms (OSRM has none)")
+
+
+def bench_memory(data: Path, pairs: list[Floats], count: int) -> None:
+    """Send mixed requests and print the resident memory on the way."""
+    with LocalClient(Settings(data=data)) as client:
+        for number in range(count + 1):
+            pair = pairs[number % len(pairs)].tolist()
+            kind = number % 10
+            if kind < 5:
+                client.post("/api/v1/route", json={"origin": pair[0], "destination": pair[1]})
+            elif kind < 7:
+                client.post("/api/v1/nearest", json={"geometry": pair[0]})
+            elif kind == 7:
+                client.post("/api/v1/isochrone", json={"geometry": pair[0], "time": 300})
+            elif kind == 8:
+                client.post("/api/v1/matrix", json={"origins": pair, "destinations": pair})
+            else:
+                client.post("/api/v1/map-match", json={"trace": pair})
+            if number % max(1, count // 10) == 0:
+                pages = int(Path("/proc/self/statm").read_text().split()[1])
+                size_mb = pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+                print(f"  {number:6,} requests: {size_mb:.0f} MB", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("extract", type=Path)
+    parser.add_argument("--elevation", type=Path)
+    parser.add_argument("--repetitions", type=int, default=200)
+    parser.add_argument("--mixed", type=int, default=10_000)
+    options = parser.parse_args()
+    print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
+    print(f"{options.extract.name}, {options.repetitions} repetitions, seed {SEED}\n")
+    with tempfile.TemporaryDirectory() as name:
+        data = Path(name)
+        build_dataset([options.extract], data, select_steps(["routing"]), Reporter(quiet=True))
+        engine = open_routing(data / "current" / "routing")
+        nodes, _ = read_road_nodes(options.extract)
+        rng = np.random.default_rng(SEED)
+        places = pick_places(engine, nodes, "auto", 4 * options.repetitions, rng)
+        pairs = routable_pairs(engine, places, options.repetitions)
+        bench_calls(engine, pairs)
+        bench_server(data, engine, pairs)
+        if options.elevation:
+            bench_elevation(options.elevation, places)
+        bench_isochrones(engine, pairs)
+        bench_osrm(engine, options.extract, pairs, nodes)
+        if options.mixed:
+            print("memory:")
+            bench_memory(data, pairs, options.mixed)
+    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"peak memory {peak_mb:.0f} MB")
+
+
+if __name__ == "__main__":
+    main()
