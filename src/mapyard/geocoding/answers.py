@@ -173,7 +173,8 @@ class Writer:
         if result.match is not None:
             properties["match"] = result.match
         if not is_house and kind in (PLACE, POI, HOUSE):
-            properties["tags"] = tags
+            # Of the element itself; names may come from its label node as well.
+            properties["tags"] = g.store.tags(row) if kind == PLACE else tags
         wikipedia = tags.get("wikipedia")
         if wikipedia and not is_house:
             properties["wikipedia"] = wikipedia

@@ -75,7 +75,7 @@ def find(
 
     With `complete` the last word may be unfinished, as while typing.
     """
-    query = understand(gazetteer, text)
+    query = understand(gazetteer, text, complete=complete)
     if not query.words:
         return []
     if query.near:
@@ -97,12 +97,13 @@ def rank(
     """Return the candidates of a query, ranked: all words first, then most words."""
     matcher = Matcher(
         gazetteer, query, filters, complete=complete,
-        limit=MAX_CANDIDATES if focus is None else MAX_FOCUSED,
+        limit=MAX_CANDIDATES if focus is None and filters.keep is None else MAX_FOCUSED,
     )  # fmt: skip
-    candidates = matcher.judge(matcher.find_all())
+    candidates = matcher.judge(filters.pick(gazetteer, matcher.find_all()))
     ranking = Ranking(gazetteer, query, candidates, focus)
     if not ranking.is_good:
-        candidates = matcher.judge(np.union1d(candidates.documents, matcher.find_most()))
+        more = filters.pick(gazetteer, matcher.find_most())
+        candidates = matcher.judge(np.union1d(candidates.documents, more))
         ranking = Ranking(gazetteer, query, candidates, focus)
     return ranking
 

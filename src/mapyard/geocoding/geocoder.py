@@ -17,7 +17,7 @@ from mapyard.geocoding.autocomplete import complete
 from mapyard.geocoding.coordinates import decode_plus_code, find_coordinates, find_plus_code
 from mapyard.geocoding.forward import Focus
 from mapyard.geocoding.gazetteer import Gazetteer, open_gazetteer
-from mapyard.geocoding.matching import NO_FILTERS, Filters
+from mapyard.geocoding.matching import NO_FILTERS, Filters, Keep
 from mapyard.store.reader import Store
 
 Feature = dict[str, Any]
@@ -132,10 +132,11 @@ class Geocoder:
         limit: int = 1,
         *,
         layer: reverse.Layer = "",
+        keep: Keep | None = None,
         langs: tuple[str, ...] = (),
     ) -> list[Feature]:
         """Return features at a position."""
-        results = reverse.find(self.gazetteer, lon, lat, radius_m, limit, layer)
+        results = reverse.find(self.gazetteer, lon, lat, radius_m, limit, layer, keep)
         return [self._writer.write(result, langs) for result in results]
 
     def _find_position(self, text: str, focus: Focus | None) -> tuple[float, float] | None:

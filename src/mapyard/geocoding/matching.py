@@ -6,6 +6,7 @@ one query, three bits a word, so nothing about a document has to be loaded to ju
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from mapyard.text.folding import is_spaceless
 from mapyard.text.index import all_of, any_of, at_least, constant
 
 Ints = NDArray[np.int64]
+Keep = Callable[[Ints], NDArray[np.bool_]]
 
 # Levels, in the order of preference.
 NOTHING, CONTEXT_FUZZY, NAME_FUZZY, CONTEXT_PREFIX, CONTEXT, NAME_PREFIX, CATEGORY, NAME = range(8)
@@ -45,6 +47,17 @@ class Filters(NamedTuple):
     layer: str = ""
     countries: tuple[str, ...] = ()
     bbox: Bbox | None = None
+    #: Gets element rows, returns which may be answers: tag filters of the caller.
+    keep: Keep | None = None
+
+    def pick(self, gazetteer: Gazetteer, documents: Ints) -> Ints:
+        """Return the documents whose element `keep` lets through."""
+        if self.keep is None:
+            return documents
+        documents = documents[gazetteer.row[documents] >= 0]
+        rows = gazetteer.row[documents]
+        order = np.argsort(rows, kind="stable")
+        return documents[order][self.keep(rows[order])]
 
     def queries(self, gazetteer: Gazetteer) -> list[Any]:
         """Return the conditions as queries."""

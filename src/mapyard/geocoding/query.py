@@ -90,12 +90,17 @@ class Understood(NamedTuple):
         )
 
 
-def understand(gazetteer: Gazetteer, text: str) -> Understood:
-    """Return what a text asks for; without words when it is no query at all."""
+def understand(gazetteer: Gazetteer, text: str, *, complete: bool = False) -> Understood:
+    """Return what a text asks for; without words when it is no query at all.
+
+    With `complete` the last word may be the beginning of any word, so it is not a little one.
+    """
     index, countries = gazetteer.index, tuple(gazetteer.country_codes)
     if len(text) > MAX_QUERY_LETTERS:
         return Understood(text, (), (), 0)
     typed = slots(text)[:MAX_WORDS]
+    if complete and typed:
+        typed[-1] = typed[-1]._replace(is_little=False)
     plain = [slot.word for slot in typed]
     categories = _find_categories(plain)
     named = _find_countries(plain, countries)

@@ -18,6 +18,7 @@ from mapyard.geo.sphere import DEGREE_M, haversine_m
 from mapyard.geocoding.answers import Result
 from mapyard.geocoding.gazetteer import Gazetteer, House, Ints
 from mapyard.geocoding.kinds import PLACE, POI, STREET
+from mapyard.geocoding.matching import Keep
 from mapyard.geocoding.places import REACH_M
 from mapyard.store.reader import E7
 
@@ -50,24 +51,30 @@ def find(
     radius_m: float,
     limit: int,
     layer: Layer = "",
+    keep: Keep | None = None,
 ) -> list[Result]:
-    """Return up to `limit` results at a position: the best one, then the others by distance."""
+    """Return up to `limit` results at a position: the best one, then the others by distance.
+
+    `keep` gets sorted element rows and returns which may be answers.
+    """
     if layer == "admin":
         return _find_areas(gazetteer, lon, lat)[:limit]
     reach_m = min(radius_m, FIRST_M if limit == 1 else 4 * FIRST_M)
     results: list[Result] = []
     while True:
-        around = _look_around(gazetteer, lon, lat, reach_m, layer)
+        around = _look_around(gazetteer, lon, lat, reach_m, layer, keep)
         results = _choose(gazetteer, around, lon, lat, layer)
         if len(results) >= limit or reach_m >= radius_m:
             break
         reach_m = min(radius_m, reach_m * 3)
-    if layer == "" and len(results) < limit:
+    if layer == "" and keep is None and len(results) < limit:
         results += _find_areas(gazetteer, lon, lat)
     return results[:limit]
 
 
-def _look_around(g: Gazetteer, lon: float, lat: float, reach_m: float, layer: Layer) -> _Around:
+def _look_around(
+    g: Gazetteer, lon: float, lat: float, reach_m: float, layer: Layer, keep: Keep | None
+) -> _Around:
     dy = reach_m / DEGREE_M
     dx = dy / max(0.01, np.cos(np.radians(lat)))
     west, east = lon - dx, lon + dx
@@ -79,6 +86,8 @@ def _look_around(g: Gazetteer, lon: float, lat: float, reach_m: float, layer: La
     if layer == "poi":
         # Bus lines and hiking routes pass everywhere and are no places.
         rows = np.setdiff1d(rows, g.store.rows_with_key("route"), assume_unique=True)
+    if keep is not None:
+        rows = rows[keep(rows.astype(np.int64))]
     at_entry, entries = g.entries_of(rows if layer != "poi" else rows[:0])
     at_document, documents = g.documents_of(rows)
     wanted = g.kind[documents] == (POI if layer == "poi" else STREET)

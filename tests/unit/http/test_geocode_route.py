@@ -116,6 +116,21 @@ def test_bbox_limits_or_only_prefers(client: LocalClient) -> None:
     assert preferred["features"][0]["id"] in {feature["id"] for feature in inside}
 
 
+def test_tag_filters(client: LocalClient) -> None:
+    found = get(client, "/api/v1/geocode?q=monaco&tags[railway]=station&limit=5")["features"]
+    assert found
+    assert {f["properties"]["tags"]["railway"] for f in found} == {"station"}
+    url = "/api/v1/geocode/reverse?lat=43.7384&lng=7.4246&radius=2000&limit=3"
+    found = get(client, f"{url}&tags[amenity]=pharmacy")["features"]
+    assert len(found) == 3
+    assert {f["properties"]["tags"]["amenity"] for f in found} == {"pharmacy"}
+    distances = [f["properties"]["distance_m"] for f in found]
+    assert distances == sorted(distances)
+    without = get(client, "/api/v1/geocode?q=monaco&tags[place]=!&limit=20")["features"]
+    assert without
+    assert not any("place" in f["properties"].get("tags", {}) for f in without)
+
+
 def test_batch(client: LocalClient) -> None:
     rows = ["rue grimaldi", {"lat": 43.7384, "lng": 7.4246}, 5, {"street": "rue grimaldi"}]
     answer = client.post("/api/v1/geocode/batch", json={"addresses": rows})

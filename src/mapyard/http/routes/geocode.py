@@ -11,13 +11,15 @@ import orjson
 from msgspec import Meta
 
 from mapyard.errors import InvalidRequest, NotInstalled, TooLarge
+from mapyard.features.query import FeatureQuery, test_rows
+from mapyard.features.tags import parse_tag_filters
 from mapyard.geocoding.batch import ADDED, Options, added_values, answer_rows, read_csv
 from mapyard.geocoding.forward import Focus
 from mapyard.geocoding.geocoder import Address, Feature, Geocoder, open_geocoder
-from mapyard.geocoding.matching import Filters
+from mapyard.geocoding.matching import Filters, Keep
 from mapyard.geocoding.reverse import Layer
 from mapyard.http.endpoints import GEOJSON, JSON, Answer, Context, Example, endpoint
-from mapyard.http.params import Bbox, Params, Position, spelled
+from mapyard.http.params import Bbox, Params, Position, Tags, spelled
 from mapyard.http.snapshot import Snapshot, register_part
 from mapyard.results.pages import ATTRIBUTION
 
@@ -68,6 +70,10 @@ Format = Annotated[
     Literal["json", "geojson", "csv", "ndjson"],
     Meta(description="json and geojson are a FeatureCollection; csv and ndjson a row per result"),
 ]
+TagsFilter = Annotated[
+    Tags,
+    spelled("only elements with these tags, as in /features: tags[amenity]=pharmacy, ! for absent"),
+]
 Text = Annotated[str, Meta(max_length=2_000)]
 
 
@@ -84,6 +90,7 @@ class _Where(Params, kw_only=True):
         ]
         | None
     ) = None
+    tags: TagsFilter = Tags()
     bbox: Annotated[Bbox | None, Meta(description="south,west,north,east")] = None
     bounded: Annotated[
         bool, Meta(description="false: results in bbox are only preferred, not required")
@@ -142,6 +149,7 @@ class ReverseParams(Params):
         ]
         | None
     ) = None
+    tags: TagsFilter = Tags()
     lang: Lang = ()
     format: Format = "json"
 
@@ -196,7 +204,7 @@ def geocode(ctx: Context, params: GeocodeParams) -> Answer:
     between its neighbors (`source: interpolation`), or the street is returned.
     """
     geocoder: Geocoder = ctx.snapshot.part("geocoder")
-    filters, focus, langs = _read_where(params)
+    filters, focus, langs = _read_where(ctx, params)
     address = Address(
         params.street, params.housenumber, params.postcode, params.city, params.county,
         params.state, params.country,
@@ -234,7 +242,7 @@ def autocomplete(ctx: Context, params: AutocompleteParams) -> Answer:
     if not params.q.strip():
         raise InvalidRequest.of("q", "must not be blank")
     geocoder: Geocoder = ctx.snapshot.part("geocoder")
-    filters, focus, langs = _read_where(params)
+    filters, focus, langs = _read_where(ctx, params)
     features = geocoder.autocomplete(
         params.q, params.limit, filters=filters, focus=focus, langs=langs
     )
@@ -257,9 +265,12 @@ def reverse(ctx: Context, params: ReverseParams) -> Answer:
     houses, interpolated numbers, the street, and the areas around.
     """
     geocoder: Geocoder = ctx.snapshot.part("geocoder")
+    keep = _read_tags(ctx, params.tags)
+    # What has certain tags is a thing, unless houses or streets are asked for.
+    layer = _REVERSE_LAYERS[params.layer or ("" if keep is None else "poi")]
     features = geocoder.reverse(
         params.at.lon, params.at.lat, params.radius, params.limit,
-        layer=_REVERSE_LAYERS[params.layer or ""], langs=params.lang,
+        layer=layer, keep=keep, langs=params.lang,
     )  # fmt: skip
     return _answer(ctx, features, params.format, reverse=True)
 
@@ -314,7 +325,17 @@ def batch(ctx: Context, params: BatchParams) -> Answer:
     return Answer.json({"attribution": ATTRIBUTION, "count": len(results), "results": results})
 
 
-def _read_where(params: _Where) -> tuple[Filters, Focus | None, tuple[str, ...]]:
+def _read_tags(ctx: Context, tags: Tags) -> Keep | None:
+    """Return the test of rows that tag filters ask for, None without any."""
+    store = ctx.snapshot.store
+    filters = parse_tag_filters(tags.pairs, tags.texts, lambda key: store.find_key(key) >= 0)
+    if not filters:
+        return None
+    query = FeatureQuery(tags=filters)
+    return lambda rows: test_rows(store, query, rows)
+
+
+def _read_where(ctx: Context, params: _Where) -> tuple[Filters, Focus | None, tuple[str, ...]]:
     focus = Focus(params.focus.lon, params.focus.lat) if params.focus else None
     bbox = params.bbox
     if bbox is not None and not params.bounded:
@@ -325,7 +346,8 @@ def _read_where(params: _Where) -> tuple[Filters, Focus | None, tuple[str, ...]]
             focus = Focus(middle, (bbox.south + bbox.north) / 2, half_m)
         bbox = None
     countries = tuple(code.upper() for code in params.country_code)
-    return Filters(_LAYERS[params.layer or ""], countries, bbox), focus, params.lang
+    keep = _read_tags(ctx, params.tags)
+    return Filters(_LAYERS[params.layer or ""], countries, bbox, keep), focus, params.lang
 
 
 def _answer(
