@@ -1,7 +1,7 @@
 """GeoSPARQL functions on arrays of shapes.
 
 Topology (`sf*`) is planar in degrees, as everywhere in this service; lengths, areas and distances
-are metres on the sphere. Two-argument `geof:distance` gives kilometres, as QLever does.
+are meters on the sphere. Two-argument `geof:distance` gives kilometers, as QLever does.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from mapyard.sparql.values import ExpressionError, find_number
 ShapeArray = NDArray[np.object_]
 Floats = NDArray[np.float64]
 
-#: Metres of one unit, by the IRIs of OGC and QUDT.
+#: Meters of one unit, by the IRIs of OGC and QUDT.
 UNITS_M: Final[dict[str, float]] = {
     UOM + "metre": 1.0,
     UOM + "meter": 1.0,
@@ -41,7 +41,7 @@ UNITS_M: Final[dict[str, float]] = {
     QUDT_UNIT + "FT": 0.3048,
     QUDT_UNIT + "YD": 0.9144,
 }
-#: Square metres of one unit.
+#: Square meters of one unit.
 UNITS_M2: Final[dict[str, float]] = {
     QUDT_UNIT + "M2": 1.0,
     QUDT_UNIT + "KiloM2": 1e6,
@@ -134,7 +134,7 @@ def find_constant_shape(value: Value, evaluator: Evaluator) -> Any:
 
 
 def distances_m(a: ShapeArray, b: ShapeArray) -> Floats:
-    """Return the distance in metres of each pair; one of the arrays may be of length 1.
+    """Return the distance in meters of each pair; one of the arrays may be of length 1.
 
     Two points: the great circle. Else in the azimuthal plane around the first shape of each pair.
     """

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mapyard.sparql.ids import FIRST_SOURCE_SPACE, PAYLOAD, SHIFT, Ids, find_inline
 from mapyard.sparql.source import Bound, Context, Matches, Position, Source
 from mapyard.sparql.table import expand, join_indexes
-from mapyard.sparql.terms import Iri, Term
+from mapyard.sparql.terms import Iri, Literal, Term
 
 _SPACE: Final = FIRST_SOURCE_SPACE
 Triple = tuple[Term, Term, Term]
@@ -46,6 +46,10 @@ class TripleGraph:
     def find_id(self, term: Term) -> int | None:
         """Return the id of a term that occurs in the data."""
         return self._ids.get(term)
+
+    def find_texts(self, texts: list[str]) -> Ids:
+        """Return the ids of plain texts, 0 for those that do not occur."""
+        return np.array([self._ids.get(Literal(text), 0) for text in texts], np.int64)
 
     def texts(self, ids: Ids) -> None:
         """Return nothing: terms of every kind share one space."""

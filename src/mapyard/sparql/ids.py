@@ -23,7 +23,15 @@ from typing import Literal as OneOf
 import numpy as np
 from numpy.typing import NDArray
 
-from mapyard.sparql.terms import XSD_DATETIME, XSD_INTEGER, BlankNode, Iri, Literal, Term
+from mapyard.sparql.terms import (
+    XSD_DATETIME,
+    XSD_INTEGER,
+    XSD_STRING,
+    BlankNode,
+    Iri,
+    Literal,
+    Term,
+)
 
 if TYPE_CHECKING:
     from mapyard.sparql.source import Source
@@ -48,6 +56,9 @@ POOL: Final = 1
 INTEGER: Final = 2
 DATETIME: Final = 3
 FIRST_SOURCE_SPACE: Final = 16
+
+#: Texts that are looked up one by one; more go to the source together.
+_FEW_TEXTS: Final = 8
 
 _BIAS: Final = 1 << (SHIFT - 1)
 _INTEGER_BASE: Final = (INTEGER << SHIFT) + _BIAS
@@ -110,7 +121,20 @@ class TermPool:
 
     def encode_many(self, terms: Iterable[Term | None]) -> Ids:
         """Return the ids of terms; None is unbound."""
+        terms = list(terms)
         encode, known = self.encode, self._ids
+        texts = [
+            t
+            for t in dict.fromkeys(terms)
+            if isinstance(t, Literal) and t.datatype == XSD_STRING and t not in known
+        ]
+        if len(texts) > _FEW_TEXTS:
+            found = self._source.find_texts([t.lexical for t in texts])
+            for text, term_id in zip(texts, found.tolist(), strict=True):
+                if not term_id:
+                    term_id = POOL << SHIFT | len(self.terms)
+                    self.terms.append(text)
+                known[text] = term_id
         return np.array(
             [0 if t is None else known.get(t) or encode(t) for t in terms], dtype=np.int64
         )

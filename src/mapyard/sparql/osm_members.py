@@ -15,7 +15,7 @@ from mapyard.osm.elements import NODE
 from mapyard.sparql.ids import Ids, integer_ids, make_ids, spaces
 from mapyard.sparql.osm_ids import ABSENT, ELEMENT, MEMBER, WAY_MEMBER
 from mapyard.sparql.osm_predicates import Pairs, Predicate, chunks, concat_pairs, of_space
-from mapyard.sparql.source import Context
+from mapyard.sparql.source import Context, Matches, Position
 from mapyard.sparql.table import expand, join_indexes, unique_pairs
 from mapyard.sparql.terms import Literal
 from mapyard.store.reader import Store
@@ -259,6 +259,41 @@ class RoleOf(Predicate):
         counts, start, order = join_indexes([subjects], [relations], len(subjects), len(relations))
         index, place = expand(counts, start)
         return index, roles[order[place]]
+
+
+def match_roles(
+    containers: Containers, s: Position, members: Ids, o: Position, context: Context
+) -> Iterator[Matches]:
+    """Yield `relation member "role"` for a member per input row, as `Source.match` does."""
+    unique = np.unique(members)
+    index, parts = containers.containers_of(unique)
+    assert parts.role is not None
+    triples = np.unique(
+        np.column_stack(
+            [
+                make_ids(ELEMENT, parts.container + containers.start),
+                unique[index],
+                role_ids(containers.store, parts.role, context),
+            ]
+        ),
+        axis=0,
+    )
+    columns = [(0, s), (1, members), (2, o)]
+    for column, position in columns:
+        if isinstance(position, int):
+            triples = triples[triples[:, column] == position]
+    arrays = [(column, p) for column, p in columns if isinstance(p, np.ndarray)]
+    counts, start, order = join_indexes(
+        [p for _, p in arrays], [triples[:, c] for c, _ in arrays], len(members), len(triples)
+    )
+    rows, place = expand(counts, start)
+    chosen = triples[order[place]]
+    yield Matches(
+        len(rows),
+        rows,
+        subject=chosen[:, 0] if s is None else None,
+        object=chosen[:, 2] if o is None else None,
+    )
 
 
 def role_ids(store: Store, roles: NDArray[Any], context: Context) -> Ids:

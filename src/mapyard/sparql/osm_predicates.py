@@ -67,6 +67,10 @@ class Predicate:
         """Return the number of triples, counted."""
         return sum(len(subjects) for subjects, _ in self.scan(context))
 
+    def count_subject(self, term_id: int, context: Context) -> float:
+        """Return about how many triples have one subject; for planning."""
+        return self.per_subject
+
     def count_object(self, term_id: int, context: Context) -> float:
         """Return about how many triples have one object; for planning."""
         return self.per_object

@@ -133,6 +133,18 @@ class RelationPredicate(Predicate):
             return
         yield from super().match(s, o, context)
 
+    def count_subject(self, term_id: int, context: Context) -> float:
+        """Return about how many elements the index has near an element."""
+        _, rows = of_space(np.array([term_id], np.int64), ELEMENT)
+        if not len(rows) or not has_geometry(self._store, rows).all():
+            return 0.0
+        west, south, east, north = (self._store.boxes(rows)[0] / E7).tolist()
+        return float(self._store.estimate_box(Bbox(west, south, east, north)))
+
+    def count_object(self, term_id: int, context: Context) -> float:
+        """Return about how many elements the index has near an element."""
+        return self.count_subject(term_id, context)
+
     def forward(self, subjects: Ids, context: Context) -> Pairs:
         """Return what the subjects contain, cover, …"""
         return self._find(subjects, self._name, context)

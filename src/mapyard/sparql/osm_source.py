@@ -19,6 +19,7 @@ from mapyard.osm.elements import TYPE_BY_NAME
 from mapyard.sparql.ids import (
     INTEGER,
     PAYLOAD,
+    POOL,
     SHIFT,
     Ids,
     make_ids,
@@ -45,7 +46,7 @@ from mapyard.sparql.osm_ids import (
     unescape_key,
     vocabulary_id,
 )
-from mapyard.sparql.osm_members import RoleOf
+from mapyard.sparql.osm_members import RoleOf, match_roles
 from mapyard.sparql.osm_predicates import (
     Predicate,
     of_space,
@@ -56,7 +57,7 @@ from mapyard.sparql.osm_shapes import (
 )
 from mapyard.sparql.osm_tags import TagPredicate
 from mapyard.sparql.osm_values import ValueIndex
-from mapyard.sparql.osm_vocabulary import OBJECT_SPACES, Vocabulary
+from mapyard.sparql.osm_vocabulary import OBJECT_SPACES, POOL_DATATYPES, Vocabulary
 from mapyard.sparql.prefixes import (
     OSM_CHANGESET,
     WIKIDATA,
@@ -135,6 +136,11 @@ class OsmSource:
                 return CHANGESET << SHIFT | int(number)
         return None
 
+    def find_texts(self, texts: list[str]) -> Ids:
+        """Return the ids of tag texts, 0 for texts that no tag has."""
+        kvs = self.values.find_many(texts)
+        return np.where(kvs >= 0, make_ids(VALUE, np.maximum(kvs, 0)), 0)
+
     def texts(self, ids: Ids) -> Texts:
         """Return the texts of ids of one space."""
         return decode_texts(self.store, ids)
@@ -188,15 +194,24 @@ class OsmSource:
         elif p is None:
             yield from self._match_any(s, o, context)
         else:
-            for term_id in np.unique(p).tolist():
-                predicate = self.predicate(term_id)
-                if predicate is None:
-                    continue
-                rows = np.flatnonzero(p == term_id)
-                part_s = s[rows] if isinstance(s, np.ndarray) else s
-                part_o = o[rows] if isinstance(o, np.ndarray) else o
-                for match in predicate.match(part_s, part_o, context):
-                    yield from _spread_rows(match, rows)
+            yield from self._match_given(s, p, o, context)
+
+    def _match_given(self, s: Position, p: Ids, o: Position, context: Context) -> Iterator[Matches]:
+        """Yield the triples with a predicate per input row."""
+        elements = np.isin(p >> SHIFT, (ELEMENT, ABSENT))
+        if elements.any():
+            rows = np.flatnonzero(elements)
+            for match in match_roles(
+                self._vocabulary.relations, _part(s, rows), p[rows], _part(o, rows), context
+            ):
+                yield from _spread_rows(match, rows)
+        for term_id in np.unique(p[~elements]).tolist():
+            predicate = self.predicate(term_id)
+            if predicate is None:
+                continue
+            rows = np.flatnonzero(p == term_id)
+            for match in predicate.match(_part(s, rows), _part(o, rows), context):
+                yield from _spread_rows(match, rows)
 
     def _match_any(self, s: Position, o: Position, context: Context) -> Iterator[Matches]:
         """Yield the triples of all predicates of osm2rdf."""
@@ -204,16 +219,16 @@ class OsmSource:
             length = len(s) if isinstance(s, np.ndarray) else 1
             if length <= _FEW_ROWS:
                 yield from self._match_tags(s, o, context)
-                yield from self._match_each(self._own(o), s, o, context)
+                yield from self._match_each(self._own(o, context), s, o, context)
                 return
         predicates: Sequence[int] = [KEY << SHIFT | k for k in range(len(self.store.keys))]
-        if isinstance(o, int) and o >> SHIFT not in (VALUE, INTEGER):
+        if o is not None and not np.isin(np.asarray(o) >> SHIFT, (VALUE, INTEGER)).any():
             predicates = []
         elif s is None and isinstance(o, int) and o >> SHIFT == VALUE:
             text = self.store.values(np.array([o & PAYLOAD]))[0]
             keys = self.store.kv_keys(self.values.kvs_of_text(text))
             predicates = [KEY << SHIFT | k for k in keys.tolist()]
-        yield from self._match_each(self._own(o), s, o, context)
+        yield from self._match_each(self._own(o, context), s, o, context)
         yield from self._match_each(predicates, s, o, context)
 
     def _match_each(
@@ -232,12 +247,20 @@ class OsmSource:
         named = self._vocabulary.predicates
         return {vocabulary_id(n): spaces for n, spaces in OBJECT_SPACES.items() if n in named}
 
-    def _own(self, o: Position) -> list[int]:
-        """Return the predicates that may have an object."""
-        if not isinstance(o, int):
+    def _own(self, o: Position, context: Context) -> list[int]:
+        """Return the predicates that may have an object, or any of some."""
+        if o is None:
             return list(self._own_predicates)
-        space = max(o >> SHIFT, -1)
-        return [p for p, spaces in self._own_predicates.items() if space in spaces]
+        ids = np.atleast_1d(np.asarray(o, np.int64))
+        asked = frozenset(np.unique(np.maximum(ids >> SHIFT, -1)).tolist())
+        found = [p for p, spaces in self._own_predicates.items() if asked & spaces]
+        if asked != {POOL}:
+            return found
+        # Of what is no term of the map itself only few datatypes can be objects.
+        terms = context.decode(np.unique(ids))
+        datatypes = {term.datatype for term in terms if isinstance(term, Literal)}
+        names = {p: VOCABULARY_IRIS[p & PAYLOAD] for p in found}
+        return [p for p in found if POOL_DATATYPES[names[p]] in datatypes]
 
     def _match_tags(self, s: Position, o: Position, context: Context) -> Iterator[Matches]:
         """Yield the tags of few elements, from their own lists of tags."""
@@ -275,7 +298,11 @@ class OsmSource:
         if s is not None:
             if isinstance(o, int):
                 return min(1.0, predicate.count_object(o, context) / rows)
-            return predicate.per_subject if o is None else 0.001
+            if o is not None:
+                return 0.001
+            if isinstance(s, int):
+                return predicate.count_subject(s, context)
+            return predicate.per_subject
         if o is None:
             return float(predicate.total)
         return predicate.count_object(o, context) if isinstance(o, int) else predicate.per_object
@@ -305,6 +332,10 @@ class OsmSource:
         found = (self.predicate(p) for p in predicates)
         listed = any(predicate is not None and predicate.is_listed for predicate in found)
         return make_ids(ELEMENT, find_near(self.store, shape, radius_m, listed))
+
+
+def _part(position: Position, rows: NDArray[np.int64]) -> Position:
+    return position[rows] if isinstance(position, np.ndarray) else position
 
 
 def _spread_rows(match: Matches, rows: NDArray[np.int64]) -> Iterator[Matches]:

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from mapyard.store.columns import offsets_of
 from mapyard.store.reader import Store
 
 #: Longest value by the OSM API: 255 characters of at most 4 bytes; longer ones wrap around.
@@ -47,6 +48,21 @@ class ValueIndex:
         for kv in self.kvs_of_text(text).tolist():
             return int(self.shared[kv])
         return None
+
+    def find_many(self, texts: list[str]) -> NDArray[np.int64]:
+        """Return `find` of many texts at once, −1 where no tag has it."""
+        encoded = [text.encode("utf-8", "replace") for text in texts]
+        offsets = offsets_of(np.array([len(text) for text in encoded], np.int64))
+        hashes, _ = self._hash(np.frombuffer(b"".join(encoded), np.uint8), offsets)
+        result = np.full(len(texts), -1, np.int64)
+        place = np.searchsorted(self._hashes, hashes)
+        place[place == len(self._hashes)] = 0
+        index = np.flatnonzero(self._hashes[place] == hashes) if len(self._hashes) else place[:0]
+        kvs = self._order[place[index]]
+        same = [texts[i] == v for i, v in zip(index.tolist(), self._store.values(kvs), strict=True)]
+        kept = np.array(same, np.bool_)
+        result[index[kept]] = self.shared[kvs[kept]]
+        return result
 
     def kvs_of_text(self, text: str) -> NDArray[np.uint32]:
         """Return the sorted kv ids, one per key, whose value is a text."""

@@ -57,7 +57,15 @@ from mapyard.sparql.prefixes import (
 )
 from mapyard.sparql.source import Context
 from mapyard.sparql.table import Numbers
-from mapyard.sparql.terms import GEO, RDF_TYPE, Literal, boolean
+from mapyard.sparql.terms import (
+    GEO,
+    RDF_TYPE,
+    XSD_BOOLEAN,
+    XSD_DOUBLE,
+    XSD_STRING,
+    Literal,
+    boolean,
+)
 from mapyard.store.reader import Store
 
 #: The predicates that `?s ?p ?o` gives beside tags, with the spaces of their objects (−1: points).
@@ -82,6 +90,14 @@ OBJECT_SPACES: Final[dict[str, frozenset[int]]] = {
     OSM_WAY + "is_closed": frozenset((POOL,)),
     OSM_WAY + "nodeCount": frozenset((INTEGER,)),
     OSM_WAY + "uniqueNodeCount": frozenset((INTEGER,)),
+}
+
+#: Datatypes of the objects above that lie in the pool.
+POOL_DATATYPES: Final[dict[str, str]] = {
+    OSM_META + "user": XSD_STRING,
+    OSM_RELATION + "member_role": XSD_STRING,
+    OSM2RDF + "length": XSD_DOUBLE,
+    OSM_WAY + "is_closed": XSD_BOOLEAN,
 }
 
 

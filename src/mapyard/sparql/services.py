@@ -149,7 +149,7 @@ def _spatial_search(left: Pattern, service: Service) -> Pattern:
     if "maxDistance" in parameters:
         limit = _one(service, parameters, "maxDistance")
         if not isinstance(limit, Literal):
-            raise _refuse(service, "maxDistance takes a number of metres")
+            raise _refuse(service, "maxDistance takes a number of meters")
         limit_m = _number(service, limit, "maxDistance")
     if "numNearestNeighbors" in parameters:
         count = _one(service, parameters, "numNearestNeighbors")

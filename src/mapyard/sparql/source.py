@@ -37,6 +37,10 @@ class Source(Protocol):
         """Return the id of a term in the source's own spaces; None when it has none there."""
         ...
 
+    def find_texts(self, texts: list[str]) -> Ids:
+        """Return `find_id` of plain texts, 0 where it has none."""
+        ...
+
     def texts(self, ids: Ids) -> Texts | None:
         """Return the texts of ids of one space of the source; None: ask `decode`."""
         ...

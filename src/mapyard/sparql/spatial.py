@@ -52,7 +52,7 @@ class Near:
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """Two sides of a spatial filter and how far apart they may be, metres."""
+    """Two sides of a spatial filter and how far apart they may be, meters."""
 
     left: Expression
     right: Expression
