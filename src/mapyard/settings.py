@@ -72,6 +72,13 @@ class Settings(BaseSettings):
         60, ge=1, description="Requests a minute and client address without a valid key."
     )
 
+    # Geocoding
+    importance_file: Path | None = Field(
+        None,
+        description="CSV (also .gz) with the columns wikidata and importance (0-1), used when the "
+        "part text is built: what it knows ranks higher.",
+    )
+
     # Routing
     matrix_pairs: int = Field(
         10_000, ge=1, le=250_000, description="Largest matrix: origins times destinations."

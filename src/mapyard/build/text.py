@@ -19,7 +19,11 @@ def _run(ctx: StepContext) -> Mapping[str, Any]:
     ctx.progress.stage("text: names")
     add_documents(writer, store, find_searchable_rows(store))
     figures = build_geocoder(
-        store, folder, writer, lambda stage: ctx.progress.stage(f"text: {stage}")
+        store,
+        folder,
+        writer,
+        lambda stage: ctx.progress.stage(f"text: {stage}"),
+        ctx.settings.importance_file,
     )
     ctx.progress.stage("text: index")
     writer.close()

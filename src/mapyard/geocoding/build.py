@@ -19,7 +19,9 @@ from mapyard.geocoding.addresses import (
     group_orphans,
 )
 from mapyard.geocoding.assembly import Assembly
+from mapyard.geocoding.columns import TagColumn
 from mapyard.geocoding.documents import add_documents
+from mapyard.geocoding.importance import read_importance_file
 from mapyard.geocoding.interpolation import find_interpolations
 from mapyard.geocoding.kinds import NAMES
 from mapyard.geocoding.places import Chains, find_places
@@ -34,10 +36,16 @@ Report = Callable[[str], None]
 
 
 def build_geocoder(
-    store: Store, folder: Path, writer: IndexWriter, report: Report = lambda _: None
+    store: Store,
+    folder: Path,
+    writer: IndexWriter,
+    report: Report = lambda _: None,
+    importance_file: Path | None = None,
 ) -> dict[str, int]:
     """Assemble all documents, write `folder`/documents, add them to the index; return counts."""
     made = assemble(store, report)
+    if importance_file is not None:
+        _raise_importance(made, importance_file)
     report("writing documents")
     add_documents(writer, made, np.arange(made.count))
     write_tables(made, folder / "documents")
@@ -85,3 +93,12 @@ def assemble(store: Store, report: Report = lambda _: None) -> Assembly:
     assign_postcodes(made)
     made.finish()
     return made
+
+
+def _raise_importance(made: Assembly, path: Path) -> None:
+    """Take over the importance of what the file knows by its wikidata id."""
+    known = np.flatnonzero(made.row >= 0)
+    ids = TagColumn(made.store, made.row[known], "wikidata")
+    values = read_importance_file(path, frozenset(ids.texts))
+    table = np.array([values.get(text, 0.0) for text in ids.texts] + [0.0], np.float32)
+    made.importance[known] = np.maximum(made.importance[known], table[ids.codes])

@@ -7,8 +7,14 @@ name is known in.
 
 from __future__ import annotations
 
+import csv
+import gzip
+from collections.abc import Container
 from math import log2, log10
-from typing import Final
+from pathlib import Path
+from typing import IO, Final
+
+from mapyard.errors import InvalidRequest
 
 #: place=* → importance of one without further marks.
 PLACES: Final[dict[str, float]] = {
@@ -80,3 +86,38 @@ def read_population(tags: dict[str, str]) -> int:
     """Return the population, 0 when unknown or unreadable."""
     digits = tags.get("population", "").replace(" ", "").replace(",", "").replace("'", "")
     return int(digits) if digits.isdigit() and len(digits) < 12 else 0
+
+
+def read_importance_file(path: Path, wanted: Container[str]) -> dict[str, float]:
+    """Return wikidata id → importance of the wanted ids.
+
+    The file is CSV or tab-separated, plain or .gz, with a header line that names the columns
+    wikidata (or wikidata_id) and importance (0–1), such as Nominatim's wikimedia-importance.csv.gz.
+    """
+    try:
+        with _open_text(path) as file:
+            header = file.readline()
+            delimiter = max("\t,;", key=header.count)
+            names = [name.strip().lower() for name in header.split(delimiter)]
+            key = "wikidata" if "wikidata" in names else "wikidata_id"
+            if key not in names or "importance" not in names:
+                raise InvalidRequest(
+                    f"{path.name}: the first line must name the columns wikidata and importance"
+                )
+            at, value_at = names.index(key), names.index("importance")
+            found: dict[str, float] = {}
+            for row in csv.reader(file, delimiter=delimiter):
+                if len(row) == len(names) and row[at] in wanted:
+                    value = min(1.0, max(0.0, float(row[value_at])))
+                    found[row[at]] = max(value, found.get(row[at], 0.0))
+            return found
+    except (OSError, ValueError, csv.Error) as error:
+        raise InvalidRequest(
+            f"{path.name}: cannot be read as an importance file: {error}"
+        ) from None
+
+
+def _open_text(path: Path) -> IO[str]:
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8", newline="")
+    return path.open(encoding="utf-8", newline="")
