@@ -11,6 +11,7 @@ import contextlib
 import os
 import platform
 import re
+import shutil
 import signal
 import socket
 import statistics
@@ -115,10 +116,18 @@ def cpu_s(processes: list[psutil.Process]) -> float:
     return sum(sum(process.cpu_times()[:2]) for process in processes)
 
 
-def measure(port: int, requests: list[bytes], processes: list[psutil.Process]) -> Load:
+def measure(targets: list[tuple[int, list[psutil.Process]]], requests: list[bytes]) -> Load:
+    """Ask all servers at once; CPU of all their processes per answer."""
+    processes = [process for _, group in targets for process in group]
+
+    async def ask_all() -> list[float]:
+        return await asyncio.gather(
+            *(load(port, requests, SECONDS, CONNECTIONS * len(group)) for port, group in targets)
+        )
+
     before, started = cpu_s(processes), time.perf_counter()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        rps = runner.run(load(port, requests, SECONDS, CONNECTIONS * len(processes)))
+        rps = sum(runner.run(ask_all()))
     took = time.perf_counter() - started
     return Load(rps, (cpu_s(processes) - before) / (rps * took) * 1e6)
 
@@ -130,7 +139,7 @@ def free_port() -> int:
 
 
 def wait_for(port: int) -> None:
-    for _ in range(300):
+    for _ in range(900):
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 0.2):
             return
         time.sleep(0.1)
@@ -198,49 +207,59 @@ def main() -> None:
     )
     print("data: Monaco, elements with an amenity by id; command: python -m bench.http")
     with tempfile.TemporaryDirectory() as folder:
-        data = Path(folder)
+        root = Path(folder)
+        data = root / "data"
         key, paths, feature = prepare(data)
         asks = [
             f"GET {path} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: {key}\r\n"
             "Accept: application/json\r\nUser-Agent: bench\r\n\r\n".encode()
             for path in paths
         ]
-        environment = {"MAPYARD_DATA": str(data), "MAPYARD_ACCESS_LOG": str(data / "access.log")}
-        ports = [free_port() for _ in range(3)]
         script = BARE.format(feature=feature)
+        folders = [data] + [shutil.copytree(data, root / f"{i}", symlinks=True) for i in range(4)]
 
-        def serve(port: int, workers: int) -> contextlib.AbstractContextManager[psutil.Process]:
-            command = [sys.executable, "-m", "mapyard", "serve"]
-            return running(
-                [*command, "--port", str(port), "--workers", str(workers)], port, **environment
-            )
+        with contextlib.ExitStack() as stack:
 
-        bare: list[Load] = []
-        one: list[Load] = []
-        four: list[Load] = []
-        with (
-            running([sys.executable, "-c", script, str(ports[0])], ports[0]) as starlette,
-            serve(ports[1], 1) as single,
-            serve(ports[2], 4) as quad,
-        ):
-            for port in ports[1:]:
+            def serve(folder: Path, workers: int) -> tuple[int, list[psutil.Process]]:
+                port = free_port()
+                command = [sys.executable, "-m", "mapyard", "serve", "--port", str(port)]
+                server = stack.enter_context(
+                    running(
+                        [*command, "--workers", str(workers)],
+                        port,
+                        MAPYARD_DATA=str(folder),
+                        MAPYARD_ACCESS_LOG=str(folder / "access.log"),
+                    )
+                )
                 wait_until_ready(port)
-            workers = {
-                process.pid: [child for child in process.children() if "web" in child.cmdline()]
-                for process in (single, quad)
-            }
+                return port, [child for child in server.children() if "web" in child.cmdline()]
+
+            port = free_port()
+            command = [sys.executable, "-c", script, str(port)]
+            starlette = (port, [stack.enter_context(running(command, port))])
+            family = serve(folders[0], 4)
+            singles = [serve(folder, 1) for folder in folders[1:]]
+            runs: dict[str, list[Load]] = {}
             for _ in range(ROUNDS):
-                bare.append(measure(ports[0], asks, [starlette]))
-                one.append(measure(ports[1], asks, workers[single.pid]))
-                four.append(measure(ports[2], asks, workers[quad.pid]))
-        by_bare = show("bare Starlette JSON", bare)
-        by_one = show("Mapyard by id, 1 worker", one)
-        by_four = show("Mapyard by id, 4 workers", four)
-        print(f"requests/s, Mapyard / bare: {by_one.rps / by_bare.rps:.2f} (wanted ≥ 0.33)")
-        print(f"CPU per request, Mapyard / bare: {by_one.cpu_us / by_bare.cpu_us:.2f} (wanted ≤ 3)")
-        print(
-            f"CPU per request, 4 / 1 workers: {by_four.cpu_us / by_one.cpu_us:.2f} (wanted ≤ 1.10)"
-        )
+                for name, targets in (
+                    ("bare Starlette JSON", [starlette]),
+                    ("Mapyard, 1 worker", singles[:1]),
+                    ("Mapyard, 4 workers", [family]),
+                    ("Mapyard, 4 servers of 1 worker", singles),
+                ):
+                    runs.setdefault(name, []).append(measure(targets, asks))
+        bare, one, four, apart = (show(name, rounds) for name, rounds in runs.items())
+        for what, ratio, wanted in (
+            ("requests/s, Mapyard / bare", one.rps / bare.rps, "wanted: ≥ 0.33"),
+            ("CPU per request, Mapyard / bare", one.cpu_us / bare.cpu_us, "wanted: ≤ 3"),
+            ("CPU per request, 4 workers / 1", four.cpu_us / one.cpu_us, "wanted: ≤ 1.10"),
+            (
+                "CPU per request, 4 workers / 4 servers that share nothing",
+                four.cpu_us / apart.cpu_us,
+                "what sharing costs; the rest of the line above is the machine's",
+            ),
+        ):
+            print(f"{what}: {ratio:.2f} ({wanted})")
 
 
 if __name__ == "__main__":
