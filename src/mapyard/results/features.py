@@ -9,6 +9,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from mapyard.deadline import Deadline
 from mapyard.geo.geojson import DEFAULT_PRECISION, dump_floats, write_geometries
 from mapyard.osm.elements import TYPE_NAMES
 from mapyard.results.geometries import write_row_geometries
@@ -18,6 +19,9 @@ from mapyard.store.flags import AREA, TAINTED
 from mapyard.store.reader import E7, Rows, Store
 
 type Floats = NDArray[np.float64]
+
+#: Geometries made over between two looks at the deadline: a large boundary takes milliseconds.
+_RESHAPED_AT_ONCE = 50
 
 _FEATURES = [
     f'{{"type":"Feature","id":"{name}/%d","osm_id":%d%b,"geometry":%b,'
@@ -33,11 +37,13 @@ def write_features(
     *,
     distances_m: Floats | None = None,
     extra: Sequence[bytes] | None = None,
+    deadline: Deadline | None = None,
 ) -> list[bytes]:
     """Return the GeoJSON Feature of each row, in the order of `rows`.
 
     `distances_m` becomes the property distance_m. `extra` holds for each feature further
-    properties as JSON members (`"score":1.5`), or b"".
+    properties as JSON members (`"score":1.5`), or b"". `deadline` is looked at while geometries
+    are made over, the one step that can take long.
     """
     count = len(rows)
     if not count:
@@ -45,7 +51,7 @@ def write_features(
     rows = np.asarray(rows, np.int64)
     boxed = "bbox" in output.include or "center" in output.include
     geometries: Geometries | None = store.geometries(rows) if boxed else None
-    written = _write_geometries(store, rows, output, geometries)
+    written = _write_geometries(store, rows, output, geometries, deadline)
     members = [b""] * count
     properties = _write_properties(store, rows, output)
     if geometries is not None and output.include:
@@ -98,7 +104,11 @@ def _write_geometry(store: Store, row: int) -> bytes:
 
 
 def _write_geometries(
-    store: Store, rows: Rows, output: Output, geometries: Geometries | None
+    store: Store,
+    rows: Rows,
+    output: Output,
+    geometries: Geometries | None,
+    deadline: Deadline | None,
 ) -> list[bytes]:
     if not output.geometry:
         return [b"null"] * len(rows)
@@ -106,7 +116,13 @@ def _write_geometries(
     if not reshaped and output.precision == DEFAULT_PRECISION:
         return write_row_geometries(store, rows)
     shapes = geometries if geometries is not None else store.geometries(rows)
-    return write_geometries(shape_geometries(shapes, output), precision=output.precision)
+    written: list[bytes] = []
+    for start in range(0, len(shapes), _RESHAPED_AT_ONCE):
+        if deadline is not None:
+            deadline.check()
+        part = shape_geometries(shapes[start : start + _RESHAPED_AT_ONCE], output)
+        written += write_geometries(part, precision=output.precision)
+    return written
 
 
 def write_tags(store: Store, rows: Rows, fields: Sequence[str] | None = None) -> list[bytes]:

@@ -7,6 +7,7 @@ has none.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 import shapely
@@ -20,8 +21,10 @@ from mapyard.results.output import Output
 type Floats = NDArray[np.float64]
 type Geometries = NDArray[np.object_]
 
-#: Segments per quarter circle of a buffer.
+#: Segments per quarter circle of a buffer: its corners lie 0.1 % inside the circle.
 _QUARTER = 16
+#: Detail left away before widening, as a share of the radius.
+_DETAIL = 0.002
 
 
 def shape_geometries(geometries: Geometries, output: Output) -> Geometries:
@@ -55,18 +58,43 @@ def find_centers(boxes: Floats) -> Floats:
 
 
 def buffer_geometries(geometries: Geometries, radius_m: float) -> Geometries:
-    """Return the geometries widened by a distance on the sphere, cut at the antimeridian."""
+    """Return the geometries widened by a distance on the sphere, cut at the antimeridian.
+
+    The edge is within 0.3 % of the radius.
+    """
     coordinates, owners = shapely.get_coordinates(geometries, return_index=True)
     if not len(coordinates):
         return geometries
     lon0, lat0 = _middles(coordinates, owners, len(geometries))
     plane = project(coordinates[:, 0], coordinates[:, 1], lon0[owners], lat0[owners])
     flat = shapely.set_coordinates(geometries.copy(), plane)
-    wide = shapely.buffer(flat, radius_m, quad_segs=_QUARTER)
+    wide = _widen(flat, radius_m)
     plane, owners = shapely.get_coordinates(wide, return_index=True)
     lonlat = unproject(plane, lon0[owners], lat0[owners])
     lonlat[:, 0] = _wrap(lonlat[:, 0])
     return cut_antimeridian(shapely.set_coordinates(wide, lonlat))
+
+
+def _widen(flat: Geometries, radius_m: float) -> Geometries:
+    """Return buffers in the plane.
+
+    Detail far below the radius is left away, and parts are widened one by one and then united:
+    GEOS takes a hundred times longer on a whole boundary of many ways at once.
+    """
+    is_lines = shapely.get_type_id(flat) == 5
+    flat = flat.copy()
+    flat[is_lines] = shapely.line_merge(flat[is_lines])
+    flat = shapely.simplify(flat, radius_m * _DETAIL)
+    parts, owners = shapely.get_parts(flat, return_index=True)
+    wide_parts = shapely.buffer(parts, radius_m, quad_segs=_QUARTER)
+    wide = np.full(len(flat), None, np.object_)
+    edges = np.searchsorted(owners, np.arange(len(flat) + 1)).tolist()
+    for place, (start, end) in enumerate(pairwise(edges)):
+        if end - start == 1:
+            wide[place] = wide_parts[start]
+        elif end > start:
+            wide[place] = shapely.union_all(wide_parts[start:end])
+    return wide
 
 
 def _middles(coordinates: Floats, owners: NDArray[np.int64], count: int) -> tuple[Floats, Floats]:

@@ -9,6 +9,8 @@ import osmium
 import pytest
 import shapely
 
+from mapyard.deadline import Deadline, no_deadline
+from mapyard.errors import Timeout
 from mapyard.results.features import write_feature, write_features, write_tags
 from mapyard.results.output import Output
 from mapyard.store.reader import Store
@@ -171,3 +173,10 @@ def test_one_feature_has_the_same_bytes_as_in_a_list(monaco_store: Store) -> Non
     rows = np.concatenate([nodes, np.arange(store.way_start, store.row_count)])
     listed = write_features(store, rows)
     assert [write_feature(store, row) for row in rows.tolist()] == listed
+
+
+def test_a_deadline_ends_the_making_over_of_geometries(monaco_store: Store) -> None:
+    rows = monaco_store.listed[:100].astype(np.int64)
+    with pytest.raises(Timeout):
+        write_features(monaco_store, rows, Output(buffer=100), deadline=Deadline(-1.0))
+    assert len(write_features(monaco_store, rows, deadline=no_deadline())) == 100

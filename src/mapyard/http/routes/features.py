@@ -133,8 +133,13 @@ def features(ctx: Context, params: FeaturesParams) -> Answer:
     found = list_features(
         store, ctx.snapshot.id, query, page, ctx.deadline, order=params.output.sort
     )
-    ctx.deadline.check()
-    written = write_features(store, found.rows, params.output, distances_m=found.distances_m)
+    written = write_features(
+        store,
+        found.rows,
+        params.output,
+        distances_m=found.distances_m,
+        deadline=ctx.deadline,
+    )
     return answer_page(ctx, written, found.end)
 
 
@@ -320,7 +325,7 @@ def batch(ctx: Context, params: BatchParams) -> Answer:
         for ref, row in zip(params.elements, rows.tolist(), strict=True)
         if row < 0
     ]
-    written = write_features(store, rows[rows >= 0], params.output)
+    written = write_features(store, rows[rows >= 0], params.output, deadline=ctx.deadline)
     return Answer(write_collection(written, members=[("missing", orjson.dumps(missing))]), GEOJSON)
 
 
@@ -378,8 +383,13 @@ def nearby(ctx: Context, params: NearbyParams) -> Answer:
         types=_read_types(params.type),
         tags=_read_tags(store, params.tags),
     )
-    ctx.deadline.check()
-    written = write_features(store, found.rows, params.output, distances_m=found.distances_m)
+    written = write_features(
+        store,
+        found.rows,
+        params.output,
+        distances_m=found.distances_m,
+        deadline=ctx.deadline,
+    )
     return answer_page(ctx, written, found.end)
 
 
