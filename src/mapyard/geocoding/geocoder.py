@@ -158,12 +158,14 @@ class Geocoder:
     def _write(
         self, results: Iterable[Result], limit: int, langs: tuple[str, ...]
     ) -> list[Feature]:
-        """Return features without repetitions: one per name and kind at an address."""
+        """Return features without repetitions: one per name, kind and neighborhood."""
         features: dict[tuple[Any, ...], Feature] = {}
         for result in results:
             feature = self._writer.write(result, langs)
             properties = feature["properties"]
-            key = (properties["display_name"], properties.get("category"))
+            lon, lat = feature["geometry"]["coordinates"]
+            place = (round(lon, 1), round(lat, 1))
+            key = (properties["display_name"], properties.get("category"), place)
             if features.setdefault(key, feature) is feature and len(features) >= limit:
                 break
         return list(features.values())
