@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 import shapely
+from numpy.typing import NDArray
 
 from mapyard.osm.elements import RELATION, WAY
 from mapyard.overpass import tagging
-from mapyard.overpass.boxes import Box
 from mapyard.overpass.derived_columns import area_relations
 from mapyard.overpass.items import AREA_SHIFT
 from mapyard.overpass.polygons import Shapes, area_shapes
@@ -25,7 +25,7 @@ from mapyard.overpass.rowsets import (
 )
 from mapyard.overpass.run import Run
 from mapyard.overpass.syntax import AreaFilter, IdFilter, IsIn, PivotFilter, Query, SetFilter
-from mapyard.store.reader import E7, EMPTY_ROWS, Store
+from mapyard.store.reader import E7, Store
 
 #: Ids of areas of ways in older versions of the original.
 WAY_AREA_SHIFT = 2_400_000_000
@@ -116,35 +116,30 @@ def areas_around(run: Run, statement: IsIn) -> ElementSet:
         points = np.column_stack([store.lon[nodes], store.lat[nodes]])
     if not len(points):
         return ElementSet()
-    run.budget.check(points.nbytes * 16)
-    rows = _areas_near(store, points)
+    rows = _find_areas_near(run, points)
+    tree = shapely.STRtree(shapely.points(points / E7))
     inside = np.zeros(len(rows), np.bool_)
-    shapes = np.full(len(rows), None, np.object_)
+    for start in range(0, len(rows), _CHUNK):
+        run.budget.check(points.nbytes * 16)
+        shapes = store.geometries(rows[start : start + _CHUNK])
+        inside[start + tree.query(shapes, predicate="intersects")[0]] = True
     low = int(np.searchsorted(rows, store.relation_start))
-    shapes[:] = store.geometries(rows)
-    for index, shape in enumerate(shapes):
-        if not index % 64:
-            run.budget.check(rows.nbytes * 64)
-        if shape is None:
-            continue
-        west, south, east, north = shapely.bounds(shape) * E7
-        near = (points[:, 0] >= west - 1) & (points[:, 0] <= east + 1)
-        near &= (points[:, 1] >= south - 1) & (points[:, 1] <= north + 1)
-        if near.any():
-            shapely.prepare(shape)
-            at = points[near] / E7
-            inside[index] = bool(shapely.intersects_xy(shape, at[:, 0], at[:, 1]).any())
     return ElementSet(rows=rows[:low][inside[:low]], areas=rows[low:][inside[low:]])
 
 
-def _areas_near(store: Store, points: np.ndarray[tuple[int, ...], np.dtype[np.int32]]) -> Rows:
+#: Points and areas that are looked at in one step.
+_CHUNK = 5_000
+
+
+def _find_areas_near(run: Run, points: NDArray[np.int32]) -> Rows:
     """Return the rows of areas whose box holds any of the points."""
-    if len(points) == 1:
-        x, y = points[0].tolist()
-        rows = as_rows(store.feature_rtree.search(*Box(x, y, x, y)))
-    else:
-        corners = np.concatenate([points.min(axis=0), points.max(axis=0)]).tolist()
-        rows = as_rows(store.feature_rtree.search(*Box(*corners)))
-    rows = rows[np.searchsorted(rows, store.way_start) :]
-    rows = rows[store.is_area(rows)]
-    return rows if len(rows) else EMPTY_ROWS
+    store = run.store
+    found = []
+    for start in range(0, len(points), _CHUNK):
+        run.budget.check(points.nbytes * 16)
+        part = points[start : start + _CHUNK]
+        _, rows = store.feature_rtree.search_many(np.hstack([part, part]))
+        rows = as_rows(rows)
+        rows = rows[np.searchsorted(rows, store.way_start) :]
+        found.append(rows[store.is_area(rows)])
+    return unite(found)

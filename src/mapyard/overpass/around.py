@@ -24,6 +24,8 @@ from mapyard.store.reader import E7, Store
 
 #: Up to this many pairs of pieces all distances are computed at once.
 _DIRECT_PAIRS = 200_000
+#: Pieces that are looked up at once.
+_CHUNK = 20_000
 #: Stored positions are exact to 1e-7 degree: a radius of 0 finds what touches.
 _TOUCH_M = 1e-3
 
@@ -148,14 +150,20 @@ def _by_tree(
     low = np.where(crosses, 0.0, np.maximum(low - reach_deg, 0.0))
     greatest = RADIUS_M * np.cos(np.radians(low))
     farthest = float((limit_m / least).max()) * 1.001
-    found, distance = tree.query_nearest(
-        shapes, max_distance=farthest, return_distance=True, all_matches=False
-    )
-    budget.check()
     hit = np.zeros(len(near), np.bool_)
-    owner = found[0]
-    hit[owner[distance * greatest[owner] <= limit_m]] = True
-    doubtful = owner[(distance * least[owner] <= limit_m) & ~hit[owner]]
+    maybe = np.zeros(len(near), np.bool_)
+    for start in range(0, len(near), _CHUNK):
+        budget.check()
+        found, distance = tree.query_nearest(
+            shapes[start : start + _CHUNK],
+            max_distance=farthest,
+            return_distance=True,
+            all_matches=False,
+        )
+        owner = found[0] + start
+        hit[owner[distance * greatest[owner] <= limit_m]] = True
+        maybe[owner[distance * least[owner] <= limit_m]] = True
+    doubtful = np.flatnonzero(maybe & ~hit)
     for start in range(0, len(doubtful), 1024):
         part = doubtful[start : start + 1024]
         index, piece = tree.query(

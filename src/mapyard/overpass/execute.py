@@ -73,7 +73,7 @@ def _execute_one(run: Run, statement: Statement) -> None:
             made = convert(run, statement) if statement.per_element else make(run, statement)
             run.put(statement.into, ElementSet(derived=made))
         case Out():
-            run.outs.append((statement, run.get(statement.source)))
+            run.show(statement)
         case If():
             holds = bool(to_mask(evaluate(statement.condition, run.scope()))[0])
             execute(run, statement.then if holds else statement.otherwise)

@@ -67,13 +67,25 @@ def are_inside(
     for shape in shapes:
         budget.check(len(rows) * 40)
         shapely.prepare(shape)
-        _mark(store, nodes, ways, shape, inside)
-        if parts is not None:
-            part_nodes, part_ways, _ = split_types(store, distinct)
-            _mark(store, part_nodes, part_ways, shape, inside_part)
+        _mark_all(store, rows[: len(nodes) + len(ways)], shape, inside, budget)
+        _mark_all(store, distinct, shape, inside_part, budget)
     if parts is not None:
         inside[len(nodes) + len(ways) :] = any_part(store, relations, parts, distinct, inside_part)
     return inside
+
+
+#: Elements that are tested in one step.
+_CHUNK = 50_000
+
+
+def _mark_all(
+    store: Store, rows: Rows, shape: shapely.Geometry, inside: Mask, budget: Budget
+) -> None:
+    """Set which nodes and ways lie in one shape."""
+    for start in range(0, len(rows), _CHUNK):
+        budget.check()
+        nodes, ways, _ = split_types(store, rows[start : start + _CHUNK])
+        _mark(store, nodes, ways, shape, inside[start : start + _CHUNK])
 
 
 def _mark(store: Store, nodes: Rows, ways: Rows, shape: shapely.Geometry, inside: Mask) -> None:

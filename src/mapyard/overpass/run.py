@@ -12,6 +12,9 @@ from mapyard.overpass.source import Source
 from mapyard.overpass.syntax import DEFAULT_SET, BoxFilter, Out
 from mapyard.store.reader import Store
 
+#: What keeping one more out costs besides its elements.
+_OUT_BYTES = 200
+
 
 @dataclass(slots=True)
 class Run:
@@ -28,6 +31,7 @@ class Run:
     #: Areas by the rows they are made of, so that the members of a union share them.
     shapes: dict[bytes, Shapes] = field(default_factory=dict)
     last_derived_id: int = 0
+    out_bytes: int = 0
 
     def get(self, name: str = DEFAULT_SET) -> ElementSet:
         """Return the value of a set."""
@@ -44,9 +48,14 @@ class Run:
     def account(self) -> None:
         """Count the memory held, and raise when it or the time is used up."""
         held = sum(value.nbytes for value in self.sets.values())
-        held += sum(value.nbytes for _, value in self.outs)
-        self.budget.held_bytes = held
+        self.budget.held_bytes = held + self.out_bytes
         self.budget.check()
+
+    def show(self, out: Out) -> None:
+        """Keep what an `out` shows."""
+        elements = self.get(out.source)
+        self.outs.append((out, elements))
+        self.out_bytes += elements.nbytes + _OUT_BYTES
 
     def warn(self, at: int, message: str) -> None:
         """Note something that the user should know, once."""

@@ -113,10 +113,21 @@ def _find_rows(run: Run, query: Query, among: Rows | None) -> Rows:
             rows = rows[test.test(rows)]
     for item in filters:
         if len(rows) and isinstance(item, ConditionFilter):
-            elements = _as_elements(store, query, rows)
-            column = evaluate_all(item.condition, run.scope().over(elements))
-            rows = rows[to_mask(column)]
+            rows = _keep_if(run, query, item, rows)
     return rows
+
+
+#: Elements that a condition is evaluated over at once.
+_CHUNK = 1 << 16
+
+
+def _keep_if(run: Run, query: Query, item: ConditionFilter, rows: Rows) -> Rows:
+    kept = []
+    for start in range(0, len(rows), _CHUNK):
+        part = rows[start : start + _CHUNK]
+        scope = run.scope().over(_as_elements(run.store, query, part))
+        kept.append(part[to_mask(evaluate_all(item.condition, scope))])
+    return kept[0] if len(kept) == 1 else np.concatenate(kept)
 
 
 def _as_elements(store: Store, query: Query, rows: Rows) -> ElementSet:
