@@ -6,13 +6,15 @@ import logging
 import smtplib
 import ssl
 from email.message import EmailMessage
+from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from mapyard.settings import Settings
 
 log = logging.getLogger(__name__)
 
-_TIMEOUT_S = 10.0
+_TIMEOUT_S: Final = 10.0
+_OWN_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
 
 
 def can_mail(settings: Settings) -> bool:
@@ -37,12 +39,16 @@ def send_mail(settings: Settings, to: str, subject: str, text: str) -> bool:
         else:
             smtp = smtplib.SMTP(host, server.port or 587, timeout=_TIMEOUT_S)
         with smtp:
+            smtp.ehlo()
             if server.scheme == "smtp" and smtp.has_extn("starttls"):
                 smtp.starttls(context=ssl.create_default_context())
+            elif server.scheme == "smtp" and host not in _OWN_HOSTS:
+                # Links to choose a password do not travel in the clear.
+                raise smtplib.SMTPException("the server does not offer STARTTLS")
             if server.username:
                 smtp.login(unquote(server.username), unquote(server.password or ""))
             smtp.send_message(message)
     except (OSError, smtplib.SMTPException) as error:
-        log.error("mail to %s was not sent: %s", to.partition("@")[2], type(error).__name__)
+        log.error("a mail to %s was not sent: %s", to.partition("@")[2], error)
         return False
     return True
