@@ -30,7 +30,7 @@ from mapyard.features.regions import AroundRegion, BoxRegion, Region, ShapeRegio
 from mapyard.features.tags import TagFilter
 from mapyard.geo.bbox import Bbox
 from mapyard.geo.sphere import DEGREE_M
-from mapyard.results.features import write_features
+from mapyard.results.features import write_feature, write_features
 from mapyard.results.pages import PageRequest, write_collection
 from mapyard.store.reader import E7, Store, open_store
 
@@ -138,11 +138,11 @@ def main() -> None:
         f"{store.relation_count:,} relations; {count} repetitions, CPU ms per query"
     )
 
-    def by_id(i: int) -> list[bytes]:
-        return write_features(store, np.array([store.find_row(1, ids[i])]))
+    def by_id(i: int) -> bytes:
+        return write_feature(store, store.find_row(1, ids[i]))
 
     ours = {"way by id": measure(by_id, count, time.process_time)}
-    sizes = {"way by id": float(np.mean([len(by_id(i)[0]) for i in range(count)]))}
+    sizes = {"way by id": float(np.mean([len(by_id(i)) for i in range(count)]))}
     answers: dict[str, list[list[int]]] = {}
     for case in CASES:
         answers[case.name], texts = [], []

@@ -92,7 +92,7 @@ def _write_geometry(store: Store, row: int) -> bytes:
         return b'{"type":"Point","coordinates":%b}' % orjson.dumps(position)
     line = None if row >= store.relation_start else store.find_way_line(row)
     if line is None:
-        return _write_geometries(store, np.array([row]), DEFAULT_OUTPUT, None)[0]
+        return write_row_geometries(store, np.array([row]))[0]
     line = np.round(line, DEFAULT_PRECISION) + 0.0
     if not store.row_flags(row) & AREA:
         return b'{"type":"LineString","coordinates":%b}' % dump_floats(line)
