@@ -49,7 +49,7 @@ class Server:
 
     def wait_until_ready(self, workers: int) -> None:
         """Return when all workers are up."""
-        ends_s = time.monotonic() + 120
+        ends_s = time.monotonic() + 300
         while time.monotonic() < ends_s:
             if self.process.poll() is not None:
                 raise AssertionError(self.log.read_text())
