@@ -187,17 +187,19 @@ def wait_until_ready(client: httpx.Client) -> None:
 
 
 def serve_ms(pid: int, client: httpx.Client, path: str, bodies: list[dict[str, Any]]) -> float:
-    """Return the mean CPU time per request of all processes of the server."""
+    """Return the mean CPU time per request of the server's worker."""
     # All threads of the pool have opened their engine after some requests.
     for body in bodies[:30]:
         client.post(path, json=body).raise_for_status()
     processes = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
-    before_s = sum(sum(process.cpu_times()[:2]) for process in processes)
+    before_s = [sum(process.cpu_times()[:2]) for process in processes]
     for _ in range(3):
         for body in bodies:
             client.post(path, json=body)
-    after_s = sum(sum(process.cpu_times()[:2]) for process in processes)
-    return (after_s - before_s) * 1000 / (3 * len(bodies))
+    after_s = [sum(process.cpu_times()[:2]) for process in processes]
+    # The worker is the one that worked; what the others do goes by the clock, not by requests.
+    worked_s = max(after - before for before, after in zip(before_s, after_s, strict=True))
+    return worked_s * 1000 / (3 * len(bodies))
 
 
 def bench_elevation(folder: Path, places: Floats) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Any, Final, Literal
 
 import numpy as np
-import orjson
 import shapely
 from msgspec import Meta
 from numpy.typing import NDArray
@@ -259,26 +258,20 @@ def _add_heights(
 def _shape(
     line: NDArray[np.float64], properties: dict[str, Any], params: RouteParams
 ) -> dict[str, Any]:
-    geometry = make_line(line)
-    if params.overview == "simplified":
-        west, south, east, north = geometry.bounds
-        geometry = shapely.simplify(geometry, max(east - west, north - south) * _SIMPLIFIED)
     if params.overview == "false":
         return {"type": "Feature", "geometry": None, "properties": properties}
+    if params.overview == "simplified":
+        extent = float(np.ptp(line[:, :2], axis=0).max())
+        simple = shapely.simplify(make_line(line), extent * _SIMPLIFIED)
+        line = shapely.get_coordinates(simple, include_z=line.shape[1] == 3)
     if params.geometries != "geojson":
         digits = 6 if params.geometries == "polyline6" else 5
-        properties["polyline"] = encode_polyline(shapely.get_coordinates(geometry), digits)
+        properties["polyline"] = encode_polyline(line[:, :2], digits)
         return {"type": "Feature", "geometry": None, "properties": properties}
-    if geometry.has_z:  # the shared writer is for two dimensions
-        text = orjson.dumps(
-            {
-                "type": "LineString",
-                "coordinates": shapely.get_coordinates(geometry, include_z=True),
-            },
-            option=orjson.OPT_SERIALIZE_NUMPY,
-        )
-        return {"type": "Feature", "geometry": orjson.Fragment(text), "properties": properties}
-    return make_feature(geometry, properties, WayOutput())
+    if np.ptp(line[:, 0]) > 180.0:  # over the antimeridian; the line is cut there
+        return make_feature(make_line(line[:, :2]), properties, WayOutput())
+    geometry = {"type": "LineString", "coordinates": np.ascontiguousarray(line)}
+    return {"type": "Feature", "geometry": geometry, "properties": properties}
 
 
 def _write_gpx(ctx: Context, found: Route, params: RouteParams) -> bytes:
