@@ -38,7 +38,7 @@ class Answer:
     an exception midway breaks the connection off.
     """
 
-    __slots__ = ("body", "headers", "media_type", "status")
+    __slots__ = ("body", "encoded", "headers", "media_type", "status")
 
     def __init__(
         self,
@@ -51,6 +51,9 @@ class Answer:
         self.media_type = media_type
         self.status = status
         self.headers = headers
+        #: The reply, once made, where it is the same for all who ask: for handlers that return
+        #: one Answer many times.
+        self.encoded: Any = None
 
     @classmethod
     def json(

@@ -64,6 +64,9 @@ def _encode_type(media_type: str) -> bytes:
 
 def encode_answer(answer: Answer, request_headers: Mapping[str, str], *, head: bool) -> Reply:
     """Return the reply to a handler's answer. May be called in any thread."""
+    if answer.encoded is not None and "if-none-match" not in request_headers:
+        made: Reply = answer.encoded
+        return made
     headers: HeaderList = []
     encoded = False
     if answer.headers:
@@ -97,7 +100,10 @@ def encode_answer(answer: Answer, request_headers: Mapping[str, str], *, head: b
         headers.append((b"content-length", b"%d" % len(body)))
     elif head:  # what a stream would hold is not made for a HEAD
         stream = None
-    return Reply(answer.status, headers, body, stream)
+    reply = Reply(answer.status, headers, body, stream)
+    if encoded and isinstance(answer.body, bytes):
+        answer.encoded = reply
+    return reply
 
 
 def is_long_to_encode(answer: Answer) -> bool:

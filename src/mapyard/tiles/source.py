@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from mapyard.tiles.archive import compress_tile
 from mapyard.tiles.cache import TileCache
@@ -25,6 +25,8 @@ class TileSource:
         self.table = Table(folder / TABLE_FOLDER)
         self._low = PmtilesReader(folder / LOW_ZOOM_FILE)
         self._cache = cache
+        #: For who serves the tiles: ready answers of the tiles asked for most.
+        self.answers: dict[TileId, Any] = {}
 
     def find_ready(self, tile: TileId) -> bytes | None:
         """Return the gzip bytes of a tile that needs no rendering (b"": empty), or None."""

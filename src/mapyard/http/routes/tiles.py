@@ -29,7 +29,8 @@ TILES: Final = "Tiles"
 _TILE_AGE: Final = "public, max-age=3600"
 #: Glyphs and sprites change with the software only.
 _ASSET_AGE: Final = "public, max-age=604800"
-_MEMORY_BYTES: Final = 64_000_000
+_MEMORY_BYTES: Final = 32_000_000
+_MAX_ANSWERS: Final = 512
 
 
 def _open_tiles(snapshot: Snapshot) -> TileSource:
@@ -189,32 +190,40 @@ def tile(ctx: Context, params: TileParams) -> Answer:
         if value >= side:
             raise InvalidRequest.of(name, f"at zoom {params.z} it goes from 0 to {side - 1}")
     source = _source(ctx)
+    takes_gzip = _accepts_gzip(ctx.headers.get("accept-encoding", ""))
+    if takes_gzip and wanted in source.answers:
+        known: Answer = source.answers[wanted]
+        return known
     ready = source.find_ready(wanted)
     if ready is None:
-        deadline, headers = ctx.deadline, ctx.headers
+        deadline = ctx.deadline
 
         def make() -> Answer:
             deadline.check()
-            return _tile_answer(source.get(wanted), headers.get("accept-encoding", ""))
+            return _answer(source, wanted, source.get(wanted), takes_gzip)
 
         raise Later(make)
-    return _tile_answer(ready, ctx.headers.get("accept-encoding", ""))
+    return _answer(source, wanted, ready, takes_gzip)
 
 
 def _source(ctx: Context) -> TileSource:
     return cast(TileSource, ctx.snapshot.part("tiles"))
 
 
-def _tile_answer(data: bytes, accept_encoding: str) -> Answer:
+def _answer(source: TileSource, wanted: TileId, data: bytes, takes_gzip: bool) -> Answer:
     """Return stored gzip bytes as they are, or unpacked for clients that do not take gzip."""
     if not data:
         return Answer(b"", MVT, 204, {"Cache-Control": _TILE_AGE})
     # The trailer of a gzip stream is the checksum and the length of what it holds.
     version = data[-8:].hex()
     headers = {"Cache-Control": _TILE_AGE}
-    if _accepts_gzip(accept_encoding):
+    if takes_gzip:
         headers |= {"ETag": f'"{version}-gzip"', "Content-Encoding": "gzip"}
-        return Answer(data, MVT, 200, {**headers, "Vary": "Accept-Encoding"})
+        answer = Answer(data, MVT, 200, {**headers, "Vary": "Accept-Encoding"})
+        if len(source.answers) >= _MAX_ANSWERS:
+            source.answers.clear()
+        source.answers[wanted] = answer
+        return answer
     return Answer(gzip.decompress(data), MVT, 200, {**headers, "ETag": f'W/"{version}"'})
 
 
