@@ -163,7 +163,9 @@ def shape_ways(
         places = np.flatnonzero(plain)[broken].tolist()
         for polygon, place in zip(polygons[broken], places, strict=True):
             row = int(rows[place])
-            repaired = _polygonal(shapely.make_valid(polygon))
+            # On the grid of stored coordinates, so that a sliver cannot become invalid when the
+            # answer is rounded to it.
+            repaired = _polygonal(shapely.set_precision(shapely.make_valid(polygon), 1e-7))
             if repaired is None:
                 area[place] = False
                 tainted[place] = True
