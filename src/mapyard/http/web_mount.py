@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import MutableMapping
 from typing import Any
 
@@ -10,6 +11,8 @@ from mapyard.http.compression import MIN_BYTES, choose_encoding, compress, is_co
 from mapyard.http.request import ASGIApp, Request
 
 Message = MutableMapping[str, Any]
+
+log = logging.getLogger(__name__)
 
 
 async def serve_web(web: ASGIApp, request: Request, common: HeaderList) -> None:
@@ -42,4 +45,10 @@ async def serve_web(web: ASGIApp, request: Request, common: HeaderList) -> None:
         request.bytes_sent += len(body)
         await request.send(message)
 
-    await web(request.scope, request.receive, send)
+    try:
+        await web(request.scope, request.receive, send)
+    except Exception:
+        if not request.status:
+            raise
+        # Starlette has answered 500 already and raises for the log.
+        log.exception("web crashed", extra={"request_id": request.id})
