@@ -123,7 +123,8 @@ class Writer:
         name = "" if is_house else self.name(document, langs)
         street, number = self._street_and_number(result, entry, langs)
         postcode = self._postcode(document, entry)
-        city = (g.city_text(entry) if entry >= 0 and not langs else "") or region.city
+        written = g.city_text(entry, document)
+        city = (written if not langs else "") or region.city or written
         row = result.row if result.row >= 0 else self._row(result)
         tags = g.store.tags(row) if row >= 0 and (is_house or kind != PLACE) else g.tags(document)
         if is_house and kind != POI and get_name(tags) and result.house is None:

@@ -45,6 +45,9 @@ class Assembly:
     postcode: Ints
     postcode_texts: list[str]
     address_postcode: Ints
+    #: Numbers in addresses.city of what lies in no mapped town, −1 elsewhere.
+    city: Ints
+    address_city: Ints
 
     def __init__(self, store: Store, places: list[Place], chains: Chains) -> None:
         self.store = store

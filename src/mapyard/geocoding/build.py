@@ -26,7 +26,7 @@ from mapyard.geocoding.interpolation import find_interpolations
 from mapyard.geocoding.kinds import NAMES
 from mapyard.geocoding.places import Chains, find_places
 from mapyard.geocoding.pois import find_addresses_of, find_poi_rows
-from mapyard.geocoding.postcodes import assign_postcodes
+from mapyard.geocoding.postcodes import assign_cities, assign_postcodes
 from mapyard.geocoding.streets import find_river_rows, find_street_rows, group_lines
 from mapyard.geocoding.tables import write_tables
 from mapyard.store.reader import Store
@@ -92,6 +92,7 @@ def assemble(store: Store, report: Report = lambda _: None) -> Assembly:
     report("postcodes")
     assign_postcodes(made)
     made.finish()
+    assign_cities(made)
     return made
 
 

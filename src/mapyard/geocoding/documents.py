@@ -99,6 +99,8 @@ class DocumentTexts:
             found |= self._name_terms(street)
             found |= dict.fromkeys(terms(made.addresses.city.get(entry)))
         postcode = int(made.postcode[document])
+        if made.city[document] >= 0:
+            found |= dict.fromkeys(terms(made.addresses.city.texts[made.city[document]]))
         if postcode >= 0:
             found |= dict.fromkeys(terms(made.postcode_texts[postcode]))
         for column, code in self._written(document):

@@ -180,9 +180,12 @@ class Ranking:
             PARTLY * np.where(self._by_category, np.maximum(share, OF_KIND), share),
         )
         scores = TEXT * self.text + NAMED * named + BIAS * self._bias
-        # What is matched only by where it is, is not what was asked for.
+        # What is matched only by where it is, or only by "street", is not what was asked for.
         is_postcode = self._gazetteer.kind[self.documents] == POSTCODE
-        valid = is_named.any(axis=1) | is_postcode
+        telling = np.array([not word.is_street_word for word in self._query.words])
+        if not (telling & ~little).any():
+            telling[:] = True
+        valid = (is_named & telling).any(axis=1) | is_postcode
         return np.where(valid & (self.text >= MIN_MATCHED), scores, -1.0)
 
     @property

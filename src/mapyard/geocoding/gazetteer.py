@@ -68,6 +68,7 @@ class Gazetteer:
         self.part: NDArray[np.int32] = column("document_part")
         self.country: NDArray[np.int16] = column("document_country")
         self.postcode: NDArray[np.int32] = column("document_postcode")
+        self.city: NDArray[np.int32] = column("document_city")
         self.entry: NDArray[np.int32] = column("document_entry")
         self.address_row: NDArray[np.uint32] = column("address_row")
         self.address_lon: NDArray[np.int32] = column("address_lon")
@@ -179,9 +180,9 @@ class Gazetteer:
         """Return a postcode by its number, "" for −1."""
         return self._postcodes[code].decode() if code >= 0 else ""
 
-    def city_text(self, entry: int) -> str:
-        """Return what an address says its city is, "" when it does not."""
-        code = int(self.address_city[entry])
+    def city_text(self, entry: int, document: int = -1) -> str:
+        """Return the written city of an address entry, or of a document when the entry is −1."""
+        code = int(self.address_city[entry] if entry >= 0 else self.city[document])
         return self._cities[code].decode() if code >= 0 else ""
 
     def address_terms(self, entry: int) -> frozenset[str]:

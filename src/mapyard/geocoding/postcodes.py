@@ -1,4 +1,4 @@
-"""Postcodes: of addresses and documents, and the postcodes themselves as documents."""
+"""Postcodes and written cities of addresses and documents; postcodes as documents."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import shapely
 from mapyard.geocoding.assembly import METERS, Assembly
 from mapyard.geocoding.columns import Ints, TagColumn
 
-#: A postcode is taken over from the nearest address within this distance.
-POSTCODE_REACH_M: Final = 1_000.0
+#: A postcode or city is taken over from the nearest address within this distance.
+REACH_M: Final = 1_000.0
 _STRIP_DEG: Final = 1_000.0
 
 
@@ -40,23 +40,7 @@ def assign_postcodes(made: Assembly) -> None:
             area, point = tree.query(shapes, predicate="intersects")
             open_ = target[point] < 0
             target[point[open_]] = of_area[area[open_]]
-    known = np.flatnonzero(codes >= 0)
-    if len(known):
-        # Each municipality lies in a strip of its own, so that no postcode crosses a border.
-        own = made.address_municipality.astype(np.float64) * _STRIP_DEG
-        chain = made.chains.find(lon, lat)
-        of_document = made.municipality_of_chain[chain] * _STRIP_DEG
-        points = shapely.points(addresses.lon + own, addresses.lat)
-        tree = shapely.STRtree(points[known])
-        for target, asked in (
-            (document_codes, shapely.points(lon + of_document, lat)), (codes, points)
-        ):  # fmt: skip
-            open_ = np.flatnonzero(target < 0)
-            index, nearest = tree.query_nearest(
-                asked[open_], max_distance=POSTCODE_REACH_M / METERS, all_matches=False
-            )
-            target[open_[index]] = codes[known[nearest]]
-    _prefer_majority(made, codes, document_codes)
+    _spread(made, codes, document_codes)
     made.postcode_texts = all_texts
     made.address_postcode = codes
     counts = np.bincount(codes[codes >= 0], minlength=len(all_texts)).astype(np.float64)
@@ -71,8 +55,42 @@ def assign_postcodes(made: Assembly) -> None:
     made.postcode = np.r_[document_codes, used]
 
 
+def assign_cities(made: Assembly) -> None:
+    """Give a written city to addresses and documents that lie in no town that is mapped."""
+    codes = made.addresses.city.codes.copy()
+    document_codes = np.full(made.count, -1, np.int64)
+    _spread(made, codes, document_codes)
+    own = made.addresses.city.codes
+    made.address_city = np.where((own < 0) & (made.address_town < 0), codes, own)
+    made.city = np.where(made.town < 0, document_codes, -1)
+
+
+def _spread(made: Assembly, codes: Ints, document_codes: Ints) -> None:
+    """Fill gaps (−1) from the nearest address that has a code; streets take their majority's."""
+    addresses = made.addresses
+    lon, lat = made.columns()
+    known = np.flatnonzero(codes >= 0)
+    if not len(known):
+        return
+    # Each municipality lies in a strip of its own, so that nothing crosses a border.
+    own = made.address_municipality.astype(np.float64) * _STRIP_DEG
+    chain = made.chains.find(lon, lat)
+    of_document = made.municipality_of_chain[chain] * _STRIP_DEG
+    points = shapely.points(addresses.lon + own, addresses.lat)
+    tree = shapely.STRtree(points[known])
+    for target, asked in (
+        (document_codes, shapely.points(lon + of_document, lat)), (codes, points)
+    ):  # fmt: skip
+        open_ = np.flatnonzero(target < 0)
+        index, nearest = tree.query_nearest(
+            asked[open_], max_distance=REACH_M / METERS, all_matches=False
+        )
+        target[open_[index]] = codes[known[nearest]]
+    _prefer_majority(made, codes, document_codes)
+
+
 def _prefer_majority(made: Assembly, codes: Ints, document_codes: Ints) -> None:
-    """Set the postcode of a street to that of most of its addresses."""
+    """Set the code of a street to that of most of its addresses."""
     parent = made.assignment.parent
     chosen = np.flatnonzero((parent >= 0) & (codes >= 0))
     if not len(chosen):

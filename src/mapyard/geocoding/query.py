@@ -16,8 +16,9 @@ from mapyard.geocoding.categories import NEAR_WORDS, find_phrase
 from mapyard.geocoding.gazetteer import Gazetteer
 from mapyard.geocoding.housenumbers import Candidate, iter_candidates, join_number
 from mapyard.text.analysis import Slot, slots
-from mapyard.text.folding import fold, split_words
+from mapyard.text.folding import fold, is_spaceless, split_words
 from mapyard.text.index import TextIndex
+from mapyard.text.words import STREET_WORDS
 
 #: More letters than this are no address: nothing is found.
 MAX_QUERY_LETTERS: Final = 500
@@ -49,6 +50,8 @@ class Word(NamedTuple):
     weight: float
     categories: tuple[str, ...]
     country: str
+    #: Whether it only says what kind of street something is.
+    is_street_word: bool
 
     @property
     def text(self) -> str:
@@ -98,7 +101,7 @@ def understand(gazetteer: Gazetteer, text: str, *, complete: bool = False) -> Un
     index, countries = gazetteer.index, tuple(gazetteer.country_codes)
     if len(text) > MAX_QUERY_LETTERS:
         return Understood(text, (), (), 0)
-    typed = slots(text)[:MAX_WORDS]
+    typed = [part for slot in slots(text) for part in _split_kind(index, slot)][:MAX_WORDS]
     if complete and typed:
         typed[-1] = typed[-1]._replace(is_little=False)
     plain = [slot.word for slot in typed]
@@ -113,7 +116,17 @@ def understand(gazetteer: Gazetteer, text: str, *, complete: bool = False) -> Un
             weight = min(weight, _UNKNOWN_WEIGHT)
         if slot.has_digit and len(slot.word) < _POSTCODE_LETTERS:
             weight = min(weight, _NUMBER_WEIGHT)
-        words.append(Word(slot, alternatives, frequency > 0, weight, categories[i], named[i]))
+        words.append(
+            Word(
+                slot,
+                alternatives,
+                frequency > 0,
+                weight,
+                categories[i],
+                named[i],
+                slot.word in STREET_WORDS,
+            )
+        )
     numbers = _find_numbers(gazetteer, plain)
     return Understood(text, tuple(words), numbers, _find_near(typed, categories))
 
@@ -127,6 +140,17 @@ def _find_numbers(gazetteer: Gazetteer, words: list[str]) -> tuple[Candidate, ..
             if gazetteer.is_number(key):
                 found[start, stop] = Candidate(key, start, stop, is_known=True)
     return tuple(sorted(found.values(), key=lambda c: (c.start - c.stop, c.start)))
+
+
+def _split_kind(index: TextIndex, slot: Slot) -> list[Slot]:
+    """Split a kind off the end of a word of a script without spaces: 練馬駅 → 練馬, 駅."""
+    word = slot.word
+    if len(word) < 3 or not is_spaceless(word) or index.frequency("place_name", word):
+        return [slot]
+    for length in range(min(3, len(word) - 2), 0, -1):
+        if find_phrase([word[-length:]], 0):
+            return [*slots(word[:-length]), *slots(word[-length:])]
+    return [slot]
 
 
 def _known_alternatives(

@@ -157,9 +157,8 @@ def _list_houses(g: Gazetteer, around: _Around, nearest_street: int) -> list[Res
     parents = g.address_parent[around.entries]
     other = (parents != street) & (around.entry_m > _AT) if street >= 0 else np.False_
     cost = around.entry_m + np.where(other, OTHER_STREET_M, 0.0)
-    rows = g.address_row[around.entries]
-    # At the same distance a point inside an outline is the more exact one.
-    order = np.lexsort((rows, cost))
+    # Of outlines in one another the smallest is the most exact, and a point even more.
+    order = np.lexsort((_sizes(g, g.address_row[around.entries]), cost))
     best, rest = order[0], order[1:]
     rest = rest[np.argsort(around.entry_m[rest], kind="stable")]
     results: list[Result] = []
@@ -194,9 +193,7 @@ def _list_streets(
 
 def _list_pois(g: Gazetteer, around: _Around, pois: Ints) -> list[Result]:
     """Return points of interest by distance; of those around the position the smallest first."""
-    boxes = g.store.boxes(around.document_rows[pois]).astype(np.float64)
-    size = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
-    order = pois[np.lexsort((size, around.document_m[pois]))]
+    order = pois[np.lexsort((_sizes(g, around.document_rows[pois]), around.document_m[pois]))]
     results: dict[int, Result] = {}
     for i in order.tolist():
         document = int(around.documents[i])
@@ -204,6 +201,12 @@ def _list_pois(g: Gazetteer, around: _Around, pois: Ints) -> list[Result]:
             distance_m = float(around.document_m[i])
             results[document] = Result(document, score=1.0, distance_m=distance_m)
     return list(results.values())
+
+
+def _sizes(g: Gazetteer, rows: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the size of the boxes of rows; 0 for points."""
+    boxes = g.store.boxes(rows).astype(np.float64)
+    return np.asarray((boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1]))
 
 
 def _find_areas(g: Gazetteer, lon: float, lat: float) -> list[Result]:

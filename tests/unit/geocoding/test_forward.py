@@ -274,3 +274,13 @@ def test_postcode(geocoder: Geocoder) -> None:
     found = first(geocoder, "9494")
     assert (found["category"], found["subcategory"]) == ("place", "postcode")
     assert first(geocoder, "9490 Neustadt")["name"] == "Neustadt"
+
+
+def test_a_street_word_alone_is_no_match(geocoder: Geocoder) -> None:
+    assert geocoder.forward("Kingsgate Avenue", 5) == []
+    assert geocoder.forward("Avenue", 5)
+
+
+def test_kinds_are_split_off_names_without_spaces(geocoder: Geocoder) -> None:
+    # 新町 is Neustadt, 学校 a school.
+    assert first(geocoder, "古村学校")["osm_id"] == 5106
