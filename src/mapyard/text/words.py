@@ -236,8 +236,8 @@ SUFFIXES: Final[tuple[tuple[str, str], ...]] = tuple(
 )
 SUFFIX_FORMS: Final = frozenset(short for short, _ in SUFFIXES) | {full for _, full in SUFFIXES}
 _STREET_ABBREVIATIONS: Final = """
-str g pl al rd ave blvd ln ct cir sq pkwy hwy ter trl aly brg cres av bd r ch imp rte pass v vle vic p
-pza cso lgo c cl ctra pso pg ptge rda cami trav gt vn
+str g pl al rd ave blvd ln ct cir sq pkwy hwy ter trl aly brg cres av bd r ch imp rte pass v vle
+vic p pza cso lgo c cl ctra pso pg ptge rda cami trav gt vn
 """
 #: Words that say what kind of street something is: too common to be a match by themselves.
 STREET_WORDS: Final = SUFFIX_FORMS | {
