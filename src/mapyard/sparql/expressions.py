@@ -29,7 +29,7 @@ from mapyard.sparql.ids import (
     integer_values,
 )
 from mapyard.sparql.runtime import Runtime
-from mapyard.sparql.table import Booleans, Column, Numbers, Shapes, Table, factorize
+from mapyard.sparql.table import KEPT_VALUE, Booleans, Column, Numbers, Shapes, Table, factorize
 from mapyard.sparql.terms import (
     XSD_DATETIME,
     XSD_DOUBLE,
@@ -154,8 +154,7 @@ class Evaluator:
             return special(self, call, table)
         kernel = KERNELS.get(name)
         if kernel is not None:
-            self.runtime.deadline.check()
-            return kernel(self, [self._shape_or_value(arg, table) for arg in call.args], length)
+            return self._call_kernel(kernel, call, table)
         args = [self.value(arg, table) for arg in call.args]
         if name in _PREDICATES:
             return self._compare(name, args[0], args[1], length)
@@ -168,6 +167,22 @@ class Evaluator:
         if function is None:
             raise Unsupported(f"the function <{name}> is not known", details={"function": name})
         return self.apply(function, args, length, name in _TESTS)
+
+    def _call_kernel(self, kernel: Kernel, call: Call, table: Table) -> Value:
+        """Call a geometry function; numbers stay in the table, where BIND finds them again."""
+        names: dict[Call, str] = self.runtime.made.setdefault("values", {})
+        hidden = names.get(call)
+        if hidden is None:
+            hidden = names[call] = f"{KEPT_VALUE}{len(names)}"
+        known = table.columns.get(hidden)
+        if known is not None:
+            return known
+        self.runtime.deadline.check()
+        args = [self._shape_or_value(arg, table) for arg in call.args]
+        value = kernel(self, args, table.length)
+        if isinstance(value, Numbers):
+            table.columns[hidden] = value
+        return value
 
     def _shape_or_value(self, expression: Expression, table: Table) -> Value:
         """Return the argument of a geometry function; shapes of the source stay in the table."""

@@ -163,6 +163,8 @@ class Table:
         )  # fmt: skip
 
 
+#: Names of hidden columns that keep the value of a function begin so.
+KEPT_VALUE = " value"
 UNIT_TABLE = Table({}, 1)
 EMPTY_TABLE = Table({}, 0)
 
@@ -177,6 +179,8 @@ def concat(tables: Sequence[Table], pool: TermPool) -> Table:
     columns: dict[str, Column] = {}
     for name in dict.fromkeys(name for table in tables for name in table.columns):
         parts = [table.columns.get(name) for table in tables]
+        if name.startswith(KEPT_VALUE) and any(part is None for part in parts):
+            continue  # where it is missing it was not calculated, which is not unbound
         if all(isinstance(part, Numbers) for part in parts):
             columns[name] = Numbers(
                 np.concatenate([part.values for part in parts]),  # type: ignore[union-attr] # checked

@@ -320,3 +320,19 @@ def test_within_is_the_reverse_of_contains(engine: Engine) -> None:
     )
     within = "SELECT ?a ?b { ?b osmkey:barrier [] ; geo:sfWithin ?a . ?a osmkey:leisure 'park' }"
     assert Counter(ask(engine, contains)) == Counter(ask(engine, within)) != Counter()
+
+
+def test_a_distance_calculated_on_one_side_of_a_union_only(engine: Engine) -> None:
+    distance = "geof:metricDistance(?g, 'POINT(7.42 43.735)'^^geo:wktLiteral)"
+    bars = f"?s osmkey:amenity 'bar' ; {GEOMETRY} ?g"
+    shops = f"?s osmkey:shop 'bakery' ; {GEOMETRY} ?g"
+    found = ask(
+        engine,
+        f"SELECT ?s ({distance} AS ?d) {{ {{ {bars} FILTER({distance} < 500) }} "
+        f"UNION {{ {shops} }} }}"
+        f" ORDER BY {distance}",
+    )
+    distances = [row[1] for row in found]
+    assert None not in distances
+    assert distances == sorted(distances)
+    assert distances[-1] > 500
