@@ -16,6 +16,7 @@ from typing import Any
 
 import httpx
 import overpy
+import plaza
 import pytest
 
 from osm_files import EXAMPLES
@@ -126,6 +127,22 @@ def test_osmnx_downloads_features(ox: Any) -> None:
     kinds = set(found.geom_type)
     assert {"Polygon", "Point"} <= kinds
     assert len(found) > 100
+
+
+def test_the_published_python_client_gets_pages(server: tuple[str, str, Path]) -> None:
+    address, key, _ = server
+    with plaza.Plaza(
+        base_url=address, api_key=key, max_retries=0, _strict_response_validation=True
+    ) as client:
+        page = client.v1.execute_overpass(
+            data="[out:json];nwr[amenity=cafe](around:500,43.7384,7.4246);out body;"
+        )
+        assert len(page.features) > 5
+        assert page.pagination is not None
+        assert page.pagination.has_more is False
+        with pytest.raises(plaza.BadRequestError) as caught:
+            client.v1.execute_overpass(data="node[")
+    assert caught.value.body["error"]["code"] == "invalid_query"  # type: ignore[index]
 
 
 def test_fifty_queries_at_once_are_all_answered(server: tuple[str, str, Path]) -> None:

@@ -191,11 +191,9 @@ def parse_box(cursor: Cursor, at: int) -> BoxFilter:
 def _parse_recursion(cursor: Cursor, kind: str, at: int) -> Filter:
     token = cursor.advance()
     letter = token.text
-    if _KINDS[kind] and not set(_RECURSION_TYPES[letter].split()) & set(_KINDS[kind].split()):
+    if not set(_RECURSION_TYPES[letter].split()) & set(_KINDS[kind].split()):
         given = _RECURSION_TYPES[letter].replace(" ", " or ")
-        cursor.fail(
-            f"({letter}) gives {given} elements, never a {kind}", f"write {given}", token.at
-        )
+        cursor.fail(f"({letter}) gives {given} elements, no {kind}", f"write {given}", token.at)
     source = cursor.read_source()
     role: str | None = None
     positions: list[int] = []

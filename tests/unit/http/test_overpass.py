@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mapyard.http.local import LocalClient
+from mapyard.http.routes import overpass
 from mapyard.settings import Settings
 from osm_files import EXAMPLES
 
@@ -106,6 +107,19 @@ def test_the_next_page_costs_no_second_run(
     second = ask(client, query, limit=5, cursor=first.headers["x-next-cursor"])
     assert len(features(second)) == 5
     assert features(second)[0]["id"] not in [f["id"] for f in features(first)]
+
+
+def test_what_depends_on_the_clock_runs_again(
+    client: LocalClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = 'nwr[tourism](newer:"{{date:40 years}}");out;'
+    first = ask(client, query, limit=5)
+    runs = []
+    original = overpass.run_text
+    monkeypatch.setattr(overpass, "run_text", lambda *a, **k: runs.append(1) or original(*a, **k))
+    assert features(ask(client, query, limit=5)) == features(first)
+    ask(client, query, limit=5, cursor=first.headers["x-next-cursor"])
+    assert len(runs) == 1
 
 
 def test_a_page_is_twenty_and_at_most_a_thousand(client: LocalClient) -> None:

@@ -61,6 +61,7 @@ out skel qt;
         ("(node(1);-node(2);-node(3););out;", 1, 19, "two members", "( A; - B; )"),
         ("(node(1);out;", 1, 14, "')' is missing", ""),
         ("node(bw);out;", 1, 6, "gives relation", "write relation"),
+        ("area(w);out;", 1, 6, "no area", "write node"),
         ('node(poly:"1 2 3");out;', 1, 11, "3 numbers", "lat and lon"),
         ('node(poly:"1 2 3 4");out;', 1, 11, "three different points", ""),
         ('node(newer:"yesterday");out;', 1, 12, "not a date", "2025-01-31"),
