@@ -236,16 +236,18 @@ def cached_tiles(source: Path, folder: Path) -> None:
         theirs: list[Load] = []
         ours: list[Load] = []
         for _ in range(ROUNDS):
-            theirs.append(measure(bare_port, requests, [bare]))
-            ours.append(measure(port, requests, worker))
+            theirs.append(measure([(bare_port, [bare])], requests))
+            ours.append(measure([(port, worker)], requests))
     peer = show("bare Starlette, the same bytes", theirs)
     own = show("mapyard, with key and limits", ours)
-    print(f"ratio of requests a second: {own.rps / peer.rps:.2f} (by CPU {peer.cpu_us / own.cpu_us:.2f})")  # fmt: skip
+    rates, work = own.rps / peer.rps, peer.cpu_us / own.cpu_us
+    print(f"ratio of requests a second: {rates:.2f} (by CPU {work:.2f})")
 
 
 def main() -> None:
     source = Path(sys.argv[1])
-    print(f"machine: {os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}")  # fmt: skip
+    version = platform.python_version()
+    print(f"machine: {os.cpu_count()} cores, {platform.machine()}, Python {version}")
     print(f"data: {source.name}; command: python -m bench.tiles {source.name}")
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
