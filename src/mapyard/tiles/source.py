@@ -25,8 +25,8 @@ class TileSource:
         self.table = Table(folder / TABLE_FOLDER)
         self._low = PmtilesReader(folder / LOW_ZOOM_FILE)
         self._cache = cache
-        #: For who serves the tiles: ready answers of the tiles asked for most.
-        self.answers: dict[TileId, Any] = {}
+        #: For who serves the tiles: ready answers by the path asked for.
+        self.answers: dict[str, Any] = {}
 
     def find_ready(self, tile: TileId) -> bytes | None:
         """Return the gzip bytes of a tile that needs no rendering (b"": empty), or None."""

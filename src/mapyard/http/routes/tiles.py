@@ -181,6 +181,11 @@ def sprite(ctx: Context, params: SpriteParams) -> Answer:
 )
 def tile(ctx: Context, params: TileParams) -> Answer:
     """Return the tile as Mapbox Vector Tile 2.1; 204 when nothing is in it."""
+    source = _source(ctx)
+    takes_gzip = _accepts_gzip(ctx.headers.get("accept-encoding", ""))
+    if takes_gzip and ctx.path in source.answers:
+        known: Answer = source.answers[ctx.path]
+        return known
     row = params.y.removesuffix(".mvt").removesuffix(".pbf")
     if not row.isdecimal() or not row.isascii() or len(row) > 8:
         raise InvalidRequest.of("y", "a row number is needed, such as 5753 or 5753.mvt")
@@ -189,28 +194,23 @@ def tile(ctx: Context, params: TileParams) -> Answer:
     for name, value in (("x", wanted.x), ("y", wanted.y)):
         if value >= side:
             raise InvalidRequest.of(name, f"at zoom {params.z} it goes from 0 to {side - 1}")
-    source = _source(ctx)
-    takes_gzip = _accepts_gzip(ctx.headers.get("accept-encoding", ""))
-    if takes_gzip and wanted in source.answers:
-        known: Answer = source.answers[wanted]
-        return known
     ready = source.find_ready(wanted)
     if ready is None:
         deadline = ctx.deadline
 
         def make() -> Answer:
             deadline.check()
-            return _answer(source, wanted, source.get(wanted), takes_gzip)
+            return _answer(source, ctx.path, source.get(wanted), takes_gzip)
 
         raise Later(make)
-    return _answer(source, wanted, ready, takes_gzip)
+    return _answer(source, ctx.path, ready, takes_gzip)
 
 
 def _source(ctx: Context) -> TileSource:
     return cast(TileSource, ctx.snapshot.part("tiles"))
 
 
-def _answer(source: TileSource, wanted: TileId, data: bytes, takes_gzip: bool) -> Answer:
+def _answer(source: TileSource, path: str, data: bytes, takes_gzip: bool) -> Answer:
     """Return stored gzip bytes as they are, or unpacked for clients that do not take gzip."""
     if not data:
         return Answer(b"", MVT, 204, {"Cache-Control": _TILE_AGE})
@@ -222,7 +222,7 @@ def _answer(source: TileSource, wanted: TileId, data: bytes, takes_gzip: bool) -
         answer = Answer(data, MVT, 200, {**headers, "Vary": "Accept-Encoding"})
         if len(source.answers) >= _MAX_ANSWERS:
             source.answers.clear()
-        source.answers[wanted] = answer
+        source.answers[path] = answer
         return answer
     return Answer(gzip.decompress(data), MVT, 200, {**headers, "ETag": f'W/"{version}"'})
 
