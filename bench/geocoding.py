@@ -1,20 +1,26 @@
 """How well and how fast the geocoder finds what an extract holds.
 
-    python -m bench.geocoding EXTRACT.osm.pbf [--sample 1000] [--data DIR]
+    python -m bench.geocoding EXTRACT.osm.pbf [--sample 1000] [--show 5]
+                              [--nominatim PYTHON PROJECT]
 
 The truth is the extract itself: every address, written in seven ways, and every name of a street or
 place; a wrong letter in the longest word; two thirds of the letters while typing; every address's
 own point in reverse. Samples are drawn with a fixed seed. CPU time of one process, in this process,
 answers written as features.
+
+With --nominatim the same questions are put to Nominatim's library in the same run: PYTHON is one
+that has nominatim-api, PROJECT the folder whose database holds the same extract.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import random
 import resource
+import subprocess
 import sys
 import tempfile
 import time
@@ -88,6 +94,39 @@ WAYS: dict[str, Callable[[Known], str]] = {
 }
 
 
+class Peer:
+    """Nominatim, asked with the same questions."""
+
+    def __init__(self, python: str, project: str) -> None:
+        self._command = [python, str(Path(__file__).with_name("nominatim_peer.py")), project]
+
+    def ask(self, questions: list[Any]) -> tuple[list[list[dict[str, Any]]], float]:
+        """Return the answers, and the CPU milliseconds per question, its database's included."""
+        done = subprocess.run(
+            self._command, input=json.dumps(questions).encode(), capture_output=True, check=True
+        )
+        found = json.loads(done.stdout)
+        return found["answers"], found["cpu_s"] * 1e3 / max(1, len(questions))
+
+
+def compare(
+    peer: Peer | None,
+    tally: Tally,
+    questions: list[Any],
+    is_hit: Callable[[int, list[dict[str, Any]]], bool],
+) -> None:
+    """Print how often the peer is right about the same questions, and the ratio of CPU."""
+    if peer is None or not questions:
+        return
+    answers, cpu_ms = peer.ask(questions)
+    hits = sum(is_hit(i, answer) for i, answer in enumerate(answers))
+    own_ms = float(np.mean(tally.times_ms))
+    print(
+        f"{'    Nominatim':44} {hits:6}/{len(questions):<6} {hits / len(questions):7.2%}   "
+        f"{cpu_ms:5.2f} ms mean, {cpu_ms / own_ms:.0f} times ours ({own_ms:.2f} ms mean)"
+    )
+
+
 class Tally:
     """Counts hits and times."""
 
@@ -140,12 +179,16 @@ def read_addresses(store: Store) -> list[Known]:
     return found
 
 
-def check_addresses(geocoder: Geocoder, sample: list[Known], known: list[Known], show: int) -> None:
+def check_addresses(
+    geocoder: Geocoder, sample: list[Known], known: list[Known], show: int, peer: Peer | None
+) -> None:
     same: dict[tuple[str, str], list[Known]] = defaultdict(list)
     for address in known:
         same[fold(address.street), fold(address.number)].append(address)
     for title, write in WAYS.items():
         tally = Tally(title)
+        questions: list[str] = []
+        expected: list[tuple[Known, list[Known]]] = []
         for address in sample:
             twins = same[fold(address.street), fold(address.number)]
             if "unique" in title and len({twin.city for twin in twins}) > 1:
@@ -154,7 +197,24 @@ def check_addresses(geocoder: Geocoder, sample: list[Known], known: list[Known],
             features = tally.time(lambda q=question: geocoder.forward(q, 1))
             twins = [t for t in twins if not t.city or not address.city or t.city == address.city]
             tally.add(bool(features) and is_house(features[0], address, twins), question)
+            questions.append(question)
+            expected.append((address, twins))
         tally.print(show)
+
+        def is_hit(
+            i: int,
+            found: list[dict[str, Any]],
+            expected: list[tuple[Known, list[Known]]] = expected,
+        ) -> bool:
+            return bool(found) and is_peers_house(found[0], *expected[i])
+
+        compare(peer, tally, questions, is_hit)
+
+
+def is_peers_house(found: dict[str, Any], address: Known, twins: list[Known]) -> bool:
+    return fold(found["house_number"] or "") == fold(address.number) and any(
+        float(haversine_m(found["lon"], found["lat"], t.lon, t.lat)) <= NEAR_M for t in twins
+    )
 
 
 def is_house(feature: dict[str, Any], address: Known, twins: list[Known]) -> bool:
@@ -202,36 +262,51 @@ def mistype(text: str, chance: random.Random) -> str:
     return " ".join([*words[:i], word, *words[i + 1 :]])
 
 
-def check_names(geocoder: Geocoder, names: list[tuple[str, str]], show: int) -> None:
+def check_names(
+    geocoder: Geocoder, names: list[tuple[str, str]], show: int, peer: Peer | None
+) -> None:
     chance = random.Random(SEED)
     exact = Tally("names, rank 1")
     typo1, typo5 = Tally("one typo in the longest word, rank 1"), Tally("one typo, top 5")
     typed = Tally("two thirds of the letters, top 5")
     keys = Tally("every keystroke (times only)")
+    asked: list[tuple[str, str]] = []
+    mistyped: list[tuple[str, str]] = []
     for name, city in names:
         question = join(name, city)
         is_it = make_check(name)
         features = exact.time(lambda q=question: geocoder.forward(q, 5))
         exact.add(bool(features) and is_it(features[0]), question)
+        asked.append((name, question))
         wrong = mistype(name, chance)
         if wrong != name:
             question = join(wrong, city)
             features = typo5.time(lambda q=question: geocoder.forward(q, 5))
             typo1.add(bool(features) and is_it(features[0]), question)
             typo5.add(any(map(is_it, features)), question)
+            mistyped.append((name, question))
         part = name[: max(3, -(-len(name) * 2 // 3))]
         features = typed.time(lambda q=part: geocoder.autocomplete(q, 5))
         typed.add(any(map(is_it, features)), f"{part} ({name})")
     for name, _ in names[:100]:
         for length in range(1, len(name) + 1):
             keys.time(lambda q=name[:length]: geocoder.autocomplete(q, 5))
-    for tally in (exact, typo1, typo5, typed):
-        tally.print(show)
+    exact.print(show)
+    compare(peer, exact, [q for _, q in asked], lambda i, found: has_name(found[:1], asked[i][0]))
+    typo1.times_ms = typo5.times_ms
+    typo1.print(show)
+    typo5.print(show)
+    compare(peer, typo5, [q for _, q in mistyped], lambda i, found: has_name(found, mistyped[i][0]))
+    typed.print(show)
     times = np.array(keys.times_ms)
     print(
         f"{'autocomplete, every keystroke':44} {len(times)} keystrokes: {np.median(times):.2f} ms "
         f"median, {np.percentile(times, 95):.2f} ms p95, {times.max():.2f} ms at most"
     )
+
+
+def has_name(found: list[dict[str, Any]], name: str) -> bool:
+    return any(fold(name) == fold(text) for result in found for text in result["names"])
 
 
 def make_check(name: str) -> Callable[[dict[str, Any]], bool]:
@@ -246,7 +321,7 @@ def make_check(name: str) -> Callable[[dict[str, Any]], bool]:
     return is_it
 
 
-def check_reverse(geocoder: Geocoder, count: int, show: int) -> None:
+def check_reverse(geocoder: Geocoder, count: int, show: int, peer: Peer | None) -> None:
     g = geocoder.gazetteer
     tally = Tally("reverse of an address's own point")
     entries = random.Random(SEED).sample(range(len(g.address_row)), min(count, len(g.address_row)))
@@ -260,6 +335,12 @@ def check_reverse(geocoder: Geocoder, count: int, show: int) -> None:
         )
         tally.add(is_it, f"{g.store.name_of(int(g.address_row[entry]))} {number}")
     tally.print(show)
+    points = [[g.address_lon[e] / E7, g.address_lat[e] / E7] for e in entries]
+    numbers = [g.number_text(entry) for entry in entries]
+    compare(
+        peer, tally, points,
+        lambda i, found: bool(found) and found[0]["house_number"] == numbers[i],
+    )  # fmt: skip
 
 
 def check_batch(geocoder: Geocoder, sample: list[Known]) -> None:
@@ -292,14 +373,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("extract", type=Path)
     parser.add_argument("--sample", type=int, default=1000, help="addresses and names looked for")
+    parser.add_argument("--nominatim", nargs=2, metavar=("PYTHON", "PROJECT"))
     parser.add_argument("--show", type=int, default=0, help="misses to print of each check")
     options = parser.parse_args()
+    peer = Peer(*options.nominatim) if options.nominatim else None
     print(
         f"machine: {os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
     )
     print("command:", " ".join(sys.argv))
     with tempfile.TemporaryDirectory() as folder:
         for geocoder in open_data(options.extract, Path(folder)):
+            geocoder.forward("warm up")
             chance = random.Random(SEED)
             known = read_addresses(geocoder.gazetteer.store)
             sample = chance.sample(known, min(options.sample, len(known)))
@@ -310,10 +394,10 @@ def main() -> None:
                 f"{len(names)} names"
             )
             if sample:
-                check_addresses(geocoder, sample, known, options.show)
+                check_addresses(geocoder, sample, known, options.show, peer)
                 check_batch(geocoder, sample)
-            check_names(geocoder, names, options.show)
-            check_reverse(geocoder, options.sample, options.show)
+            check_names(geocoder, names, options.show, peer)
+            check_reverse(geocoder, options.sample, options.show, peer)
 
 
 if __name__ == "__main__":
