@@ -22,8 +22,9 @@ from mapyard.routing.snapping import (
 )
 
 MAX_PAIRS: Final = 10_000
-#: Pairs of one call of the engine: the deadline is looked at in between.
-_PAIRS_PER_CALL: Final = 2_500
+#: Pairs of one call of the engine, by one search per origin or not: the deadline is looked at in
+#: between. The other algorithm searches from the destinations again in each call.
+_PAIRS_PER_CALL: Final = {True: 2_500, False: 10_000}
 #: Farthest pair up to which one search per origin is used on foot and by bicycle, metres.
 #:
 #: It looks at the whole surroundings of each origin, so that its time grows with the area; near by
@@ -119,7 +120,7 @@ class _Cells:
         """Compute the cells of some rows and columns."""
         if not len(rows) or not len(columns):
             return
-        rows_per_call = max(1, _PAIRS_PER_CALL // len(columns))
+        rows_per_call = max(1, _PAIRS_PER_CALL[one_search] // len(columns))
         for start in range(0, len(rows), rows_per_call):
             self._deadline.check()
             part = rows[start : start + rows_per_call]
