@@ -13,16 +13,9 @@ from sqlalchemy.engine import Engine
 from sqlalchemy.orm import Session
 
 from mapyard.accounts.models import Revision
-from mapyard.errors import MapyardError
 
 FILE_NAME: Final = "accounts.sqlite"
 _BUSY_TIMEOUT_S: Final = 10
-
-
-class AccountsUnavailable(MapyardError):  # noqa: N818 - as in errors.py, named after its code
-    """The accounts database cannot be opened, or is of another version."""
-
-    status, code = 503, "accounts_unavailable"
 
 
 class Database:

@@ -5,14 +5,18 @@ Each call takes microseconds; the database is asked only for keys not seen since
 
 from __future__ import annotations
 
+import contextlib
+import datetime as dt
 from pathlib import Path
 from typing import Final
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from mapyard.accounts.addresses import AddressLimiter
 from mapyard.accounts.database import Database
 from mapyard.accounts.decisions import Decision
 from mapyard.accounts.journal import JournalWriter
-from mapyard.accounts.limiter import Limiter, LocalLimiter
+from mapyard.accounts.limiter import Limiter, LocalLimiter, Used
 from mapyard.accounts.lookup import Identity, KeyLookup
 from mapyard.accounts.usage import enter_journals
 
@@ -36,12 +40,14 @@ class AccountsGate:
         anonymous_per_minute: int = 60,
         redis_url: str | None = None,
     ) -> None:
+        self._database = database
         self._lookup = KeyLookup(database)
-        self._limiter: Limiter = LocalLimiter(data / LIMITS_FOLDER / "accounts")
+        local = LocalLimiter(data / LIMITS_FOLDER / "accounts", used_before=self._used_before)
+        self._limiter: Limiter = local
         if redis_url:
             from mapyard.accounts.redis_limiter import RedisLimiter
 
-            self._limiter = RedisLimiter(redis_url, fallback=self._limiter)
+            self._limiter = RedisLimiter(redis_url, fallback=local)
         self._addresses = AddressLimiter(
             data / LIMITS_FOLDER / "addresses.limits", anonymous_per_minute
         )
@@ -114,6 +120,14 @@ class AccountsGate:
         self._journal.close()
         self._addresses.close()
         self._limiter.close()
+
+    def _used_before(self, account_id: int) -> Used:
+        from mapyard.accounts.reports import units_used
+
+        today = dt.datetime.now(dt.UTC).date()
+        with contextlib.suppress(SQLAlchemyError):  # it answers without its past then
+            return units_used(self._database, account_id, today)
+        return Used()
 
 
 def flush_usage(database: Database, data: Path) -> int:

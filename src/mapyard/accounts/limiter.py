@@ -12,10 +12,11 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from mapyard.accounts import window
 from mapyard.accounts.decisions import Decision, day_and_month, month_start_s, whole_seconds
+from mapyard.accounts.errors import AccountsUnavailable
 from mapyard.accounts.mapped import FIRST, MappedWords
 from mapyard.accounts.plans import PREMIUM_UNITS, STANDARD_UNITS, WINDOW_S, Limits
 
@@ -29,6 +30,14 @@ _MONTHS: Final = _DAYS + 3 * _DAY_SLOTS  # per slot month, units, overage standa
 _RING: Final = 64
 _LEAST_CAPACITY: Final = 64
 _OPEN_FILES: Final = 256
+
+
+class Used(NamedTuple):
+    """Units used: of the UTC day by kind, and of the month within its allowance."""
+
+    day_standard: int = 0
+    day_premium: int = 0
+    month: int = 0
 
 
 class Limiter(Protocol):
@@ -57,12 +66,14 @@ class LocalLimiter:
         window_s: float = WINDOW_S,
         clock: Callable[[], float] = time.time,
         monotonic_ns: Callable[[], int] = time.monotonic_ns,
+        used_before: Callable[[int], Used] | None = None,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._window_ns = int(window_s * 1e9)
         self._clock = clock
         self._monotonic_ns = monotonic_ns
+        self._used_before = used_before
         self._files: OrderedDict[int, MappedWords] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -87,14 +98,12 @@ class LocalLimiter:
                 else:
                     _lower(words, at + 1, decision.units)
 
-    def used(self, account_id: int) -> tuple[int, int, int]:
-        """Return the standard and premium units of the UTC day and the units of the month."""
-        day, month = day_and_month(self._clock())
+    def used(self, account_id: int) -> Used:
+        """Return what of the day's and the month's units is used."""
         with self._lock, self._open(account_id) as file:
-            at_day = _slot(file.words, _DAYS, 3, _DAY_SLOTS, day)
-            at_month = _slot(file.words, _MONTHS, 4, _MONTH_SLOTS, month)
+            at_day, at_month = self._slots(file.words)
             words = file.words
-            return words[at_day + 1], words[at_day + 2], words[at_month + 1]
+            return Used(words[at_day + 1], words[at_day + 2], words[at_month + 1])
 
     def close(self) -> None:
         """Close all files."""
@@ -165,15 +174,35 @@ class LocalLimiter:
     def _open(self, account_id: int) -> MappedWords:
         file = self._files.get(account_id)
         if file is None:
-            file = MappedWords(
-                self._folder / f"{account_id}.limits", magic=_MAGIC, length=_length(_LEAST_CAPACITY)
-            )
+            path = self._folder / f"{account_id}.limits"
+            try:
+                file = MappedWords(path, magic=_MAGIC, length=_length(_LEAST_CAPACITY))
+            except OSError as error:
+                raise AccountsUnavailable(f"limits cannot be kept: {error.strerror}") from error
             self._files[account_id] = file
+            if file.is_new and self._used_before is not None:
+                self._add(file, self._used_before(account_id))
             if len(self._files) > _OPEN_FILES:
                 self._files.popitem(last=False)[1].close()
         else:
             self._files.move_to_end(account_id)
         return file
+
+    def _add(self, file: MappedWords, used: Used) -> None:
+        """Begin a new file with what the ledger knows: the old one was lost, or never was."""
+        with file:
+            at_day, at_month = self._slots(file.words)
+            file.words[at_day + 1] += used.day_standard
+            file.words[at_day + 2] += used.day_premium
+            file.words[at_month + 1] += used.month
+
+    def _slots(self, words: window.Words) -> tuple[int, int]:
+        """Return where the counters of today and of this month lie."""
+        day, month = day_and_month(self._clock())
+        return (
+            _slot(words, _DAYS, 3, _DAY_SLOTS, day),
+            _slot(words, _MONTHS, 4, _MONTH_SLOTS, month),
+        )
 
 
 def _length(capacity: int) -> int:

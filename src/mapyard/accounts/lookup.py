@@ -18,7 +18,8 @@ import msgspec
 from sqlalchemy import Row, Select, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from mapyard.accounts.database import AccountsUnavailable, Database
+from mapyard.accounts.database import Database
+from mapyard.accounts.errors import AccountsUnavailable
 from mapyard.accounts.keys import hash_key, is_well_formed
 from mapyard.accounts.models import Account, Key, Revision
 from mapyard.accounts.plans import Limits, effective_limits

@@ -36,6 +36,8 @@ class MappedWords:
                 os.ftruncate(self._fd, 0)
                 self._allocate(length)
             self._remap()
+            #: Whether this call made it (or made it anew).
+            self.is_new = not whole
             if not whole:
                 self.words[LENGTH] = length
                 self.words[MAGIC] = magic

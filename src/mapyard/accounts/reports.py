@@ -13,8 +13,9 @@ import msgspec
 from sqlalchemy import case, func, select
 
 from mapyard.accounts.database import Database
+from mapyard.accounts.limiter import Used
 from mapyard.accounts.models import Key, RequestError, UsageDay, UsageLatency
-from mapyard.accounts.plans import Limits
+from mapyard.accounts.plans import PREMIUM_UNITS, Limits
 
 Group = Literal["endpoint", "key_id", "status"]
 
@@ -225,20 +226,25 @@ def allowances(
     database: Database, account_id: int, limits: Limits, today: dt.date
 ) -> list[Allowance]:
     """Return what of each bound of the plan is used, some seconds ago."""
-    day = dict(sum_days_units(database, account_id, today, today))
+    used = units_used(database, account_id, today)
     found = []
     if limits.day_standard_units is not None:
-        found.append(
-            Allowance("Today, standard", day.get(False, 0), limits.day_standard_units, "requests")
-        )
+        total = limits.day_standard_units
+        found.append(Allowance("Today, standard", used.day_standard, total, "requests"))
     if limits.day_premium_units is not None:
-        used, total = day.get(True, 0) // 4, limits.day_premium_units // 4
-        found.append(Allowance("Today, premium", used, total, "requests"))
-    first = today.replace(day=1)
-    sums = sum_all(database, account_id, first, today)
-    over = sums.overage_standard + 4 * sums.overage_premium
-    found.append(Allowance("This month", sums.units - over, limits.month_units, "units"))
+        total = limits.day_premium_units // PREMIUM_UNITS
+        requests = used.day_premium // PREMIUM_UNITS
+        found.append(Allowance("Today, premium", requests, total, "requests"))
+    found.append(Allowance("This month", used.month, limits.month_units, "units"))
     return found
+
+
+def units_used(database: Database, account_id: int, today: dt.date) -> Used:
+    """Return what the ledger knows of the units that the limits count."""
+    day = dict(sum_days_units(database, account_id, today, today))
+    sums = sum_all(database, account_id, today.replace(day=1), today)
+    over = sums.overage_standard + PREMIUM_UNITS * sums.overage_premium
+    return Used(day.get(False, 0), day.get(True, 0), sums.units - over)
 
 
 def sum_days_units(

@@ -10,7 +10,8 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy.exc import OperationalError
 
-from mapyard.accounts.database import AccountsUnavailable, Database
+from mapyard.accounts.database import Database
+from mapyard.accounts.errors import AccountsUnavailable
 
 _MIGRATION_LOCK: Final = 4_726_100_571  # any number, the same for all: PostgreSQL's advisory lock
 

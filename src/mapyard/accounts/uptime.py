@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 from typing import Final
 
 from sqlalchemy import select
+from sqlalchemy.exc import IntegrityError
 
 from mapyard.accounts.database import Database, now_s
 from mapyard.accounts.models import UptimeDay
@@ -17,7 +19,8 @@ def mark_minute(database: Database) -> None:
     """Count the running minute of today, once however many machines mark it."""
     now = dt.datetime.fromtimestamp(now_s(), dt.UTC)
     minute = now.hour * 60 + now.minute
-    with database.write() as session:
+    # Two machines may begin a day at once: one mark is enough.
+    with contextlib.suppress(IntegrityError), database.write() as session:
         row = session.get(UptimeDay, now.date(), with_for_update=True)
         if row is None:
             session.add(UptimeDay(day=now.date(), minutes=1, last_minute=minute))

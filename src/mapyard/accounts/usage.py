@@ -63,6 +63,8 @@ def _enter(database: Database, path: Path) -> int:
                 path.unlink()
             return 0
         count = int.from_bytes(os.pread(fd, 8, 0), "little")
+        if not finished and _consumed(database, path.stem) == count:
+            return 0  # nothing new: the write lock is left to others
         with database.write() as session:
             consumed = session.scalar(
                 select(UsageJournal.consumed)
@@ -92,6 +94,12 @@ def _enter(database: Database, path: Path) -> int:
         return len(records)
     finally:
         os.close(fd)
+
+
+def _consumed(database: Database, journal: str) -> int:
+    with database.read() as session:
+        query = select(UsageJournal.consumed).where(UsageJournal.journal == journal)
+        return session.scalar(query) or 0
 
 
 def _try_lock(fd: int) -> bool:

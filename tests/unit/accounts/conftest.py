@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -8,13 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from mapyard.accounts.database import Database
+from mapyard.accounts.database import FILE_NAME, Database, open_database
 from mapyard.accounts.open import open_accounts
 
 
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A migrated database file to copy: the migrations take half a second."""
+    folder = tmp_path_factory.mktemp("accounts")
+    open_accounts(folder).close()
+    return folder / FILE_NAME
+
+
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    database = open_accounts(tmp_path)
+def database(tmp_path: Path, empty_database: Path) -> Iterator[Database]:
+    shutil.copy(empty_database, tmp_path / FILE_NAME)
+    database = open_database(tmp_path)
     yield database
     database.close()
 

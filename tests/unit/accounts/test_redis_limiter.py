@@ -108,7 +108,7 @@ def test_the_month(limiter: object) -> None:
 def test_processes_together_admit_exactly_the_limit(
     server: str, limiter: object, tmp_path: Path, hammer: Callable[..., list[float]]
 ) -> None:
-    assert len(hammer(4, tmp_path, 300, 60.0, 1.0, server)) == 300
+    assert len(hammer(3, tmp_path, 300, 60.0, 0.5, server)) == 300
 
 
 def test_in_any_window_never_more_than_the_limit(

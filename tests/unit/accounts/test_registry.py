@@ -8,7 +8,8 @@ import pytest
 from sqlalchemy import select
 
 from mapyard.accounts import registry
-from mapyard.accounts.database import AccountsUnavailable, Database, open_database
+from mapyard.accounts.database import Database, open_database
+from mapyard.accounts.errors import AccountsUnavailable
 from mapyard.accounts.models import AuditEntry, PlanChange
 from mapyard.accounts.open import ensure_owner, open_accounts
 from mapyard.accounts.schema import check_version, migrate
