@@ -1,4 +1,4 @@
-"""The clip box of `out geom(south,west,north,east)`: which nodes of ways are shown."""
+"""The clip box of `out geom(south,west,north,east)`: what of ways and relations is shown."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from mapyard.overpass.boxes import to_boxes
 from mapyard.overpass.lines import Ints
-from mapyard.overpass.rowsets import Mask
+from mapyard.overpass.rowsets import Mask, Rows
 from mapyard.overpass.syntax import BoxFilter
 from mapyard.store.reader import E7, Store
 
@@ -46,3 +46,36 @@ def visible_nodes(
         meeting = chosen[shapely.intersects(area, lines)]
         shown[meeting] = shown[meeting + 1] = True
     return shown
+
+
+def boxes_of_nodes(
+    store: Store, owner: Ints, nodes: NDArray[np.integer], count: int
+) -> NDArray[np.int32]:
+    """Return the boxes of `count` groups of nodes, x0 > x1 for empty ones; `owner` ascends."""
+    boxes = np.empty((count, 4), np.int32)
+    boxes[:] = (1, 1, 0, 0)
+    if len(owner):
+        first = np.flatnonzero(np.append(True, owner[1:] != owner[:-1]))
+        having = owner[first]
+        lon, lat = store.lon[nodes], store.lat[nodes]
+        boxes[having, 0] = np.minimum.reduceat(lon, first)
+        boxes[having, 1] = np.minimum.reduceat(lat, first)
+        boxes[having, 2] = np.maximum.reduceat(lon, first)
+        boxes[having, 3] = np.maximum.reduceat(lat, first)
+    return boxes
+
+
+def clipped_relation_boxes(store: Store, relations: Rows, box: BoxFilter) -> NDArray[np.int32]:
+    """Return the boxes of what is shown of relations: member nodes and nodes of member ways."""
+    members = store.members(relations)
+    is_node = (members.row >= 0) & (members.row < store.way_start)
+    is_way = (members.row >= store.way_start) & (members.row < store.relation_start)
+    nodes = members.row[is_node]
+    refs, offsets = store.way_nodes(members.row[is_way])
+    shown_nodes = visible_nodes(store, nodes, np.arange(len(nodes) + 1), box)
+    shown_refs = visible_nodes(store, refs, offsets, box)
+    of_ways = np.repeat(members.relation[is_way], np.diff(offsets))
+    owner = np.concatenate([members.relation[is_node][shown_nodes], of_ways[shown_refs]])
+    found = np.concatenate([nodes[shown_nodes], refs[shown_refs].astype(np.int64)])
+    order = np.argsort(owner, kind="stable")
+    return boxes_of_nodes(store, owner[order], found[order], len(relations))

@@ -46,6 +46,11 @@ def either(mask: NDArray[np.bool_], yes: bytes, no: bytes = b"") -> Bytes:
     return table[mask.astype(np.uint8)]
 
 
+def only(column: Bytes, mask: NDArray[np.bool_]) -> Bytes:
+    """Return a column blanked where the mask is false; a constant stays one where it is not."""
+    return column if mask.all() else column * mask[:, None]
+
+
 def one_of(codes: NDArray[Any], texts: Sequence[bytes]) -> Bytes:
     """Return the column of a text per code."""
     table = np.zeros((len(texts), max(map(len, texts), default=0)), np.uint8)

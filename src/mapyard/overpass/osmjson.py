@@ -17,7 +17,7 @@ from mapyard import __version__
 from mapyard.geo.geojson import write_geometries
 from mapyard.osm.elements import TYPE_NAMES
 from mapyard.overpass.budget import Budget
-from mapyard.overpass.clipping import visible_nodes
+from mapyard.overpass.clipping import boxes_of_nodes, clipped_relation_boxes, visible_nodes
 from mapyard.overpass.derived_columns import own_boxes
 from mapyard.overpass.digits import (
     SLOT,
@@ -29,6 +29,7 @@ from mapyard.overpass.digits import (
     integers,
     join_runs,
     one_of,
+    only,
     render,
 )
 from mapyard.overpass.items import AREA_SHIFT
@@ -73,7 +74,7 @@ class Block:
 
     def add_slot(self, has: Mask, before: bytes, texts: list[bytes], after: bytes) -> None:
         """Add a text of varying length, with what stands around it, for rows that have one."""
-        self.add(either(has, before + SLOT + after))
+        self.add(only(constant(before + SLOT + after), has))
         self.slots.append(Slots(np.flatnonzero(has), texts))
 
     def add_choice(self, codes: NDArray[np.uint32], texts: list[bytes]) -> None:
@@ -210,7 +211,7 @@ def _write_nodes(store: Store, out: Out, rows: Rows) -> bytes:
 
 def _add_bounds(block: Block, out: Out, boxes: NDArray[np.int32]) -> None:
     """Add the bounds or the center, for rows that have a position."""
-    has = (boxes[:, 0] <= boxes[:, 2])[:, None]
+    has = boxes[:, 0] <= boxes[:, 2]
     south, west, north, east = (boxes[:, side].astype(np.int64) for side in (1, 0, 3, 2))
     if out.geometry == "none":
         return
@@ -222,8 +223,8 @@ def _add_bounds(block: Block, out: Out, boxes: NDArray[np.int32]) -> None:
             b',"maxlat":': north, b',"maxlon":': east,
         }  # fmt: skip
     for name, column in columns.items():
-        block.add(constant(name) * has, degrees(column) * has)
-    block.add(constant(b"}") * has)
+        block.add(only(constant(name), has), only(degrees(column), has))
+    block.add(only(constant(b"}"), has))
 
 
 def _write_ways(store: Store, out: Out, rows: Rows) -> bytes:
@@ -236,7 +237,8 @@ def _write_ways(store: Store, out: Out, rows: Rows) -> bytes:
     if out.geometry == "geom":
         visible = visible_nodes(store, refs, offsets, out.box)
         if out.box is not None:
-            boxes = _visible_boxes(store, refs, offsets, visible)
+            owner = np.repeat(np.arange(len(rows)), np.diff(offsets))
+            boxes = boxes_of_nodes(store, owner[visible], refs[visible], len(rows))
         geometry = _write_positions(store, refs, offsets, visible)
     _add_bounds(block, out, boxes)
     if out.mode in _HAS_PARTS:
@@ -258,11 +260,10 @@ def _run_ends(offsets: Ints) -> Mask:
 def _write_positions(store: Store, refs: Ints, offsets: Ints, visible: Mask) -> list[bytes]:
     """Return for each way its positions, null for invisible ones; empty where none is visible."""
     safe = np.where(visible, refs, 0)
-    shown = visible[:, None]
     columns = [
-        constant(b'{"lat":') * shown, degrees(store.lat[safe]) * shown,
-        constant(b',"lon":') * shown, degrees(store.lon[safe]) * shown,
-        either(visible, b"}", b"null"),
+        only(constant(b'{"lat":'), visible), only(degrees(store.lat[safe]), visible),
+        only(constant(b',"lon":'), visible), only(degrees(store.lon[safe]), visible),
+        constant(b"}") if visible.all() else either(visible, b"}", b"null"),
     ]  # fmt: skip
     texts = join_runs(columns, _run_ends(offsets))
     filled = np.flatnonzero(np.diff(offsets) > 0)
@@ -274,26 +275,14 @@ def _write_positions(store: Store, refs: Ints, offsets: Ints, visible: Mask) -> 
     return result
 
 
-def _visible_boxes(store: Store, refs: Ints, offsets: Ints, visible: Mask) -> NDArray[np.int32]:
-    """Return the boxes of what is visible of ways."""
-    boxes = np.empty((len(offsets) - 1, 4), np.int32)
-    boxes[:] = (1, 1, 0, 0)
-    owner = np.repeat(np.arange(len(boxes)), np.diff(offsets))[visible]
-    if len(owner):
-        shown = refs[visible]
-        first = np.flatnonzero(np.append(True, owner[1:] != owner[:-1]))
-        for column, values, reduce in (
-            (0, store.lon, np.minimum), (1, store.lat, np.minimum),
-            (2, store.lon, np.maximum), (3, store.lat, np.maximum),
-        ):  # fmt: skip
-            boxes[owner[first], column] = reduce.reduceat(values[shown], first)
-    return boxes
-
-
 def _write_relations(store: Store, out: Out, rows: Rows) -> bytes:
     block = _start(store, out, rows, b"relation")
     _add_meta(block, store, out, rows)
-    _add_bounds(block, out, own_boxes(store, np.sort(rows))[np.argsort(np.argsort(rows))])
+    if out.geometry == "geom" and out.box is not None:
+        boxes = clipped_relation_boxes(store, rows, out.box)
+    else:
+        boxes = own_boxes(store, rows)
+    _add_bounds(block, out, boxes)
     if out.mode in _HAS_PARTS or out.geometry == "geom":
         texts, has = _write_members(store, out, rows)
         block.add_slot(has, b',"members":[', texts, b"]")
@@ -315,9 +304,9 @@ def _write_members(store: Store, out: Out, rows: Rows) -> tuple[list[bytes], Mas
             shown[is_node] = visible_nodes(
                 store, members.row[is_node], np.arange(is_node.sum() + 1), out.box
             )
-        safe, at = np.where(shown, members.row, 0), shown[:, None]
-        block.add(constant(b',"lat":') * at, degrees(store.lat[safe]) * at)
-        block.add(constant(b',"lon":') * at, degrees(store.lon[safe]) * at)
+        safe = np.where(shown, members.row, 0)
+        block.add(only(constant(b',"lat":'), shown), only(degrees(store.lat[safe]), shown))
+        block.add(only(constant(b',"lon":'), shown), only(degrees(store.lon[safe]), shown))
         is_way = (members.row >= store.way_start) & (members.row < store.relation_start)
         ways = as_rows(members.row[is_way])
         refs, offsets = store.way_nodes(ways)

@@ -287,6 +287,8 @@ FEATURES: list[Feature] = [
         ("`out geom`", "way(12);out ids geom;", "w12[0.04 0.005,0.04 0.015]"),
         ("`out geom(s,w,n,e)`", "way(11);out ids geom(0,0.035,0.01,0.05);",
          "w11[null,0.03 0.005,0.04 0.005]"),
+        ("`out geom(s,w,n,e)` of relations", "rel(20);out ids bb geom(0,0.025,0.01,0.035);",
+         "r20b0.02 0.005 0.04 0.005"),
         ("`out center`", "way(10);out ids center;", "w10c0.005 0.005"),
         ("`out bb`", "way(12);out ids bb;", "w12b0.04 0.005 0.04 0.015"),
         ("`out asc`", "node(id:9,5);out ids asc;", "n5 n9"),
