@@ -62,12 +62,16 @@ def entries_of(document: Schema, base_url: str) -> Iterator[tuple[str, list[dict
     aliases: dict[str, list[str]] = {}
     entries: dict[str, list[dict[str, Any]]] = {tag["name"]: [] for tag in document["tags"]}
     for path, item in document["paths"].items():
-        operations = [(method, item[method]) for method in _METHODS if method in item]
-        first = operations[0][1]
-        if first.get("deprecated"):
-            aliases.setdefault(first["summary"], []).append(path)
-            continue
-        entries[first["tags"][0]].append(_entry(path, operations, base_url))
+        by_summary: dict[str, list[tuple[str, Schema]]] = {}
+        for method in _METHODS:
+            if method in item:
+                by_summary.setdefault(item[method]["summary"], []).append((method, item[method]))
+        for summary, operations in by_summary.items():
+            first = operations[0][1]
+            if first.get("deprecated"):
+                aliases.setdefault(summary, []).append(path)
+            else:
+                entries[first["tags"][0]].append(_entry(path, operations, base_url))
     for name, group in entries.items():
         for entry in group:
             entry["aliases"] = aliases.get(entry["summary"], [])
@@ -125,6 +129,8 @@ def _params(operations: list[tuple[str, Schema]]) -> list[dict[str, Any]]:
                     "type": describe_schema(value),
                     "description": value.get("description", ""),
                 }
+    for row in rows.values():
+        row["is_output"] = row["name"].startswith("output[")
     return list(rows.values())
 
 
