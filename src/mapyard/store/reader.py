@@ -311,7 +311,7 @@ class Store:
     def row_tags_json(self, row: int) -> bytes:
         """Return `tags_json` of one row, at a tenth of the cost."""
         tagged = self._tag_rows
-        place = int(tagged.searchsorted(row))
+        place = int(tagged.searchsorted(np.uint32(row)))  # of its type, else numpy copies all
         return self._tags[place] if place < len(tagged) and tagged[place] == row else b"{}"
 
     def tags(self, row: int) -> dict[str, str]:
@@ -475,7 +475,7 @@ class Store:
     def find_way_line(self, row: int) -> NDArray[np.float64] | None:
         """Return the (n, 2) degrees of a way that is one line or ring of its nodes, else None."""
         stored = self._geometry_rows
-        place = int(stored.searchsorted(row))
+        place = int(stored.searchsorted(np.uint32(row)))
         if place < len(stored) and stored[place] == row:
             return None
         at = row - self.way_start
