@@ -171,7 +171,29 @@ def _water_labels(p: Palette, name: Any) -> Iterable[Layer]:
                 "symbol-spacing": 380, "text-max-angle": 30},
         paint=_halo(p.water_label, p.label_halo, 1.1),
     )  # fmt: skip
-    least_m2 = ["step", ["zoom"], 1e10, 5, 3e9, 7, 3e8, 9, 3e7, 11, 2e6, 12, 3e5, 13, 6e4, 14, 0]
+    least_m2 = [
+        "step",
+        ["zoom"],
+        1e10,
+        5,
+        3e9,
+        7,
+        3e8,
+        9,
+        3e7,
+        11,
+        2e6,
+        12,
+        3e5,
+        13,
+        6e4,
+        14,
+        1e4,
+        15,
+        2e3,
+        16,
+        0,
+    ]
     yield _symbol(
         "water-label", "water_polygons_labels", where=[">=", ["get", "way_area"], least_m2],
         layout={"text-field": name, "text-font": ITALIC, "text-max-width": 7,

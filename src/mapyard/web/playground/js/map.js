@@ -131,17 +131,18 @@ export class MapView {
     const accent = isDark() ? "#4fc997" : "#0a7d57";
     const color = ["coalesce", ["get", "_color"], accent];
     const kind = (...types) => ["match", ["geometry-type"], types, true, false];
+    const below = map.getStyle().layers.find((layer) => layer.type === "symbol")?.id; // labels stay readable
     map.addSource("result", { type: "geojson", data: this.data, lineMetrics: true });
     map.addLayer({ id: "result-fill", type: "fill", source: "result", filter: kind("Polygon", "MultiPolygon"),
-      paint: { "fill-color": color, "fill-opacity": ["coalesce", ["get", "_opacity"], 0.22] } }, this.#firstLabel());
+      paint: { "fill-color": color, "fill-opacity": ["coalesce", ["get", "_opacity"], 0.22] } }, below);
     map.addLayer({ id: "result-outline", type: "line", source: "result", filter: kind("Polygon", "MultiPolygon"),
-      layout: { "line-join": "round" }, paint: { "line-color": color, "line-width": 1.8 } });
+      layout: { "line-join": "round" }, paint: { "line-color": color, "line-width": 1.8 } }, below);
     map.addLayer({ id: "result-casing", type: "line", source: "result", filter: kind("LineString", "MultiLineString"),
       layout: { "line-join": "round", "line-cap": "round" },
-      paint: { "line-color": isDark() ? "#0c1210" : "#ffffff", "line-width": ["+", ["coalesce", ["get", "_width"], 4], 3.5], "line-opacity": 0.9 } });
+      paint: { "line-color": isDark() ? "#0c1210" : "#ffffff", "line-width": ["+", ["coalesce", ["get", "_width"], 4], 3.5], "line-opacity": 0.9 } }, below);
     map.addLayer({ id: "result-line", type: "line", source: "result", filter: kind("LineString", "MultiLineString"),
       layout: { "line-join": "round", "line-cap": "round" },
-      paint: { "line-color": color, "line-width": ["coalesce", ["get", "_width"], 4], "line-opacity": ["coalesce", ["get", "_opacity"], 1] } });
+      paint: { "line-color": color, "line-width": ["coalesce", ["get", "_width"], 4], "line-opacity": ["coalesce", ["get", "_opacity"], 1] } }, below);
     map.addLayer({ id: "result-point", type: "circle", source: "result", filter: ["all", kind("Point", "MultiPoint"), ["!", ["has", "_dot"]]],
       paint: { "circle-color": color, "circle-stroke-color": isDark() ? "#0c1210" : "#ffffff", "circle-stroke-width": 1.8,
         "circle-radius": ["interpolate", ["linear"], ["zoom"], 8, 3.5, 14, 5.5, 18, 8] } });
@@ -150,9 +151,5 @@ export class MapView {
     map.addLayer({ id: "result-label", type: "symbol", source: "result", filter: ["all", ["has", "_label"], ["!", ["has", "_dot"]]], minzoom: 12,
       layout: { "text-field": ["get", "_label"], "text-font": ["Noto Sans Bold"], "text-size": 12, "text-anchor": "top", "text-offset": [0, 0.8], "text-max-width": 10 },
       paint: { "text-color": isDark() ? "#e7ece8" : "#123d2d", "text-halo-color": isDark() ? "#0c1210" : "#ffffff", "text-halo-width": 1.6 } });
-  }
-
-  #firstLabel() {
-    return this.map.getStyle().layers.find((layer) => layer.type === "symbol")?.id;
   }
 }
