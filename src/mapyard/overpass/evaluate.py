@@ -174,6 +174,7 @@ def _call(call: Call, scope: Scope) -> Column:
         role = evaluate_one(arguments[0], scope)
         return member_counts(items, role, distinct="distinct" in name)
     if name == "keys":
+        scope.budget.check(items.count * 500)
         return from_texts([";".join(keys) for keys in key_lists(items)])
     if name in ("per_member", "per_vertex"):
         return _per_member(arguments[0], scope, items, inner_vertices=name == "per_vertex")

@@ -10,6 +10,7 @@ from mapyard.overpass.areas import areas_around, map_to_area
 from mapyard.overpass.columns import to_mask, to_texts
 from mapyard.overpass.evaluate import evaluate, evaluate_all
 from mapyard.overpass.items import Items, key_lists
+from mapyard.overpass.lines import Ints
 from mapyard.overpass.making import convert, make
 from mapyard.overpass.recursion import down, down_relations, up, up_relations
 from mapyard.overpass.rowsets import (
@@ -126,29 +127,36 @@ def _for(run: Run, statement: For) -> None:
     run.put(statement.into, elements if statement.into == statement.source else before)
 
 
-def _group(run: Run, statement: For, elements: ElementSet) -> list[tuple[str, ElementSet]]:
-    """Return the elements by value, in the order of the values; by each key for `keys()`."""
+def _group(run: Run, statement: For, elements: ElementSet) -> Iterator[tuple[str, ElementSet]]:
+    """Yield the elements by value, in the order of the values; by each key for `keys()`."""
     if isinstance(statement.value, Call) and statement.value.name == "keys":
         run.budget.check(elements.size * 1000)
         items = Items(run.store, elements.rows, elements.areas, elements.derived)
-        keys = [set(keys) for keys in key_lists(items)]
-        names = sorted(set().union(*keys))
-        return [
-            (name, _pick(elements, np.array([name in own for own in keys], np.bool_)))
-            for name in names
-        ]
+        by_key: dict[str, list[int]] = {}
+        for index, keys in enumerate(key_lists(items)):
+            for key in keys:
+                by_key.setdefault(key, []).append(index)
+        for key in sorted(by_key):
+            yield key, _pick(elements, np.array(by_key[key], np.int64))
+        return
     texts = to_texts(evaluate_all(statement.value, run.scope().over(elements)))
-    codes = sorted(set(texts.codes.tolist()), key=lambda code: texts.values[code])
-    return [(texts.values[code], _pick(elements, texts.codes == code)) for code in codes]
+    run.budget.check(elements.size * 16)
+    order = np.argsort(texts.codes, kind="stable")
+    ends = np.cumsum(np.bincount(texts.codes, minlength=len(texts.values)))
+    for code in sorted(range(len(texts.values)), key=lambda code: texts.values[code]):
+        start = ends[code - 1] if code else 0
+        if start < ends[code]:
+            yield texts.values[code], _pick(elements, order[start : ends[code]])
 
 
-def _pick(elements: ElementSet, mask: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> ElementSet:
+def _pick(elements: ElementSet, indexes: Ints) -> ElementSet:
+    """Return the members at ascending indexes, counted over rows, areas and deriveds."""
     first, second = len(elements.rows), len(elements.rows) + len(elements.areas)
-    derived = zip(elements.derived, mask[second:].tolist(), strict=True)
+    low, high = np.searchsorted(indexes, (first, second))
     return ElementSet(
-        rows=elements.rows[mask[:first]],
-        areas=elements.areas[mask[first:second]],
-        derived=tuple(item for item, keep in derived if keep),
+        rows=elements.rows[indexes[:low]],
+        areas=elements.areas[indexes[low:high] - first],
+        derived=tuple(elements.derived[index - second] for index in indexes[high:].tolist()),
     )
 
 

@@ -21,10 +21,10 @@ from mapyard.store.columns import ranges
 
 #: Longest pattern and memory of one compiled pattern.
 MAX_PATTERN_CHARACTERS = 20_000
-_MAX_MEMORY_BYTES = 16 << 20
+_MAX_MEMORY_BYTES = 8 << 20
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def compile_pattern(pattern: str, ignore_case: bool) -> Any:
     """Return the compiled pattern; raises re2.error."""
     options = re2.Options()
