@@ -245,11 +245,8 @@ def show_audit(visit: Visit) -> Response:
         entries = session.scalars(page_query).all()
         total = session.scalar(count) or 0
         ids = {entry.account_id for entry in entries if entry.account_id is not None}
-        emails: dict[int, str] = dict(
-            session.execute(select(Account.id, Account.email).where(Account.id.in_(ids)))
-            .tuples()
-            .all()
-        )
+        rows = session.execute(select(Account.id, Account.email).where(Account.id.in_(ids)))
+        emails = {row[0]: row[1] for row in rows}
     return visit.render(
         "operator_audit.html",
         entries=entries,

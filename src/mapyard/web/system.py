@@ -6,7 +6,7 @@ import contextlib
 import datetime as dt
 import shutil
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from prometheus_client.parser import text_string_to_metric_families
@@ -72,7 +72,7 @@ def show_system(visit: Visit) -> Response:
         disk=disk,
         disk_share=disk.used / disk.total,
         deliveries=deliveries,
-        updates=read_updates(data),
+        updates=read_runs(data)[:-21:-1],
         webhook_url=visit.services.settings.webhook_url,
     )
 
@@ -109,11 +109,6 @@ def read_gauges() -> list[tuple[str, str, float]]:
             if title is not None:
                 found.append((title, ", ".join(sample.labels.values()), sample.value))
     return found
-
-
-def read_updates(data: Path) -> list[dict[str, Any]]:
-    """Return the latest update runs, newest first."""
-    return [msgspec.to_builtins(run) for run in reversed(read_runs(data)[-20:])]
 
 
 def folder_bytes(folder: Path) -> int:
