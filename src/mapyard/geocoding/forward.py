@@ -185,7 +185,7 @@ class Ranking:
         telling = np.array([not word.is_street_word for word in self._query.words])
         if not (telling & ~little).any():
             telling[:] = True
-        valid = (is_named & telling).any(axis=1) | is_postcode
+        valid = (is_named & telling).any(axis=1) | (self._whole > 0) | is_postcode
         return np.where(valid & (self.text >= MIN_MATCHED), scores, -1.0)
 
     @property

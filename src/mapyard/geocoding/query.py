@@ -6,6 +6,8 @@ becomes a `Word` with its terms, the kinds of things it names, the country it na
 
 from __future__ import annotations
 
+import itertools
+import re
 from functools import lru_cache
 from math import log2
 from typing import Final, NamedTuple
@@ -37,6 +39,7 @@ _UNKNOWN_WEIGHT: Final = 0.4
 #: A house number counts less than the town: the right street before the right number elsewhere.
 _NUMBER_WEIGHT: Final = 0.35
 _POSTCODE_LETTERS: Final = 4
+_POSTCODE = re.compile(r"^\d{4,5}$")
 
 
 class Word(NamedTuple):
@@ -104,6 +107,10 @@ def understand(gazetteer: Gazetteer, text: str, *, complete: bool = False) -> Un
     typed = [part for slot in slots(text) for part in _split_kind(index, slot)][:MAX_WORDS]
     if complete and typed:
         typed[-1] = typed[-1]._replace(is_little=False)
+    for i, (slot, following) in enumerate(itertools.pairwise(typed)):
+        # The country before a postcode: "FL-9490", "CH 8000".
+        if len(slot.word) <= 2 and slot.word.isalpha() and _POSTCODE.match(following.word):
+            typed[i] = slot._replace(is_little=True)
     plain = [slot.word for slot in typed]
     categories = _find_categories(plain)
     named = _find_countries(plain, countries)

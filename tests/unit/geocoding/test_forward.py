@@ -284,3 +284,8 @@ def test_a_street_word_alone_is_no_match(geocoder: Geocoder) -> None:
 def test_kinds_are_split_off_names_without_spaces(geocoder: Geocoder) -> None:
     # 新町 is Neustadt, 学校 a school.
     assert first(geocoder, "古村学校")["osm_id"] == 5106
+
+
+def test_country_before_a_postcode(geocoder: Geocoder) -> None:
+    assert first(geocoder, "FL-9490 Neustadt")["name"] == "Neustadt"
+    assert first(geocoder, "Hauptstrasse 9, FL-9490 Neustadt")["osm_id"] == 4002
