@@ -101,16 +101,6 @@ class FeaturesParams(Params):
 
 
 @endpoint(
-    "/api/v1/query",
-    summary="List elements by type and box (early path)",
-    tag="Features",
-    description="The same as /api/v1/features, for early client libraries.",
-    schema="FeatureCollection",
-    headers=PAGE_HEADERS,
-    errors=("invalid_cursor", "stale_cursor"),
-    examples=[Example({"bbox": "43.73,7.41,43.75,7.43", "type": "way", "limit": 2})],
-)
-@endpoint(
     "/api/v1/features",
     methods=("GET", "POST"),
     aliases=("/api/v1/elements",),
