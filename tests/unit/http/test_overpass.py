@@ -301,6 +301,12 @@ def test_query_takes_overpass_ql_only(client: LocalClient) -> None:
     error(client.post("/api/v1/query", json={"data": "node[a;out;"}), 400, "invalid_query")
 
 
+def test_query_by_get_lists_features_for_early_clients(client: LocalClient) -> None:
+    params = {"bbox": BOX, "type": "way", "limit": 3}
+    listed = client.get("/api/v1/features", params=params)
+    assert features(client.get("/api/v1/query", params=params)) == features(listed)
+
+
 # ---- what users of the original complain of (research notes, part 4)
 
 
