@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +13,13 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 
-from mapyard.http.endpoints import collect
+from mapyard.http.endpoints import Endpoint, collect
 from mapyard.http.local import LocalClient
 from mapyard.http.openapi import build_openapi
 from mapyard.http.routes import load_modules
 from mapyard.settings import Settings
+from osm_files import EXAMPLES as EXAMPLES_FOLDER
+from servers import copy_data
 
 DOCUMENT = build_openapi(collect(load_modules()), "http://localhost")
 SCHEMA = schemathesis.openapi.from_dict(DOCUMENT)
@@ -30,8 +34,12 @@ BUDGET_S = 35.0
 
 
 @pytest.fixture(scope="module")
-def client(monaco: Path) -> Iterator[LocalClient]:
-    with LocalClient(Settings(data=monaco, timeout_s=5)) as made:
+def client(monaco: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalClient]:
+    """The whole of Monaco with its elevation."""
+    data = copy_data(monaco, tmp_path_factory.mktemp("openapi") / "data")
+    (data / "elevation").mkdir(exist_ok=True)
+    shutil.copy(EXAMPLES_FOLDER / "N43E007.hgt.zip", data / "elevation")
+    with LocalClient(Settings(data=data)) as made:
         yield made
 
 
@@ -76,3 +84,36 @@ def test_no_generated_request_crashes(
 
     ask()
     assert asked
+
+
+EXAMPLES_SHOWN = [
+    (method, endpoint, example.params)
+    for endpoint in collect(load_modules())
+    for example in endpoint.examples
+    for method in endpoint.methods
+]
+
+
+@pytest.mark.xdist_group("openapi")
+@pytest.mark.parametrize(
+    ("method", "endpoint", "params"),
+    EXAMPLES_SHOWN,
+    ids=[f"{method} {endpoint.path}" for method, endpoint, _ in EXAMPLES_SHOWN],
+)
+def test_examples_of_the_reference_work(
+    client: LocalClient, method: str, endpoint: Endpoint, params: Mapping[str, Any]
+) -> None:
+    path = endpoint.path
+    rest = dict(params)
+    for name in list(rest):
+        if f"{{{name}}}" in path:
+            path = path.replace(f"{{{name}}}", str(rest.pop(name)))
+    if method == "GET":
+        texts = {n: v if isinstance(v, str) else json.dumps(v) for n, v in rest.items()}
+        answer = client.get(path, params=texts)
+    else:
+        answer = client.request(method, path, json=rest)
+    assert answer.status_code in (200, 202, 204), answer.text
+    if answer.status_code == 200:
+        kind = answer.headers["content-type"].partition(";")[0]
+        assert kind in [media_type.partition(";")[0] for media_type in endpoint.media_types]

@@ -199,7 +199,10 @@ def _example(
 
 
 def _quote_value(value: Any) -> str:
-    text = value if isinstance(value, str) else orjson.dumps(value).decode()
+    if isinstance(value, list) and all(isinstance(item, str | int | float) for item in value):
+        text = ",".join(map(str, value))
+    else:
+        text = value if isinstance(value, str) else orjson.dumps(value).decode()
     return quote(text, safe=",:@*~|/")
 
 

@@ -358,7 +358,7 @@ def _make_list_reader(node: mi.ListType | mi.VarTupleType, extra: Mapping[str, A
 
     def read(value: Any) -> Any:
         if isinstance(value, str):
-            value = Repeated([value])
+            value = _load_list(value) if value.startswith("[") else Repeated([value])
         if isinstance(value, Repeated):
             if split:
                 value = [item.strip() for text in value for item in text.split(",")]
@@ -386,6 +386,15 @@ def _make_list_reader(node: mi.ListType | mi.VarTupleType, extra: Mapping[str, A
         return tuple(items) if as_tuple else items
 
     return read
+
+
+def _load_list(text: str) -> list[Any]:
+    """Return a JSON list that came as text; other text in brackets is one item."""
+    try:
+        loaded: list[Any] = msgspec.json.decode(text, type=list)
+    except msgspec.DecodeError:
+        return Repeated([text])
+    return loaded
 
 
 def _make_struct_reader(parser: Parser) -> Reader:

@@ -134,6 +134,8 @@ def test_choices() -> None:
 def test_lists() -> None:
     assert parse("times=1,2,3").times == (1, 2, 3)
     assert parse("times=1&times=2").times == (1, 2)
+    assert parse("times=[1,2]").times == (1, 2)
+    assert parse("words=[a").words == ["[a"]
     assert parse(times=[1, "2", 3.0]).times == (1, 2, 3)
     assert parse(times=60).times == (60,)
     assert parse("words=a,b&words=c").words == ["a,b", "c"]
