@@ -16,6 +16,7 @@ from mapyard.http.errors import NotOffered
 from mapyard.http.macro_places import make_geocode
 from mapyard.http.paging import PAGE_HEADERS, answer_page
 from mapyard.http.params import Bbox, Position, spelled
+from mapyard.http.routes.features import FeaturesParams, features
 from mapyard.overpass.budget import Budget
 from mapyard.overpass.engine import Result, run_text
 from mapyard.overpass.entries import Entries, list_entries
@@ -312,3 +313,17 @@ def query(ctx: Context, params: QueryParams) -> Answer:
                 "PlazaQL is not offered; write the query in Overpass QL (docs/overpass.md)"
             ) from None
         raise
+
+
+@endpoint(
+    "/api/v1/query",
+    methods=("GET",),
+    summary="List elements, as early client libraries ask",
+    tag="Query languages",
+    schema="FeatureCollection",
+    headers=PAGE_HEADERS,
+    errors=("invalid_cursor", "stale_cursor"),
+)
+def query_features(ctx: Context, params: FeaturesParams) -> Answer:
+    """Return what GET /api/v1/features does: the early path of the first client libraries."""
+    return features(ctx, params)
