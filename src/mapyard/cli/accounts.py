@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -30,11 +32,15 @@ DataOption = Annotated[
     ),
 ]
 Email = Annotated[str, typer.Argument(help="E-mail address of the account.")]
+OperatorOption = Annotated[
+    bool, typer.Option("--operator", help="May manage all accounts on the web pages.")
+]
 PlanOption = Annotated[str, typer.Option(help=f"One of {', '.join(PLANS)}.")]
 
 
-def open_data(data: Path | None, *, new: bool = False) -> Database:
-    """Open the accounts of --data, or of the settings; only `new` makes a folder."""
+@contextmanager
+def open_data(data: Path | None, *, new: bool = False) -> Iterator[Database]:
+    """Yield the accounts of --data, or of the settings; only `new` makes a folder."""
     settings = get_settings()
     folder = data or settings.data
     if not new and not settings.accounts_url and not (folder / FILE_NAME).exists():
@@ -42,7 +48,11 @@ def open_data(data: Path | None, *, new: bool = False) -> Database:
             f"there are no accounts in the folder {folder}; name another one with --data, "
             "or begin with: mapyard accounts create EMAIL"
         )
-    return open_accounts(folder, settings.accounts_url or None)
+    database = open_accounts(folder, settings.accounts_url or None)
+    try:
+        yield database
+    finally:
+        database.close()
 
 
 def actor() -> str:
@@ -52,12 +62,14 @@ def actor() -> str:
 
 @app.command(epilog="Example: mapyard accounts create me@example.org --plan pro-100k")
 def create(
-    email: Email, plan: PlanOption = "free", operator: bool = False, data: DataOption = None
+    email: Email,
+    plan: PlanOption = "free",
+    operator: OperatorOption = False,
+    data: DataOption = None,
 ) -> None:
     """Create an account; its keys come from: mapyard keys create EMAIL."""
-    account = registry.create_account(
-        open_data(data, new=True), email, plan, operator=operator, actor=actor()
-    )
+    with open_data(data, new=True) as database:
+        account = registry.create_account(database, email, plan, operator=operator, actor=actor())
     Console().print(f"Created {account.email} on the plan {PLANS[account.plan].name}.")
     Console().print(f"Next: mapyard keys create {account.email}", style="dim")
 
@@ -65,51 +77,53 @@ def create(
 @app.command("list", epilog="Example: mapyard accounts list --data data")
 def list_(data: DataOption = None) -> None:
     """List all accounts."""
-    database = open_data(data)
-    table = Table(
-        "E-mail",
-        "Plan",
-        "Per minute",
-        "Active keys",
-        "Created",
-        "State",
-        box=None,
-        header_style="bold",
-    )
-    for account in registry.list_accounts(database):
-        keys = [key for key in registry.list_keys(database, account.id) if key.revoked_at is None]
-        table.add_row(
-            account.email,
-            PLANS[account.plan].name,
-            f"{registry.limits_of(account).per_minute:,}",
-            str(len(keys)),
-            when(account.created_at),
-            _state(account),
+    with open_data(data) as database:
+        table = Table(
+            "E-mail",
+            "Plan",
+            "Per minute",
+            "Active keys",
+            "Created",
+            "State",
+            box=None,
+            header_style="bold",
         )
-    Console().print(table)
+        for account in registry.list_accounts(database):
+            keys = [
+                key for key in registry.list_keys(database, account.id) if key.revoked_at is None
+            ]
+            table.add_row(
+                account.email,
+                PLANS[account.plan].name,
+                f"{registry.limits_of(account).per_minute:,}",
+                str(len(keys)),
+                when(account.created_at),
+                _state(account),
+            )
+        Console().print(table)
 
 
 @app.command(epilog="Example: mapyard accounts show me@example.org")
 def show(email: Email, data: DataOption = None) -> None:
     """Show one account with its limits and keys."""
-    database = open_data(data)
-    account = registry.get_account(database, email)
-    limits = registry.limits_of(account)
-    table = Table(box=None, show_header=False)
-    for name, value in (
-        ("E-mail", account.email),
-        ("Plan", PLANS[account.plan].name),
-        ("State", _state(account)),
-        ("Created", when(account.created_at)),
-        ("Requests per minute", f"{limits.per_minute:,}"),
-        ("Standard units per day", _amount(limits.day_standard_units)),
-        ("Premium units per day", _amount(limits.day_premium_units)),
-        ("Units per month", _amount(limits.month_units)),
-        ("Beyond a month's units", "metered as overage" if limits.overage else "refused"),
-    ):
-        table.add_row(f"[bold]{name}[/]", value)
-    Console().print(table)
-    print_keys(registry.list_keys(database, account.id))
+    with open_data(data) as database:
+        account = registry.get_account(database, email)
+        limits = registry.limits_of(account)
+        table = Table(box=None, show_header=False)
+        for name, value in (
+            ("E-mail", account.email),
+            ("Plan", PLANS[account.plan].name),
+            ("State", _state(account)),
+            ("Created", when(account.created_at)),
+            ("Requests per minute", f"{limits.per_minute:,}"),
+            ("Standard units per day", _amount(limits.day_standard_units)),
+            ("Premium units per day", _amount(limits.day_premium_units)),
+            ("Units per month", _amount(limits.month_units)),
+            ("Beyond a month's units", "metered as overage" if limits.overage else "refused"),
+        ):
+            table.add_row(f"[bold]{name}[/]", value)
+        Console().print(table)
+        print_keys(registry.list_keys(database, account.id))
 
 
 @app.command(epilog="Example: mapyard accounts plan me@example.org pro-300k")
@@ -119,30 +133,30 @@ def plan(
     data: DataOption = None,
 ) -> None:
     """Change the plan of an account; it holds within two seconds, nothing counted is lost."""
-    database = open_data(data)
-    account = registry.get_account(database, email)
-    account = registry.change_account(
-        database, account.id, action="account.plan", actor=actor(), plan=plan
-    )
-    Console().print(f"{account.email} is on the plan {PLANS[account.plan].name} now.")
+    with open_data(data) as database:
+        account = registry.get_account(database, email)
+        account = registry.change_account(
+            database, account.id, action="account.plan", actor=actor(), plan=plan
+        )
+        Console().print(f"{account.email} is on the plan {PLANS[account.plan].name} now.")
 
 
 @app.command(epilog="Example: mapyard accounts link me@example.org")
 def link(email: Email, data: DataOption = None) -> None:
     """Print a link to choose a password with, for signing in to the web pages."""
-    database = open_data(data)
-    account = registry.get_account(database, email)
-    settings = get_settings()
-    base = settings.public_url.rstrip("/") or f"http://localhost:{settings.port}"
-    # On standard output only the link, which works once.
-    sys.stdout.write(base + make_link(database, "reset", account.email, actor=actor()) + "\n")
+    with open_data(data) as database:
+        account = registry.get_account(database, email)
+        settings = get_settings()
+        base = settings.public_url.rstrip("/") or f"http://localhost:{settings.port}"
+        # On standard output only the link, which works once.
+        sys.stdout.write(base + make_link(database, "reset", account.email, actor=actor()) + "\n")
 
 
 @app.command(epilog="Example: mapyard accounts migrate")
 def migrate(data: DataOption = None) -> None:
     """Bring the accounts database to this version (other commands and serve do it, too)."""
-    open_data(data)
-    Console().print("The accounts database is up to date.")
+    with open_data(data):
+        Console().print("The accounts database is up to date.")
 
 
 def print_keys(keys: list[Key]) -> None:

@@ -24,23 +24,23 @@ def create(
     data: DataOption = None,
 ) -> None:
     """Create a key and print it: on standard output only the key, this one time."""
-    database = open_data(data)
-    account = registry.get_account(database, email)
-    _, secret = registry.create_key(
-        database, account.id, "test" if test else "live", name, actor=actor()
-    )
-    # The key is the only line on standard output: KEY=$(mapyard keys create …) works.
-    sys.stdout.write(secret + "\n")
-    Console(stderr=True).print(
-        "Keep it: it is stored nowhere and cannot be shown again.", style="dim"
-    )
+    with open_data(data) as database:
+        account = registry.get_account(database, email)
+        _, secret = registry.create_key(
+            database, account.id, "test" if test else "live", name, actor=actor()
+        )
+        # The key is the only line on standard output: KEY=$(mapyard keys create …) works.
+        sys.stdout.write(secret + "\n")
+        Console(stderr=True).print(
+            "Keep it: it is stored nowhere and cannot be shown again.", style="dim"
+        )
 
 
 @app.command("list", epilog="Example: mapyard keys list me@example.org")
 def list_(email: Email, data: DataOption = None) -> None:
     """List the keys of an account."""
-    database = open_data(data)
-    print_keys(registry.list_keys(database, registry.get_account(database, email).id))
+    with open_data(data) as database:
+        print_keys(registry.list_keys(database, registry.get_account(database, email).id))
 
 
 @app.command(epilog="Example: mapyard keys revoke me@example.org 3")
@@ -50,8 +50,8 @@ def revoke(
     data: DataOption = None,
 ) -> None:
     """Revoke a key: it stops within two seconds, for good."""
-    database = open_data(data)
-    account = registry.get_account(database, email)
-    found = registry.find_key(registry.list_keys(database, account.id), key)
-    revoked = registry.revoke_key(database, account.id, found.id, actor=actor())
-    Console().print(f"Revoked {revoked.masked}.")
+    with open_data(data) as database:
+        account = registry.get_account(database, email)
+        found = registry.find_key(registry.list_keys(database, account.id), key)
+        revoked = registry.revoke_key(database, account.id, found.id, actor=actor())
+        Console().print(f"Revoked {revoked.masked}.")
