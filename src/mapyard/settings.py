@@ -9,8 +9,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
+
+from mapyard.errors import MapyardError
 
 
 class Settings(BaseSettings):
@@ -67,7 +69,9 @@ class Settings(BaseSettings):
     drain_s: float = Field(
         1.0, ge=0, le=300, description="Time between a stop signal and the last new connection."
     )
-    log_level: str = Field("info", description="debug, info, warning or error.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="debug, info, warning or error."
+    )
     anonymous_per_minute: int = Field(
         60, ge=1, description="Requests a minute and client address without a valid key."
     )
@@ -131,5 +135,14 @@ class Settings(BaseSettings):
 
 @lru_cache(maxsize=1)
 def get_settings() -> Settings:
-    """Return the settings of this process, read once."""
-    return Settings()
+    """Return the settings of this process, read once; raise MapyardError naming what is wrong."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        problems = [
+            f"MAPYARD_{'_'.join(map(str, item['loc'])).upper()}: {item['msg']}"
+            for item in error.errors()
+        ]
+        raise MapyardError("; ".join(problems)) from None
+    except SettingsError as error:  # text that should be JSON
+        raise MapyardError(f'{error}; lists are written as JSON: \'["one", "two"]\'') from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -12,12 +13,14 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import uvicorn
 
 from mapyard.http.access_log import AccessLog
 from mapyard.http.app import Application
 from mapyard.http.endpoints import Answer, Context, Params, collect, endpoint
 from mapyard.http.services import Services
 from mapyard.http.snapshot import Snapshots
+from mapyard.http.worker import make_config
 from mapyard.settings import Settings
 
 STOPPED = threading.Event()
@@ -129,3 +132,27 @@ def test_draining_closes_connections(application: Application) -> None:
     application.services.draining = True
     sent = ask(application, "/api/v1/nowhere", 60)
     assert (b"connection", b"close") in sent[0]["headers"]
+
+
+@pytest.mark.parametrize("path", ["/api/v1/slow", "/api/v1/endless"])
+def test_a_real_connection_that_closes(application: Application, tmp_path: Path, path: str) -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        address = listener.getsockname()
+        server = uvicorn.Server(make_config(application, application.services.settings))
+        thread = threading.Thread(target=lambda: server.run(sockets=[listener]))
+        thread.start()
+        try:
+            with socket.create_connection(address, 10) as client:
+                client.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+                if path.endswith("endless"):
+                    assert client.recv(12) == b"HTTP/1.1 200"
+                else:
+                    time.sleep(0.2)
+                assert not STOPPED.is_set()
+            assert STOPPED.wait(5)
+        finally:
+            server.should_exit = True
+            thread.join(20)
+    assert logged(application, tmp_path)["status"] == 499
