@@ -37,7 +37,7 @@ from mapyard.overpass.lines import Ints
 from mapyard.overpass.ordering import take
 from mapyard.overpass.rowsets import Derived, ElementSet, Mask, Rows, as_rows
 from mapyard.overpass.syntax import Out
-from mapyard.store.reader import Store
+from mapyard.store.reader import E7, Store
 
 COPYRIGHT = (
     "The data included in this document is from www.openstreetmap.org. "
@@ -204,7 +204,10 @@ def _finish(block: Block, store: Store, out: Out, rows: Rows) -> bytes:
 def _write_nodes(store: Store, out: Out, rows: Rows) -> bytes:
     block = _start(store, out, rows, b"node")
     if out.mode in _HAS_PARTS or out.geometry != "none":
-        block.add(b',"lat":', degrees(store.lat[rows]), b',"lon":', degrees(store.lon[rows]))
+        lat, lon = store.lat[rows], store.lon[rows]
+        placed = lat <= 90 * E7  # files may hold nodes without a valid position
+        block.add(only(constant(b',"lat":'), placed), only(degrees(lat), placed))
+        block.add(only(constant(b',"lon":'), placed), only(degrees(lon), placed))
     _add_meta(block, store, out, rows)
     return _finish(block, store, out, rows)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 import pytest
 
 from mapyard.deadline import Cancelled, Deadline, no_deadline
@@ -17,6 +18,7 @@ from mapyard.overpass import around
 from mapyard.overpass.budget import Budget
 from mapyard.overpass.engine import run_text
 from mapyard.overpass.ordering import order_rows
+from mapyard.overpass.osmjson import write_document
 from mapyard.overpass.sphere import distance_m, point_segment_m, segment_segment_m, unit_vectors
 from mapyard.store.reader import Store, open_store
 from mapyard.store.writer import write_store
@@ -142,10 +144,6 @@ def test_members_that_are_no_geometry_still_have_a_place(opened: Open) -> None:
 
 
 def test_missing_nodes_are_kept_in_lists_and_null_in_geometry(opened: Open) -> None:
-    import orjson
-
-    from mapyard.overpass.osmjson import write_document
-
     store = opened({1: (1.0, 1.0), 2: (2.0, 1.0)}, {10: ([1, 99, 2], {"highway": "track"})})
     result = run_text(store, "way(10);out geom;")
     body = write_document(store, result.outs, "", Budget(no_deadline()))
@@ -154,6 +152,16 @@ def test_missing_nodes_are_kept_in_lists_and_null_in_geometry(opened: Open) -> N
     assert way["geometry"] == [{"lat": 1.0, "lon": 1.0}, None, {"lat": 1.0, "lon": 2.0}]
     assert find(store, "way(10);node(w);out;") == ["node/1", "node/2"]
     assert find(store, "way(10);node(w:2);out;") == []
+
+
+def test_nodes_without_a_position_are_listed_without_one(opened: Open) -> None:
+    store = opened({1: (1.0, 1.0, {"a": "b"}), 2: (100.0, 95.0, {"a": "c"})})
+    result = run_text(store, "node[a];out;")
+    body = write_document(store, result.outs, "", Budget(no_deadline()))
+    first, second = orjson.loads(body)["elements"]
+    assert list(first) == ["type", "id", "lat", "lon", "tags"]
+    assert list(second) == ["type", "id", "tags"]
+    assert find(store, "node(-90,-180,90,180);out;") == ["node/1"]
 
 
 def test_ways_that_touch_or_follow_the_border_are_outside(opened: Open) -> None:
