@@ -115,12 +115,13 @@ class Matcher:
         self._filters = filters.queries(gazetteer)
         self._complete = complete
         self._limit = limit
+        self._selection: tuple[int, Any] = (-1, None)
         self._exact: dict[int, list[tuple[int, Any]]] = {}
         self._loose: dict[int, list[tuple[int, Any]]] = {}
 
     def find_all(self) -> Ints:
         """Return the documents that all words match, unknown ones loosely."""
-        required = self._query.required()
+        required = self._query.required(names_of_houses=True)
         if not required:
             return np.empty(0, np.int64)
         queries, names = [], []
@@ -138,7 +139,7 @@ class Matcher:
 
     def find_most(self) -> Ints:
         """Return the documents that most words match, exactly or loosely."""
-        required = self._query.required()
+        required = self._query.required(names_of_houses=False)
         queries, names = [], []
         for i in required:
             variants = self._exact_variants(i) + self._loose_variants(i)
@@ -157,7 +158,10 @@ class Matcher:
         if not names:
             return np.empty(0, np.int64)
         named = constant(at_least(names, 1), 0.0)
-        hits = self._index.search(all_of([*queries, named, *self._filters]), self._limit)
+        query = all_of([*queries, named, *self._filters])
+        hits = self._index.search(query, self._limit)
+        # As long as nothing is cut off, the query itself stands for its documents.
+        self._selection = len(hits.addresses), constant(query, 0.0)
         return self._index.numbers("document", hits.addresses)
 
     # ---- the ways a word can match ----------------------------------------------------------
@@ -230,7 +234,9 @@ class Matcher:
         if not len(documents):
             nothing = np.zeros(0, np.int64)
             return Candidates(documents, levels, nothing, nothing, nothing.astype(np.bool_))
-        among = constant(self._index.numbered("document", documents.tolist()), 0.0)
+        count, among = self._selection
+        if count != len(documents) or count == self._limit:
+            among = constant(self._index.numbered("document", documents.tolist()), 0.0)
         for first in range(0, len(words), _WORDS_PER_QUERY):
             part = list(words[first : first + _WORDS_PER_QUERY])
             queries = []

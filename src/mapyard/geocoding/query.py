@@ -71,14 +71,15 @@ class Understood(NamedTuple):
     #: Place of the first word behind "near", 0 when there is none.
     near: int
 
-    def required(self) -> list[int]:
+    def required(self, *, names_of_houses: bool) -> list[int]:
         """Return the words that a document is to match: neither little ones nor numbers.
 
-        Words that are a number of some house ("first floor", "C 165") count as numbers as long as
-        other words remain.
+        With `names_of_houses` words that are the number of some house ("first floor") count as
+        numbers too, as long as other words remain.
         """
         strong = [i for i, w in enumerate(self.words) if not w.slot.is_little]
-        for is_number in (self._may_be_number, self._has_number):
+        tests = (self._may_be_number, self._has_number)
+        for is_number in tests if names_of_houses else tests[1:]:
             kept = [i for i in strong if not is_number(i)]
             if kept:
                 return kept

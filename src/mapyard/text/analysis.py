@@ -54,6 +54,7 @@ class Slot(NamedTuple):
     has_digit: bool
 
 
+@lru_cache(maxsize=65_536)
 def split_compound(word: str) -> tuple[str, str] | None:
     """Return (stem, full form of the street word) of a joined street name, or None."""
     for suffix, full in SUFFIXES:
@@ -62,6 +63,7 @@ def split_compound(word: str) -> tuple[str, str] | None:
     return None
 
 
+@lru_cache(maxsize=65_536)
 def _numeral(word: str) -> str | None:
     """Return the number that an ordinal or Roman numeral stands for."""
     if word[0].isdigit():
