@@ -16,7 +16,7 @@ from mapyard.overpass.budget import Budget
 from mapyard.overpass.ordering import take
 from mapyard.overpass.osmjson import count_element
 from mapyard.overpass.recursion import members_of, nodes_of_ways
-from mapyard.overpass.rowsets import Derived, ElementSet, Mask, Rows, is_member, subtract, unite
+from mapyard.overpass.rowsets import Derived, ElementSet, Mask, Rows, as_rows, is_member, subtract
 from mapyard.overpass.syntax import Out
 from mapyard.store.reader import EMPTY_ROWS, Store
 
@@ -73,36 +73,36 @@ def list_entries(
             counts.append(count_element(store, elements)["tags"])
         else:
             shown.append((index, take(store, out, elements)))
-    hidden = _vertices_only(store, [elements.rows for _, elements in shown])
-    seen = EMPTY_ROWS
-    rows: list[Rows] = []
-    owners: list[NDArray[np.uint32]] = []
-    derived: list[Derived] = []
-    for index, elements in shown:
-        own = np.concatenate([elements.rows, elements.areas])
-        own = own[~is_member(own, hidden)]
-        # An area is the feature of its relation.
-        _, first = np.unique(own, return_index=True)
-        own = own[np.sort(first)]
-        own = own[~is_member(own, seen)]
-        seen = unite([seen, np.sort(own)])
-        count = len(own) + len(elements.derived)
-        rows += [own, np.full(len(elements.derived), _DERIVED_ROW, np.uint32)]
-        derived += elements.derived
-        owners.append(np.full(count, index, np.uint32))
+    parts = [(index, part) for index, elements in shown for part in _row_parts(elements)]
+    rows = np.concatenate([EMPTY_ROWS, *(part for _, part in parts)])
+    owners = np.repeat(
+        np.array([index for index, _ in parts], np.uint32), [len(part) for _, part in parts]
+    )
+    budget.check(rows.nbytes * 8)
+    keep = rows == _DERIVED_ROW
+    # An area is the feature of its relation; each is shown at its first place.
+    _, first = np.unique(rows, return_index=True)
+    is_first = np.zeros(len(rows), np.bool_)
+    is_first[first] = True
+    keep |= is_first & ~is_member(rows, _vertices_only(store, as_rows(rows[~keep])))
     return Entries(
         [out for out, _ in outs],
-        np.concatenate(owners) if owners else np.empty(0, np.uint32),
-        np.concatenate(rows) if rows else EMPTY_ROWS,
-        derived,
+        owners[keep],
+        rows[keep],
+        [item for _, elements in shown for item in elements.derived],
         counts,
         warnings,
     )
 
 
-def _vertices_only(store: Store, shown: list[Rows]) -> Rows:
-    """Return the nodes that do nothing but shape a shown way."""
-    rows = unite([np.sort(part) for part in shown])
+def _row_parts(elements: ElementSet) -> list[Rows]:
+    """Return the rows of an out in its order; deriveds have none of their own."""
+    derived = np.full(len(elements.derived), _DERIVED_ROW, np.uint32)
+    return [part for part in (elements.rows, elements.areas, derived) if len(part)]
+
+
+def _vertices_only(store: Store, rows: Rows) -> Rows:
+    """Return the nodes among shown rows that do nothing but shape a shown way."""
     nodes = rows[: np.searchsorted(rows, store.way_start)]
     ways = rows[len(nodes) : np.searchsorted(rows, store.relation_start)]
     relations = rows[len(nodes) + len(ways) :]
