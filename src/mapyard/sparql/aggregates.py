@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from mapyard.sparql.algebra import Aggregate
 from mapyard.sparql.expressions import Evaluator
 from mapyard.sparql.functions import get_text
 from mapyard.sparql.ids import INTEGER, Ids, in_space, integer_ids, integer_values
+from mapyard.sparql.runtime import Runtime
 from mapyard.sparql.table import Column, Numbers, Table
 from mapyard.sparql.terms import Literal, Term
 from mapyard.sparql.values import (
@@ -134,30 +134,46 @@ def _extreme(name: str, ids: Ids, groups: Groups, count: int, evaluator: Evaluat
     keep = ids != 0
     ids, groups = ids[keep], groups[keep]
     unique, inverse = np.unique(ids, return_inverse=True)
-    rank = rank_terms(evaluator.pool.decode(unique))[inverse]
+    rank = rank_ids(unique, evaluator.runtime)[inverse]
     order = np.lexsort((rank if name == "MAX" else -rank, groups))
     result = np.zeros(count, np.int64)
     result[groups[order]] = ids[order]  # the last assignment of a group stays
     return result
 
 
-def rank_terms(terms: Sequence[Term | None]) -> NDArray[np.int64]:
+def rank_ids(ids: Ids, runtime: Runtime) -> NDArray[np.int64]:
     """Return the rank of each term in the order of ORDER BY; equal keys share a rank."""
-    keys = [sort_key(term) for term in terms]
-    order = sorted(range(len(keys)), key=keys.__getitem__)
-    ranks = np.zeros(len(keys), np.int64)
+    kinds: dict[tuple[Any, ...], tuple[list[Any], list[int]]] = {}
+    for index, term in enumerate(runtime.decode(ids)):
+        if not index & 4095:
+            runtime.deadline.check()
+        key = sort_key(term)
+        # Terms of one kind are sorted by what follows: mostly plain texts, which is fast.
+        keys, indexes = kinds.setdefault(key[:2], ([], []))
+        keys.append(key[2] if len(key) < 4 or not key[3] else key[2:])
+        indexes.append(index)
+    ranks = np.zeros(len(ids), np.int64)
     rank = 0
-    for place, index in enumerate(order):
-        if place and keys[index] != keys[order[place - 1]]:
-            rank += 1
-        ranks[index] = rank
+    for kind in sorted(kinds):
+        keys, indexes = kinds[kind]
+        runtime.deadline.check()
+        mixed = any(isinstance(key, tuple) for key in keys)
+        if mixed:
+            keys = [key if isinstance(key, tuple) else (key, "") for key in keys]
+        order = sorted(range(len(keys)), key=keys.__getitem__)
+        last = None
+        for place in order:
+            if keys[place] != last:
+                rank += 1
+                last = keys[place]
+            ranks[indexes[place]] = rank
     return ranks
 
 
 def _on_terms(call: Aggregate, ids: Ids, groups: Groups, count: int, evaluator: Evaluator) -> Ids:
     """Aggregate term by term: sums of any numeric type, texts run together."""
     unique, inverse = np.unique(ids, return_inverse=True)
-    terms = evaluator.pool.decode(unique)
+    terms = evaluator.runtime.decode(unique)
     order = np.argsort(groups, kind="stable")
     edges = np.searchsorted(groups[order], np.arange(count + 1))
     members = inverse[order].tolist()

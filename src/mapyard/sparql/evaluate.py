@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mapyard.sparql.aggregates import aggregate, rank_terms
+from mapyard.sparql.aggregates import aggregate, rank_ids
 from mapyard.sparql.algebra import (
     UNIT,
     Bgp,
@@ -346,7 +346,7 @@ class Executor:
             return -ids if descending else ids
         unique, inverse = np.unique(ids, return_inverse=True)
         self.runtime.deadline.check()
-        by_term = rank_terms(self.runtime.decode(unique))[inverse]
+        by_term = rank_ids(unique, self.runtime)[inverse]
         return -by_term if descending else by_term
 
     def _project(self, pattern: Project, seed: Table, graph: int | None) -> Iterator[Table]:

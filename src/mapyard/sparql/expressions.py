@@ -13,25 +13,31 @@ from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mapyard.errors import Unsupported
 from mapyard.sparql.algebra import Aggregate, Call, Exists, Expression, Pattern, Var
 from mapyard.sparql.functions import SCALAR
 from mapyard.sparql.ids import (
-    DATETIME,
-    INTEGER,
     POOL,
     SHIFT,
     Ids,
     Mask,
-    in_space,
-    integer_values,
 )
+from mapyard.sparql.operands import are_doubles, as_operand
 from mapyard.sparql.runtime import Runtime
-from mapyard.sparql.table import KEPT_VALUE, Booleans, Column, Numbers, Shapes, Table, factorize
+from mapyard.sparql.table import (
+    KEPT_VALUE,
+    Booleans,
+    Column,
+    Constant,
+    Numbers,
+    Shapes,
+    Table,
+    Value,
+    factorize,
+    take,
+)
 from mapyard.sparql.terms import (
-    XSD_DATETIME,
     XSD_DOUBLE,
     XSD_STRING,
     BlankNode,
@@ -45,23 +51,12 @@ from mapyard.sparql.values import (
     compare,
     effective_boolean,
     equals,
-    find_number,
-    get_datetime,
 )
 
-
-class Constant:
-    """A column of one term, as long as it needs to be."""
-
-    __slots__ = ("term",)
-
-    def __init__(self, term: Term) -> None:
-        self.term = term
-
-
-Value = Column | Constant
 #: Fast ways of scalar functions by name, filled by text_kernels.py; None: take the common way.
 FAST: Final[dict[str, Callable[[Evaluator, list[Value], int], Value | None]]] = {}
+#: Rows that a vectorised function works on between looks at the deadline.
+_KERNEL_ROWS: Final = 16_384
 #: Hidden column that numbers the solutions for BNODE.
 _SOLUTION: Final = " solution"
 #: A vectorised function: (evaluator, values of the arguments, length) → column or constant.
@@ -158,7 +153,7 @@ class Evaluator:
         args = [self.value(arg, table) for arg in call.args]
         if name in _PREDICATES:
             return self._compare(name, args[0], args[1], length)
-        if name in ("+", "-", "*") and _are_doubles(args):
+        if name in ("+", "-", "*") and are_doubles(args):
             return self._add(name, args, length)
         fast = FAST.get(name)
         if fast is not None and (result := fast(self, args, length)) is not None:
@@ -177,12 +172,32 @@ class Evaluator:
         known = table.columns.get(hidden)
         if known is not None:
             return known
-        self.runtime.deadline.check()
         args = [self._shape_or_value(arg, table) for arg in call.args]
-        value = kernel(self, args, table.length)
+        parts: list[Value] = []
+        for start in range(0, max(1, table.length), _KERNEL_ROWS):
+            self.runtime.deadline.check()
+            part: Any = slice(start, start + _KERNEL_ROWS)
+            length = min(_KERNEL_ROWS, table.length - start)
+            chosen = [a if isinstance(a, Constant) else take(a, part) for a in args]
+            parts.append(kernel(self, chosen, length))
+        value = parts[0] if len(parts) == 1 else self._join_parts(parts)
         if isinstance(value, Numbers):
             table.columns[hidden] = value
         return value
+
+    def _join_parts(self, parts: list[Value]) -> Value:
+        """Return the values of a kernel, which are all of one kind, in one."""
+        first = parts[0]
+        if isinstance(first, Constant):
+            return first
+        values: Any = [p if isinstance(p, np.ndarray) else p.values for p in parts]  # type: ignore[union-attr] # no constant
+        joined = np.concatenate(values)
+        if isinstance(first, np.ndarray):
+            return joined
+        if isinstance(first, Shapes):
+            return Shapes(joined)
+        valid = np.concatenate([p.valid for p in parts])  # type: ignore[union-attr] # as the first
+        return Numbers(joined, valid) if isinstance(first, Numbers) else Booleans(joined, valid)
 
     def _shape_or_value(self, expression: Expression, table: Table) -> Value:
         """Return the argument of a geometry function; shapes of the source stay in the table."""
@@ -214,12 +229,12 @@ class Evaluator:
                 return np.zeros(length, np.int64)
         if len(columns) == 1:
             unique, inverse = np.unique(columns[0][1], return_inverse=True)
-            distinct = [self.pool.decode(unique)]
+            distinct = [self.runtime.decode(unique)]
         else:
             inverse, count = factorize([ids for _, ids in columns], length)
             first = np.zeros(count, np.int64)
             first[inverse[::-1]] = np.arange(length)[::-1]
-            distinct = [self.pool.decode(ids[first]) for _, ids in columns]
+            distinct = [self.runtime.decode(ids[first]) for _, ids in columns]
         results: list[Term | None] = []
         positions = [position for position, _ in columns]
         check = self.runtime.deadline.check
@@ -262,7 +277,7 @@ class Evaluator:
         unique, inverse = np.unique(value, return_inverse=True)
         truths = np.zeros(len(unique), np.bool_)
         valids = np.zeros(len(unique), np.bool_)
-        for index, term in enumerate(self.pool.decode(unique)):
+        for index, term in enumerate(self.runtime.decode(unique)):
             if term is not None:
                 with suppress(ExpressionError):
                     truths[index] = effective_boolean(term)
@@ -322,7 +337,7 @@ class Evaluator:
     # Comparison and arithmetic -------------------------------------------------------------------
 
     def _compare(self, name: str, left: Value, right: Value, length: int) -> Value:
-        a, b = _as_numbers(left), _as_numbers(right)
+        a, b = as_operand(left), as_operand(right)
         if a is not None and b is not None and not (a.scalar and b.scalar) and a.kind == b.kind:
             with np.errstate(invalid="ignore"):
                 truth = np.broadcast_to(_VECTOR[name](a.values, b.values), (length,))
@@ -352,7 +367,7 @@ class Evaluator:
         return Booleans(ids == wanted, ids != 0)
 
     def _add(self, name: str, args: list[Value], length: int) -> Column:
-        a, b = _as_numbers(args[0]), _as_numbers(args[1])
+        a, b = as_operand(args[0]), as_operand(args[1])
         assert a is not None and b is not None
         with np.errstate(all="ignore"):
             values = np.broadcast_to(_VECTOR[name](a.values, b.values), (length,))
@@ -402,52 +417,6 @@ class Evaluator:
             else:
                 terms.append(None)
         return self.pool.encode_many(terms)
-
-
-class _Operand:
-    """Plain numbers or points in time of a value: what numpy can compare."""
-
-    __slots__ = ("kind", "scalar", "valid", "values")
-
-    def __init__(self, values: Any, valid: Any, kind: str, scalar: bool = False) -> None:
-        self.values: NDArray[Any] = values
-        self.valid = valid
-        self.kind = kind
-        self.scalar = scalar
-
-
-def _as_numbers(value: Value) -> _Operand | None:
-    if isinstance(value, Numbers):
-        return _Operand(value.values, value.valid, "number")
-    if isinstance(value, Constant):
-        found = find_number(value.term)
-        if found is not None:
-            return _Operand(np.float64(found[0]), np.True_, "number", scalar=True)
-        if isinstance(value.term, Literal) and value.term.datatype == XSD_DATETIME:
-            try:
-                when = get_datetime(value.term)
-            except ExpressionError:
-                return None
-            if when.zone:
-                epoch_s = float(when.timeline_s() - 62135596800 - 86400)
-                return _Operand(np.float64(epoch_s), np.True_, "time", scalar=True)
-        return None
-    if isinstance(value, np.ndarray):
-        for space, kind in ((INTEGER, "number"), (DATETIME, "time")):
-            if in_space(value, space):
-                return _Operand(integer_values(value).astype(np.float64), np.True_, kind)
-    return None
-
-
-def _are_doubles(args: Sequence[Value]) -> bool:
-    """Return whether an arithmetic result is a double and numpy may calculate it."""
-    if not any(isinstance(arg, Numbers) for arg in args):
-        return False
-    return all(
-        isinstance(arg, Numbers)
-        or (isinstance(arg, Constant) and find_number(arg.term) is not None)
-        for arg in args
-    )
 
 
 _SPECIAL: Final[dict[str, Callable[[Evaluator, Call, Table], Value]]] = {

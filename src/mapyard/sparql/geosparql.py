@@ -18,11 +18,11 @@ from mapyard.geo.azimuthal import project
 from mapyard.geo.geojson import write_geometries
 from mapyard.geo.sphere import EARTH_RADIUS_M, haversine_m
 from mapyard.results.shaping import buffer_geometries
-from mapyard.sparql.expressions import KERNELS, Constant, Evaluator, Value
+from mapyard.sparql.expressions import KERNELS, Evaluator
 from mapyard.sparql.functions import get_text
 from mapyard.sparql.ids import POOL, SHIFT
 from mapyard.sparql.prefixes import GEOF, QUDT_UNIT, UOM
-from mapyard.sparql.table import Booleans, Column, Numbers, Shapes
+from mapyard.sparql.table import Booleans, Column, Constant, Numbers, Shapes, Value
 from mapyard.sparql.terms import GEO, WKT_LITERAL, XSD, Iri, Literal, Term
 from mapyard.sparql.values import ExpressionError, find_number
 

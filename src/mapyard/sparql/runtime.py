@@ -16,6 +16,7 @@ from mapyard.sparql.terms import XSD_DATETIME, Literal, Term
 
 #: Rows that steps hand on at once: large enough for numpy, small enough for LIMIT and deadlines.
 CHUNK_ROWS: Final = 65_536
+_DECODED_AT_ONCE: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +50,14 @@ class Runtime:
         return self.pool.encode(term)
 
     def decode(self, ids: Ids) -> Sequence[Term | None]:
-        """Return the terms of ids."""
-        return self.pool.decode(ids)
+        """Return the terms of ids; the deadline is looked at in between."""
+        if len(ids) <= _DECODED_AT_ONCE:
+            return self.pool.decode(ids)
+        terms: list[Term | None] = []
+        for start in range(0, len(ids), _DECODED_AT_ONCE):
+            self.deadline.check()
+            terms += self.pool.decode(ids[start : start + _DECODED_AT_ONCE])
+        return terms
 
     def hold(self, nbytes: int, rows: int, what: str) -> None:
         """Count memory that stays until a step ends; raises TooLarge over the limits."""

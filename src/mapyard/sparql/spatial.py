@@ -37,7 +37,7 @@ _GEOMETRIES: Final = frozenset(
 _RELATIONS: Final = frozenset(
     namespace + name.removeprefix(GEOF) for namespace in (OGC, GEO) for name in TOPOLOGY
 )
-_PAIRS: Final = 262_144
+_PAIRS: Final = 65_536
 #: Rows of the inner pattern that are shaped in the time of one search in the source's index.
 _SEARCH_COST: Final = 2000
 
@@ -229,7 +229,8 @@ class SpatialJoin:
         shapely.prepare(right.values)
         tree = shapely.STRtree(right.values)
         boxes = grow_boxes(left.values, self.radius_m)
-        size = 4096
+        # However near everything is, one search finds not many more pairs than that.
+        size = min(4096, max(1, 4 * _PAIRS // inner.length))
         for start in range(0, table.length, size):
             evaluator.runtime.deadline.check()
             a, b = tree.query(boxes[start : start + size])

@@ -102,7 +102,18 @@ class Shapes:
         return np.array(ids, np.int64)
 
 
+class Constant:
+    """A column of one term, as long as it needs to be."""
+
+    __slots__ = ("term",)
+
+    def __init__(self, term: Term) -> None:
+        self.term = term
+
+
 Column = Ids | Numbers | Booleans | Shapes
+#: What an expression gives.
+Value = Column | Constant
 
 
 def format_wkt(shapes: NDArray[np.object_]) -> list[str | None]:

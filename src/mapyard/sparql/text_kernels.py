@@ -14,9 +14,9 @@ from typing import Any, Final
 import numpy as np
 import re2
 
-from mapyard.sparql.expressions import FAST, Constant, Evaluator, Value
+from mapyard.sparql.expressions import FAST, Evaluator
 from mapyard.sparql.functions import compile_regex
-from mapyard.sparql.table import Booleans, Numbers
+from mapyard.sparql.table import Booleans, Constant, Numbers, Value
 from mapyard.sparql.terms import XSD_DOUBLE, XSD_INTEGER, XSD_STRING, Literal
 
 _DOUBLE_FORM = re.compile(r"\s*[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import re
 from decimal import Decimal, InvalidOperation
-from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
 from mapyard.sparql.terms import (
@@ -309,18 +308,17 @@ def effective_boolean(term: Term) -> bool:
 def sort_key(term: Term | None) -> tuple[Any, ...]:
     """Return a key for ORDER BY: unbound, blank nodes, IRIs, literals by value."""
     if term is None:
-        return (0,)
+        return (0, 0, 0)
     if isinstance(term, BlankNode):
-        return (1, term.label)
+        return (1, 0, term.label)
     if isinstance(term, Iri):
-        return (2, term.value)
+        return (2, 0, term.value)
     found = find_number(term)
     if found is not None:
         value = found[0]
         if value != value:
             return (3, 0, -math.inf, "")
-        exact = value if isinstance(value, int) or not math.isfinite(value) else Fraction(value)
-        return (3, 0, exact, "")
+        return (3, 0, value, "")  # int, Decimal and float compare exactly
     if term.datatype in (XSD_STRING, RDF_LANG_STRING):
         return (3, 1, term.lexical, term.language)
     if term.datatype in (XSD_DATETIME, XSD_DATE):
