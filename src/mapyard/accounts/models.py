@@ -153,7 +153,6 @@ class Session(Base):
     account_id: Mapped[int] = mapped_column(ForeignKey("accounts.id"), index=True)
     csrf_token: Mapped[str] = mapped_column(String(64))
     created_at: Mapped[int] = _time()
-    confirmed_at: Mapped[int] = _time()
     expires_at: Mapped[int] = _time()
     user_agent: Mapped[str] = mapped_column(String(200), server_default=text("''"))
 
@@ -168,7 +167,6 @@ class Token(Base):
     plan: Mapped[str | None] = mapped_column(String(32))
     created_at: Mapped[int] = _time()
     expires_at: Mapped[int] = _time()
-    used_at: Mapped[int | None] = _time()
 
 
 class AuditEntry(Base):

@@ -33,7 +33,6 @@ def start_session(database: Database, account_id: int, user_agent: str) -> str:
                 account_id=account_id,
                 csrf_token=secrets.token_urlsafe(24),
                 created_at=now,
-                confirmed_at=now,
                 expires_at=now + LIFE_S,
                 user_agent=user_agent[:200],
             )

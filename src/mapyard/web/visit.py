@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 from urllib.parse import parse_qsl, quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
@@ -31,9 +31,6 @@ from mapyard.accounts.sessions import SignedIn, find_session
 from mapyard.errors import MapyardError, TooLarge
 from mapyard.http.services import Services
 from mapyard.http.session import clear_session_cookie, is_same_origin, make_session_cookie
-
-if TYPE_CHECKING:
-    from mapyard.accounts.gate import AccountsGate
 
 log = logging.getLogger(__name__)
 
@@ -94,12 +91,6 @@ class Visit:
         """The accounts database (pages that need it exist only where there is one)."""
         assert self.services.database is not None
         return self.services.database
-
-    @property
-    def gate(self) -> AccountsGate:
-        """The gate of this worker."""
-        assert self.services.accounts is not None
-        return self.services.accounts
 
     @property
     def query(self) -> dict[str, str]:

@@ -91,7 +91,6 @@ def upgrade() -> None:
         sa.Column("plan", sa.String(length=32), nullable=True),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("expires_at", sa.BigInteger(), nullable=False),
-        sa.Column("used_at", sa.BigInteger(), nullable=True),
         sa.PrimaryKeyConstraint("sha256"),
     )
     op.create_index(op.f("ix_tokens_email"), "tokens", ["email"], unique=False)
@@ -165,7 +164,6 @@ def upgrade() -> None:
         sa.Column("account_id", sa.Integer(), nullable=False),
         sa.Column("csrf_token", sa.String(length=64), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
-        sa.Column("confirmed_at", sa.BigInteger(), nullable=False),
         sa.Column("expires_at", sa.BigInteger(), nullable=False),
         sa.Column(
             "user_agent", sa.String(length=200), server_default=sa.text("''"), nullable=False
