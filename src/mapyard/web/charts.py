@@ -69,11 +69,11 @@ def draw_bars(bars: Sequence[Bar], summary: str) -> Markup:
 
 
 def nice_ceiling(value: float) -> float:
-    """Return the next of 1, 2, 5, 10, 20, … at or above a value, at least 2."""
+    """Return the next of 2, 4, 6, 10, 20, 40, … at or above a value: half of it is whole."""
     if value <= 2:
         return 2
     unit = 10 ** math.floor(math.log10(value))
-    return next(step * unit for step in (1, 2, 5, 10) if step * unit >= value)
+    return next(step * unit for step in (1, 2, 4, 6, 10) if step * unit >= value)
 
 
 def shorten(value: float) -> str:
