@@ -67,6 +67,8 @@ def make_serve_config(tiles_tar: Path, *, one_search_per_origin: bool = True) ->
     config["additional_data"]["elevation"] = ""
     config["logging"] = {"type": ""}
 
+    # Slow roads at the ends take longer than receivers' clocks say; the default of 5 breaks traces.
+    config["meili"]["default"]["max_route_time_factor"] = 20
     # A matrix over several islands has empty cells; the check would refuse it as a whole.
     config["loki"]["use_connectivity"] = False
     # At the nearest place of the nearest road, not at a crossing some metres away.

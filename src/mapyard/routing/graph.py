@@ -73,9 +73,9 @@ def build_graph(
 ) -> GraphMeta | None:
     """Build the graph of `pbf` into `directory` (made if missing): tiles.tar and routing.json.
 
-    `bbox` surrounds the data. `on_progress` gets the share done in 0..1 and what is being done.
-    Working files lie in `directory`/work and are removed at the end. Returns None, and leaves
-    nothing, where the file holds no roads. Raises `RoutingBuildFailed`.
+    `pbf` is sorted by type and id, `bbox` surrounds the data. `on_progress` gets the share done in
+    0..1 and what is being done. Working files lie in `directory`/work and are removed at the end.
+    Returns None, and leaves nothing, where the file holds no roads. Raises `RoutingBuildFailed`.
     """
     work = directory / "work"
     shutil.rmtree(work, ignore_errors=True)

@@ -18,7 +18,7 @@ from mapyard.routing.modes import Mode, make_costing
 from mapyard.routing.snapping import (
     DEFAULT_RADIUS_M,
     check_positions,
-    choose_roads,
+    choose_reach,
     explain,
     find_roads,
     make_locations,
@@ -65,7 +65,7 @@ def find_isochrones(
     _check_limits(wanted, metric)
     position = np.array([[lon, lat]])
     check_positions(position, "position")
-    reach = choose_roads(engine, position, mode, radius_m).reach
+    reach = choose_reach(engine, position, mode, radius_m)
     scale = 60.0 if metric == "time" else 1000.0
     distinct = np.unique(wanted)
     request: dict[str, Any] = make_costing(mode) | {

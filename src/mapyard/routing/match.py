@@ -105,6 +105,17 @@ class _Stretch:
     away_m: NDArray[np.float64]
     positions: NDArray[np.float64]
 
+    @property
+    def is_whole(self) -> bool:
+        """Return whether all points are matched, in one piece."""
+        return self.quality == 1.0
+
+    @property
+    def quality(self) -> float:
+        """Return 1 for one whole piece, less for more pieces and unmatched points."""
+        pieces = int(self.path.starts_piece.sum())
+        return float((self.subpath_of >= 0).mean()) / max(pieces, 1)
+
 
 def match_trace(
     engine: Engine,
@@ -224,15 +235,27 @@ def _match_stretch(
 ) -> _Stretch | None:
     if stop - start < 2:
         return None
-    points = [
+    points: list[dict[str, float]] = [
         {"lon": lon, "lat": lat, "radius": radius_m}
         for (lon, lat), radius_m in zip(
             _smooth(trace[start:stop]).tolist(), radiuses_m[start:stop].tolist(), strict=True
         )
     ]
-    if timestamps_s is not None:
-        for point, time_s in zip(points, timestamps_s[start:stop].tolist(), strict=True):
-            point["time"] = time_s
+    if timestamps_s is None:
+        return _ask(engine, points, mode, start)
+    timed = [
+        point | {"time": time_s}
+        for point, time_s in zip(points, timestamps_s[start:stop].tolist(), strict=True)
+    ]
+    found = _ask(engine, timed, mode, start)
+    if found is not None and found.is_whole:
+        return found
+    # Clocks that stand still or jump break the way: then it is found without them.
+    untimed = _ask(engine, points, mode, start)
+    return max(found, untimed, key=lambda one: -1 if one is None else one.quality)
+
+
+def _ask(engine: Engine, points: list[dict[str, float]], mode: Mode, start: int) -> _Stretch | None:
     try:
         answer = engine.call(
             "trace_attributes",

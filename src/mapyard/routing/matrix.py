@@ -15,9 +15,8 @@ from mapyard.routing.engine import Engine, NoRoad, NoRoute
 from mapyard.routing.modes import Mode, make_costing
 from mapyard.routing.snapping import (
     DEFAULT_RADIUS_M,
-    RoadChoice,
     check_positions,
-    choose_roads,
+    choose_reach,
     make_locations,
 )
 
@@ -73,8 +72,7 @@ def compute_matrix(
     everything = np.concatenate([origins, destinations])
     # A position given as origin and as destination is looked up once.
     distinct, inverse = np.unique(everything, axis=0, return_inverse=True)
-    reach, is_open = _choose_roads(engine, everything, distinct, mode, radius_m)
-    reach, is_open = reach[inverse.ravel()], is_open[inverse.ravel()]
+    reach = _choose_reach(engine, everything, distinct, mode, radius_m)[inverse.ravel()]
     cells = _Cells(
         engine,
         mode,
@@ -82,15 +80,7 @@ def compute_matrix(
         make_locations(destinations, radius_m, reach[len(origins) :]),
         deadline or no_deadline(),
     )
-    rows, columns = np.arange(len(origins)), np.arange(len(destinations))
-    if mode == "auto" or _find_spread_m(distinct) > _ONE_SEARCH_SPREAD_M:
-        cells.compute(rows, columns, one_search=False)
-    else:
-        cells.compute(rows, columns, one_search=True)
-        # Where a position has two roads to choose from, only the other algorithm weighs them as
-        # routes do.
-        cells.compute(rows[is_open[: len(origins)]], columns, one_search=False)
-        cells.compute(rows, columns[is_open[len(origins) :]], one_search=False)
+    cells.compute(one_search=mode != "auto" and _find_spread_m(distinct) <= _ONE_SEARCH_SPREAD_M)
     cells.ask_again()
     return Matrix(np.round(cells.distances_m, 1), cells.durations_s)
 
@@ -114,26 +104,21 @@ class _Cells:
         self.distances_m = np.full((len(sources), len(targets)), np.nan)
         self.durations_s = np.full_like(self.distances_m, np.nan)
 
-    def compute(
-        self, rows: NDArray[np.int64], columns: NDArray[np.int64], *, one_search: bool
-    ) -> None:
-        """Compute the cells of some rows and columns."""
-        if not len(rows) or not len(columns):
-            return
-        rows_per_call = max(1, _PAIRS_PER_CALL[one_search] // len(columns))
-        for start in range(0, len(rows), rows_per_call):
+    def compute(self, *, one_search: bool) -> None:
+        """Compute all cells by one of the two algorithms."""
+        rows_per_call = max(1, _PAIRS_PER_CALL[one_search] // max(1, len(self._targets)))
+        for start in range(0, len(self._sources), rows_per_call):
             self._deadline.check()
-            part = rows[start : start + rows_per_call]
+            rows = slice(start, start + rows_per_call)
             request = self._costing | {
-                "sources": [self._sources[row] for row in part],
-                "targets": [self._targets[column] for column in columns],
+                "sources": self._sources[rows],
+                "targets": self._targets,
                 "verbose": False,
             }
             answer = self._engine.call("matrix", request, one_search_per_origin=one_search)
             found = answer["sources_to_targets"]
-            place = np.ix_(part, columns)
-            self.distances_m[place] = np.array(found["distances"], np.float64) * 1000.0
-            self.durations_s[place] = np.array(found["durations"], np.float64)
+            self.distances_m[rows] = np.array(found["distances"], np.float64) * 1000.0
+            self.durations_s[rows] = np.array(found["durations"], np.float64)
 
     def ask_again(self) -> None:
         """Fill empty cells for which a route exists.
@@ -158,17 +143,17 @@ class _Cells:
             self.durations_s[row, column] = summary["time"]
 
 
-def _choose_roads(
+def _choose_reach(
     engine: Engine,
     everything: NDArray[np.float64],
     distinct: NDArray[np.float64],
     mode: Mode,
     radius_m: float,
-) -> RoadChoice:
+) -> NDArray[np.int64]:
     try:
-        return choose_roads(engine, distinct, mode, radius_m)
+        return choose_reach(engine, distinct, mode, radius_m)
     except NoRoad:
-        choose_roads(engine, everything, mode, radius_m)  # again, for the index in the input
+        choose_reach(engine, everything, mode, radius_m)  # again, for the index in the input
         raise
 
 

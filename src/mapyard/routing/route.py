@@ -21,7 +21,7 @@ from mapyard.routing.snapping import (
     DEFAULT_RADIUS_M,
     DETOUR_M,
     check_positions,
-    choose_roads,
+    choose_reach,
     explain,
     find_roads,
     make_locations,
@@ -148,7 +148,7 @@ def find_routes(
         raise
     trips = _read_trips(answer, positions, with_steps)
     if max(waypoint.distance_m for waypoint in trips[0].waypoints) > DETOUR_M:
-        reach = choose_roads(engine, positions, mode, radius_m).reach
+        reach = choose_reach(engine, positions, mode, radius_m)
         if (reach < CONNECTED_REACH).any():
             locations = make_locations(positions, radius_m, reach)
             answer = engine.call("route", request | {"locations": locations})

@@ -9,7 +9,7 @@ is at most `DETOUR_M` farther away: so a point on a small island is not carried 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,17 +28,6 @@ EXPLAIN_RADIUS_M: Final = 5_000.0
 DETOUR_M: Final = 250.0
 #: Edges that can be reached from a road of a connected network; the engine's default.
 CONNECTED_REACH: Final = 50
-
-
-class RoadChoice(NamedTuple):
-    """Per position, what the engine is told of the roads to choose from."""
-
-    #: Edges that must be reached from a road before it is preferred: `make_locations` takes it.
-    reach: NDArray[np.int64]
-    #: Whether the nearest road has no connection, and another one near by has.
-    is_open: NDArray[np.bool_]
-
-
 #: Polar latitudes have no roads, and the engine's distances break down there.
 _MAX_LAT: Final = 89.9
 
@@ -119,23 +108,21 @@ def read_edge(edge: dict[str, Any], lon: float, lat: float) -> Snapped:
     return Snapped(at_lon, at_lat, float(haversine_m(lon, lat, at_lon, at_lat)), reach, edge)
 
 
-def choose_roads(
+def choose_reach(
     engine: Engine, positions: NDArray[np.float64], mode: Mode, radius_m: float
-) -> RoadChoice:
-    """Return which roads positions (n, 2) may go to, by the rule above.
+) -> NDArray[np.int64]:
+    """Return per position the edges that a road must reach to be preferred, by the rule above.
 
-    Raises `NoRoad` with the index of the first position that has no road within the radius.
+    `make_locations` takes it. Raises `NoRoad` with the index of the first position that has no
+    road within the radius.
     """
     candidates = find_roads(engine, positions, mode, radius_m)
     for roads in candidates:
         if not roads:
             raise explain(engine, positions, mode, radius_m)
-    # Beside the nearest road, one of a larger network is offered where the nearest has few.
+    # Beside the nearest road, the engine offers one of a larger network where that has few.
     detour_m = np.array([roads[-1].distance_m - roads[0].distance_m for roads in candidates])
-    return RoadChoice(
-        reach=np.where(detour_m > DETOUR_M, 1, CONNECTED_REACH),
-        is_open=(detour_m > 1.0) & (detour_m <= DETOUR_M),
-    )
+    return np.where(detour_m > DETOUR_M, 1, CONNECTED_REACH)
 
 
 def explain(engine: Engine, positions: NDArray[np.float64], mode: Mode, radius_m: float) -> NoRoad:

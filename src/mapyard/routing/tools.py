@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from collections import deque
@@ -53,7 +54,9 @@ def _run(name: str, command: Sequence[str | Path], on_line: Callable[[str], None
     if process.returncode:
         ending = " | ".join(last_lines)
         reason = (
-            f"was ended by signal {-process.returncode} (out of memory?)"
+            "was killed, most likely for lack of memory"
+            if process.returncode == -signal.SIGKILL
+            else f"was ended by signal {-process.returncode}"
             if process.returncode < 0
             else f"failed with exit code {process.returncode}"
         )

@@ -23,7 +23,11 @@ SEA = (7.45, 43.70)
 def places(engine):
     rng = np.random.default_rng(3)
     found = np.column_stack([rng.uniform(7.412, 7.432, 80), rng.uniform(43.727, 43.745, 80)])
-    near = [bool(roads) for roads in find_roads(engine, found, "auto", 40.0)]
+    near = np.ones(len(found), bool)
+    for mode in MODES:
+        for index, roads in enumerate(find_roads(engine, found, mode, 1000.0)):
+            # On a road of the town's own network, with no other one to choose from.
+            near[index] &= bool(roads) and roads[-1].distance_m < min(40, roads[0].distance_m + 1)
     return found[near][:12]
 
 
