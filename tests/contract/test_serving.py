@@ -159,7 +159,7 @@ def test_dataset_is_switched_without_a_failed_request(server: Server) -> None:
 def test_stop_finishes_what_runs_and_enters_the_usage(store_data: Path, tmp_path: Path) -> None:
     data = copy_data(store_data, tmp_path / "data")
     log = tmp_path / "serve.log"
-    with running(data, log, workers=2, MAPYARD_DRAIN_S="1.5") as server:
+    with running(data, log, workers=1, MAPYARD_DRAIN_S="1.5") as server:
         url = f"{server.address}/api/v1/features?format=ndjson&tags=building"
         with httpx.stream("GET", url, headers={"X-API-Key": server.key}, timeout=30) as answer:
             chunks = answer.iter_bytes()

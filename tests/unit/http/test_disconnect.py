@@ -128,6 +128,20 @@ def test_time_limit_of_a_request(application: Application) -> None:
     assert STOPPED.is_set()
 
 
+def test_full_queue_answers_503_at_once(application: Application) -> None:
+    application.light.threads, application.light.queue = 1, 0
+    busy = threading.Event()
+    application.light.submit(busy.wait)
+    started_s = time.monotonic()
+    sent = ask(application, "/api/v1/slow", 60)
+    assert time.monotonic() - started_s < 1
+    assert sent[0]["status"] == 503
+    assert (b"retry-after", b"1") in sent[0]["headers"]
+    assert json.loads(sent[1]["body"])["error"]["code"] == "overloaded"
+    assert not STOPPED.is_set()
+    busy.set()
+
+
 def test_draining_closes_connections(application: Application) -> None:
     application.services.draining = True
     sent = ask(application, "/api/v1/nowhere", 60)
