@@ -175,6 +175,17 @@ def test_it_works_on_a_phone_and_in_the_dark(page: Browser) -> None:
         page.resize(1280, 900)
 
 
+@pytest.mark.parametrize("tool", ["search", "route", "isochrone", "overpass", "tiles"])
+def test_the_page_is_accessible(page: Browser, axe: str, tool: str) -> None:
+    open_tool(page, tool)
+    page.evaluate(axe + "; 0")
+    found = page.evaluate(
+        "axe.run(document, {resultTypes: ['violations']}).then(r => r.violations"
+        ".map(v => v.id + ': ' + v.nodes.map(n => n.html).join(' ').slice(0, 300)))"
+    )
+    assert found == []
+
+
 def test_keys_reach_every_tool(page: Browser) -> None:
     page.evaluate("document.activeElement.blur()")
     for key, title in (("2", "Route"), ("3", "Isochrone")):

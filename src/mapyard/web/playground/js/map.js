@@ -36,6 +36,9 @@ export class MapView {
     this.map.addControl(new maplibregl.ScaleControl({ maxWidth: 110 }), "bottom-right");
     this.map.addControl(new maplibregl.NavigationControl({ visualizePitch: true }), "bottom-right");
     this.map.addControl(new maplibregl.GeolocateControl({ trackUserLocation: true }), "bottom-right");
+    const controls = this.map.getContainer().querySelector(".maplibregl-control-container");
+    controls.setAttribute("role", "complementary");
+    controls.setAttribute("aria-label", "Map controls and attribution");
     this.data = EMPTY;
     this.markers = [];
     this.onClick = () => {};
