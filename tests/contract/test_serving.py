@@ -53,6 +53,9 @@ def test_answers_on_both_loopback_addresses(server: Server) -> None:
         assert answer.status_code == 200
         assert answer.json()["id"] == "way/94399684"
         assert answer.headers["x-dataset-timestamp"] == "2026-04-06T20:21:15Z"
+    missing = server.get("/api/v1/features/node/1")
+    assert missing.status_code == 404
+    assert missing.headers["x-dataset-timestamp"] == "2026-04-06T20:21:15Z"
 
 
 def test_busy_port_names_the_setting(server: Server, store_data: Path, tmp_path: Path) -> None:
@@ -70,13 +73,12 @@ def test_busy_port_names_the_setting(server: Server, store_data: Path, tmp_path:
 
 
 def test_metrics_are_those_of_all_workers(server: Server) -> None:
-    path = "/api/v1/features/node/1"
     for _ in range(20):
-        assert server.get(path).status_code == 404
+        assert server.get("/api/v1/features/node/x").status_code == 400
     time.sleep(0.8)
     pattern = (
         r"mapyard_http_request_duration_seconds_count\{"
-        r'method="GET",route="/api/v1/features/\{type\}/\{id\}",status="404"\} ([\d.]+)'
+        r'method="GET",route="/api/v1/features/\{type\}/\{id\}",status="400"\} ([\d.]+)'
     )
     counts = set()
     for _ in range(6):  # either worker answers with the same sum

@@ -285,8 +285,9 @@ class Application:
     def _common_headers(self, request: Request, snapshot: Snapshot | None = None) -> HeaderList:
         headers: HeaderList = [(b"x-request-id", request.id.encode())]
         request.admission.add_headers(headers)
-        if snapshot is not None and snapshot.timestamp:
-            headers.append((b"x-dataset-timestamp", snapshot.timestamp.encode()))
+        timestamp = (snapshot or self.services.snapshots).timestamp
+        if timestamp:
+            headers.append((b"x-dataset-timestamp", timestamp.encode()))
         self.cors.add_headers(request.headers, headers)
         if self.services.draining or request.must_close:
             headers.append((b"connection", b"close"))

@@ -153,6 +153,12 @@ class Snapshots:
         return snapshot.lease()
 
     @property
+    def timestamp(self) -> str:
+        """Return the time of the data last leased, "" when there is none or it is unknown."""
+        snapshot = self._snapshot
+        return snapshot.timestamp if snapshot is not None else ""
+
+    @property
     def is_ready(self) -> bool:
         """Return whether a dataset can be leased."""
         try:

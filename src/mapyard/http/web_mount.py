@@ -6,6 +6,7 @@ import logging
 from collections.abc import MutableMapping
 from typing import Any
 
+from mapyard.errors import NotFound
 from mapyard.http.admission import HeaderList
 from mapyard.http.compression import MIN_BYTES, choose_encoding, compress, is_compressible
 from mapyard.http.request import ASGIApp, Request
@@ -19,12 +20,19 @@ async def serve_web(web: ASGIApp, request: Request, common: HeaderList) -> None:
     """Let `web` answer; whole bodies of more than a kilobyte are compressed."""
     encoding = choose_encoding(request.headers.get("accept-encoding", ""))
     started: Message | None = None
+    wants_page = "text/html" in request.headers.get("accept", "")
+    is_missing = False
 
     async def send(message: Message) -> None:
-        nonlocal started
+        nonlocal started, is_missing
         if message["type"] == "http.response.start":
+            is_missing = message["status"] == 404 and not wants_page
+            if is_missing:
+                return
             started = message
             request.status = message["status"]
+            return
+        if is_missing:
             return
         body: bytes = message.get("body", b"")
         if started is not None:
@@ -52,3 +60,5 @@ async def serve_web(web: ASGIApp, request: Request, common: HeaderList) -> None:
             raise
         # Starlette has answered 500 already and raises for the log.
         log.exception("web crashed", extra={"request_id": request.id})
+    if is_missing:  # programs get errors as JSON, browsers the page that says so
+        raise NotFound("there is nothing at this path; /docs lists what there is")

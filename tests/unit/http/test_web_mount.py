@@ -67,7 +67,10 @@ def test_streams_pass(client: LocalClient) -> None:
 
 def test_unknown_api_paths_are_not_the_pages(client: LocalClient) -> None:
     assert client.get("/api/v1/none").json()["error"]["code"] == "missing_key"
-    assert client.get("/none").status_code == 404
+    missing = client.get("/none")
+    assert (missing.status_code, missing.json()["error"]["code"]) == (404, "not_found")
+    page = client.get("/none", headers={"Accept": "text/html,*/*"})
+    assert (page.status_code, page.text) == (404, "Not Found")
 
 
 def test_a_page_that_fails_is_a_plain_error(
