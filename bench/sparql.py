@@ -12,6 +12,7 @@ with plans kept from the first run, and parsing is measured apart.
 from __future__ import annotations
 
 import argparse
+import gc
 import platform
 import statistics
 import sys
@@ -89,6 +90,7 @@ def make_cases(lon: float, lat: float) -> list[Case]:
 
 def measure(run: Callable[[], Any], repetitions: int) -> tuple[float, Any]:
     result = run()
+    gc.collect()
     times = []
     for _ in range(repetitions):
         start = time.process_time()

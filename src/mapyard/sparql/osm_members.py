@@ -16,7 +16,7 @@ from mapyard.sparql.ids import Ids, integer_ids, make_ids, spaces
 from mapyard.sparql.osm_ids import ABSENT, ELEMENT, MEMBER, WAY_MEMBER
 from mapyard.sparql.osm_predicates import Pairs, Predicate, chunks, concat_pairs, of_space
 from mapyard.sparql.source import Context, Matches, Position
-from mapyard.sparql.table import expand, join_indexes, unique_pairs
+from mapyard.sparql.table import expand, join_indexes, unique_pairs, unique_rows
 from mapyard.sparql.terms import Literal
 from mapyard.store.reader import Store
 
@@ -268,16 +268,9 @@ def match_roles(
     unique = np.unique(members)
     index, parts = containers.containers_of(unique)
     assert parts.role is not None
-    triples = np.unique(
-        np.column_stack(
-            [
-                make_ids(ELEMENT, parts.container + containers.start),
-                unique[index],
-                role_ids(containers.store, parts.role, context),
-            ]
-        ),
-        axis=0,
-    )
+    relations = make_ids(ELEMENT, parts.container + containers.start)
+    roles = role_ids(containers.store, parts.role, context)
+    triples = np.column_stack(unique_rows([relations, unique[index], roles]))
     columns = [(0, s), (1, members), (2, o)]
     for column, position in columns:
         if isinstance(position, int):

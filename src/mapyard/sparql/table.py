@@ -270,8 +270,14 @@ def slice_tables(tables: Iterator[Table], offset: int, limit: int | None) -> Ite
 
 def unique_pairs(first: NDArray[np.int64], second: Ids) -> tuple[NDArray[np.int64], Ids]:
     """Return the distinct pairs of two columns, sorted."""
-    order = np.lexsort((second, first))
-    first, second = first[order], second[order]
-    fresh = np.ones(len(first), np.bool_)
-    fresh[1:] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
-    return first[fresh], second[fresh]
+    a, b = unique_rows([first, second])
+    return a, b
+
+
+def unique_rows(columns: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
+    """Return the distinct rows of columns, sorted by the first, then the next …"""
+    order = np.lexsort(columns[::-1])
+    ordered = [column[order] for column in columns]
+    fresh = np.ones(len(order), np.bool_)
+    fresh[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in ordered])
+    return [column[fresh] for column in ordered]

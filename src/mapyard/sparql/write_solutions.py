@@ -12,6 +12,7 @@ from typing import Final, Protocol
 
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from mapyard.sparql.engine import Solutions
 from mapyard.sparql.ids import SHIFT, Ids, terms_of
@@ -59,9 +60,17 @@ def write_column(table: Table, name: str, runtime: Runtime, writer: TermWriter) 
     """Return the text of each entry of a column, "" where it is unbound."""
     column = table.columns.get(name)
     if isinstance(column, Numbers) and bool(column.valid.all()):
-        values = [format_double(value) for value in column.values.tolist()]
-        return writer.many(Texts("literal", values, XSD_DOUBLE))
+        return writer.many(Texts("literal", _format_doubles(column.values), XSD_DOUBLE))
     return write_terms(table.ids(name, runtime.pool), runtime, writer)
+
+
+def _format_doubles(values: NDArray[np.float64]) -> list[str]:
+    """Return `format_double` of many numbers."""
+    if len(values) and bool(np.isfinite(values).all()):
+        text = orjson.dumps(values.tolist()).decode()
+        if "e" not in text:  # where there is an exponent the two differ in its form
+            return text[1:-1].split(",")
+    return [format_double(value) for value in values.tolist()]
 
 
 def write_terms(ids: Ids, runtime: Runtime, writer: TermWriter) -> list[str]:
