@@ -44,6 +44,7 @@ class Prepared:
     query: Query
     pattern: Pattern
     plans: dict[tuple[int, frozenset[str]], list[Step]] = field(default_factory=dict)
+    seedable: dict[tuple[object, ...], bool] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -112,7 +113,9 @@ class Engine:
         if query.from_graphs or query.from_named:
             source = source.select(query.from_graphs, query.from_named)
         runtime = Runtime(source, deadline, self._limits)
-        tables = Executor(runtime, prepared.plans).run(prepared.pattern, UNIT_TABLE)
+        tables = Executor(runtime, prepared.plans, prepared.seedable).run(
+            prepared.pattern, UNIT_TABLE
+        )
         if query.form == "select":
             return Solutions(tuple(v.name for v in query.variables), tables, runtime)
         if query.form == "ask":

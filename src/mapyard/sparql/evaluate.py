@@ -61,11 +61,15 @@ class Executor:
     """Runs one query; lives in one thread."""
 
     def __init__(
-        self, runtime: Runtime, plans: dict[tuple[int, frozenset[str]], list[Step]]
+        self,
+        runtime: Runtime,
+        plans: dict[tuple[int, frozenset[str]], list[Step]],
+        seedable: dict[tuple[object, ...], bool],
     ) -> None:
         self.runtime = runtime
         self._plans = plans  # orders of triples, kept as long as the query's text is
-        self._counter = 0
+        self._seedable = seedable  # which joins may hand bindings on, likewise
+        self._row_names: dict[int, str] = {}
         self._early_stop = 0  # inside how many LIMITs that need not see everything
 
     def evaluator(self, graph: int | None) -> Evaluator:
@@ -88,9 +92,12 @@ class Executor:
         self._early_stop = early_stop
         return concat(tables, self.runtime.pool)
 
-    def _fresh(self, name: str) -> str:
-        self._counter += 1
-        return f" {name}{self._counter}"
+    def _row_name(self, pattern: Pattern) -> str:
+        """Return the name of the hidden column that numbers rows for a pattern, always the same.
+
+        Plans are kept by the columns of the seed, so the name must not change from chunk to chunk.
+        """
+        return self._row_names.setdefault(id(pattern), f" row{len(self._row_names)}")
 
     # Patterns ------------------------------------------------------------------------------------
 
@@ -124,10 +131,13 @@ class Executor:
             yield from self._hash_join(table, other)
 
     def _may_seed(self, left: Pattern, right: Pattern, seed: Table) -> bool:
-        if not is_seedable(right):
-            return False
-        shared = visible(left).keys() & visible(right).keys()
-        return shared <= certain(left) | {Var(name) for name in seed.columns}
+        key = (id(left), id(right), *seed.columns)
+        known = self._seedable.get(key)
+        if known is None:
+            shared = visible(left).keys() & visible(right).keys()
+            bound = certain(left) | {Var(name) for name in seed.columns}
+            known = self._seedable[key] = is_seedable(right) and shared <= bound
+        return known
 
     def _hash_join(self, left: Table, right: Table) -> Iterator[Table]:
         pool = self.runtime.pool
@@ -137,7 +147,7 @@ class Executor:
 
     def _left_join(self, pattern: LeftJoin, seed: Table, graph: int | None) -> Iterator[Table]:
         evaluator = self.evaluator(graph)
-        row = self._fresh("row")
+        row = self._row_name(pattern)
         other: Table | None = None
         seeded = self._may_seed(pattern.left, pattern.right, seed)
         for left in self.run(pattern.left, seed, graph):
@@ -176,7 +186,7 @@ class Executor:
                 groups, count = factorize(columns, left.length)
                 first = _firsts(groups, count)
                 distinct = {n: c[first] for n, c in zip(shared, columns, strict=True)}
-                row = self._fresh("row")
+                row = self._row_name(pattern)
                 found = np.zeros(count, np.bool_)
                 probe = Table({**distinct, row: np.arange(count)}, count)
                 for table in self.run(pattern.right, probe, graph):
@@ -356,7 +366,7 @@ class Executor:
                 yield table.keep(names)
             return
         # A variable that the subquery does not give out is another one than the seed's.
-        row = self._fresh("row")
+        row = self._row_name(pattern)
         inner_seed = Table({**seed.keep(names).columns, row: np.arange(seed.length)}, seed.length)
         for table in self.run(pattern.pattern, inner_seed, graph):
             rows = table.ids(row, self.runtime.pool)
@@ -424,7 +434,7 @@ class Executor:
             if columns
             else np.empty((count, 0), np.bool_)
         )
-        row = self._fresh("row")
+        row = self._row_name(pattern)
         for kind in np.unique(bound, axis=0):
             chosen = rows[(bound == kind).all(axis=1)]
             given = {

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import NDArray
 
-from mapyard.sparql.ids import SHIFT, Ids, integer_ids, make_ids
+from mapyard.sparql.ids import POOL, SHIFT, Ids, integer_ids, make_ids
 from mapyard.sparql.osm_ids import ELEMENT, LINK_KEYS, SOPHOX_KEYS, VALUE, WIKIDATA_ITEM
 from mapyard.sparql.osm_predicates import Pairs, Predicate, chunks, of_space, spread
 from mapyard.sparql.osm_values import ValueIndex
@@ -24,6 +24,8 @@ _INTEGER = re.compile(r"\s*([+-]?[0-9]{1,9})\s*")
 _DATE = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
 #: Objects looked up one by one; more are joined with the whole key.
 _FEW: Final = 32
+#: Values per key whose kv ids are remembered.
+_REMEMBERED: Final = 1000
 
 Kvs = NDArray[Any]
 
@@ -45,6 +47,7 @@ class TagPredicate(Predicate):
         self.per_object = self.total / count
         is_wikidata = key == "wikidata" or key.endswith(":wikidata")
         is_wikipedia = key == "wikipedia" or key.endswith(":wikipedia")
+        self._known: dict[int, list[int]] = {}
         self._kind = "text"
         if space in (SOPHOX_KEYS, LINK_KEYS):
             self._kind = "text" if space == SOPHOX_KEYS else "none"
@@ -164,9 +167,13 @@ class TagPredicate(Predicate):
         return spread(inverse, pairs[0], pairs[1], len(unique))
 
     def subjects_of(self, term_id: int, context: Context) -> Iterator[Ids]:
-        """Yield the elements with one value."""
-        _, kvs = self._kvs_of(np.array([term_id], np.int64), context)
-        for kv in kvs.tolist():
+        """Yield the elements with one value; which kv ids that means is remembered."""
+        kvs = self._known.get(term_id)
+        if kvs is None:
+            kvs = self._kvs_of(np.array([term_id], np.int64), context)[1].tolist()
+            if len(self._known) < _REMEMBERED and term_id >> SHIFT != POOL:
+                self._known[term_id] = kvs
+        for kv in kvs:
             rows = self._store.rows_with_kv(kv)
             for part in chunks(len(rows)):
                 yield make_ids(ELEMENT, rows[part])
