@@ -21,6 +21,8 @@ import pytest
 
 from osm_files import EXAMPLES
 
+#: One process for all: what they share is slow to make.
+pytestmark = pytest.mark.xdist_group("overpass-clients")
 COMMAND = Path(sys.executable).with_name("mapyard")
 #: West, south, east, north.
 BBOX = (7.415, 43.735, 7.425, 43.74)

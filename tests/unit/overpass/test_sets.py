@@ -19,6 +19,10 @@ from cases import CASES, MONACO, Extract
 from oracle import Found, World
 
 
+#: One process for all: what they share is slow to make.
+pytestmark = pytest.mark.xdist_group("overpass-sets")
+
+
 @pytest.fixture(scope="module")
 def extract() -> Extract:
     return Extract(World(EXAMPLES / "monaco.osm.pbf"), MONACO)
