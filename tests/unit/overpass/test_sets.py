@@ -18,7 +18,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 from cases import CASES, MONACO, Extract
 from oracle import Found, World
 
-
 #: One process for all: what they share is slow to make.
 pytestmark = pytest.mark.xdist_group("overpass-sets")
 
