@@ -7,7 +7,7 @@ import threading
 import zlib
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
 import zstandard
 
@@ -23,11 +23,6 @@ _COMPRESSIBLE: Final = re.compile(
     r"sparql-query|n-triples|gpx)|image/svg|font/(ttf|otf)"
 )
 _local = threading.local()
-
-
-class _Compressor(Protocol):
-    def compress(self, data: bytes, /) -> bytes: ...
-    def flush(self) -> bytes: ...
 
 
 @lru_cache(maxsize=256)
@@ -82,15 +77,34 @@ def gather(chunks: Iterable[bytes]) -> Iterator[bytes]:
         yield b"".join(held)
 
 
+class Compressor:
+    """Compresses a body that comes in chunks; each can be decoded when it arrives."""
+
+    def __init__(self, encoding: Encoding) -> None:
+        self._zstd = self._gzip = None
+        if encoding == "zstd":
+            self._zstd = zstandard.ZstdCompressor(level=_ZSTD_LEVEL).compressobj()
+        else:
+            self._gzip = zlib.compressobj(1, zlib.DEFLATED, 31)
+
+    def add(self, chunk: bytes) -> bytes:
+        """Return the compressed chunk."""
+        if self._zstd is not None:
+            coded = self._zstd.compress(chunk)
+            return bytes(coded + self._zstd.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK))
+        assert self._gzip is not None
+        return self._gzip.compress(chunk) + self._gzip.flush(zlib.Z_SYNC_FLUSH)
+
+    def end(self) -> bytes:
+        """Return what closes the body."""
+        coder = self._zstd or self._gzip
+        assert coder is not None
+        return bytes(coder.flush())
+
+
 def compress_stream(chunks: Iterable[bytes], encoding: Encoding) -> Iterator[bytes]:
-    """Compress chunk by chunk; each chunk can be decoded when it arrives."""
-    if encoding == "zstd":
-        stream = zstandard.ZstdCompressor(level=_ZSTD_LEVEL).compressobj()
-        for chunk in chunks:
-            yield stream.compress(chunk) + stream.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
-        yield stream.flush()
-    else:
-        gzip = zlib.compressobj(1, zlib.DEFLATED, 31)
-        for chunk in chunks:
-            yield gzip.compress(chunk) + gzip.flush(zlib.Z_SYNC_FLUSH)
-        yield gzip.flush()
+    """Compress chunk by chunk."""
+    compressor = Compressor(encoding)
+    for chunk in chunks:
+        yield compressor.add(chunk)
+    yield compressor.end()

@@ -8,7 +8,13 @@ from typing import Any
 
 from mapyard.errors import NotFound
 from mapyard.http.admission import HeaderList
-from mapyard.http.compression import MIN_BYTES, choose_encoding, compress, is_compressible
+from mapyard.http.compression import (
+    MIN_BYTES,
+    Compressor,
+    choose_encoding,
+    compress,
+    is_compressible,
+)
 from mapyard.http.request import ASGIApp, Request
 
 Message = MutableMapping[str, Any]
@@ -17,48 +23,68 @@ log = logging.getLogger(__name__)
 
 
 async def serve_web(web: ASGIApp, request: Request, common: HeaderList) -> None:
-    """Let `web` answer; whole bodies of more than a kilobyte are compressed."""
-    encoding = choose_encoding(request.headers.get("accept-encoding", ""))
-    started: Message | None = None
-    wants_page = "text/html" in request.headers.get("accept", "")
-    is_missing = False
-
-    async def send(message: Message) -> None:
-        nonlocal started, is_missing
-        if message["type"] == "http.response.start":
-            is_missing = message["status"] == 404 and not wants_page
-            if is_missing:
-                return
-            started = message
-            request.status = message["status"]
-            return
-        if is_missing:
-            return
-        body: bytes = message.get("body", b"")
-        if started is not None:
-            headers: HeaderList = [*common, *started["headers"]]
-            if not message.get("more_body"):
-                names = dict(headers)
-                media_type = names.get(b"content-type", b"").decode("latin-1")
-                if is_compressible(media_type) and b"content-encoding" not in names:
-                    headers.append((b"vary", b"Accept-Encoding"))
-                    if encoding and len(body) > MIN_BYTES:
-                        body = compress(body, encoding)
-                        headers.append((b"content-encoding", encoding.encode()))
-                        headers = [pair for pair in headers if pair[0] != b"content-length"]
-                        headers.append((b"content-length", b"%d" % len(body)))
-                message = {**message, "body": body}
-            await request.send({**started, "headers": headers})
-            started = None
-        request.bytes_sent += len(body)
-        await request.send(message)
-
+    """Let `web` answer; raise NotFound for a missing page unless the client wants pages."""
+    front = _Front(request, common)
     try:
-        await web(request.scope, request.receive, send)
+        await web(request.scope, request.receive, front.send)
     except Exception:
         if not request.status:
             raise
         # Starlette has answered 500 already and raises for the log.
         log.exception("web crashed", extra={"request_id": request.id})
-    if is_missing:  # programs get errors as JSON, browsers the page that says so
+    if front.is_missing:  # programs get errors as JSON, browsers the page that says so
         raise NotFound("there is nothing at this path; /docs lists what there is")
+
+
+class _Front:
+    """Passes an answer's messages on, with common headers and compressed."""
+
+    def __init__(self, request: Request, common: HeaderList) -> None:
+        self._request = request
+        self._common = common
+        self._wants_pages = "text/html" in request.headers.get("accept", "")
+        self._held: Message | None = None  # the start, until the first part of the body is there
+        self._compressor: Compressor | None = None
+        self.is_missing = False
+
+    async def send(self, message: Message) -> None:
+        """Take one message of the page."""
+        if message["type"] == "http.response.start":
+            self.is_missing = message["status"] == 404 and not self._wants_pages
+            self._held = message
+            self._request.status = 0 if self.is_missing else message["status"]
+            return
+        if self.is_missing:
+            return
+        body: bytes = message.get("body", b"")
+        more = bool(message.get("more_body"))
+        if self._held is not None:
+            start, self._held = self._held, None
+            body = await self._start(start, body, more=more)
+        elif self._compressor is not None:
+            body = self._compressor.add(body)
+        if self._compressor is not None and not more:
+            body += self._compressor.end()
+        self._request.bytes_sent += len(body)
+        await self._request.send({**message, "body": body})
+
+    async def _start(self, start: Message, body: bytes, *, more: bool) -> bytes:
+        """Send the headers; return the first part of the body as it is to be sent."""
+        headers: HeaderList = [*self._common, *start["headers"]]
+        names = dict(headers)
+        media_type = names.get(b"content-type", b"").decode("latin-1")
+        whole = start["status"] != 206 and b"content-encoding" not in names
+        if whole and is_compressible(media_type):
+            headers.append((b"vary", b"Accept-Encoding"))
+            encoding = choose_encoding(self._request.headers.get("accept-encoding", ""))
+            if encoding and (more or len(body) > MIN_BYTES):
+                headers = [pair for pair in headers if pair[0] != b"content-length"]
+                headers.append((b"content-encoding", encoding.encode()))
+                if more:
+                    self._compressor = Compressor(encoding)
+                    body = self._compressor.add(body)
+                else:
+                    body = compress(body, encoding)
+                    headers.append((b"content-length", b"%d" % len(body)))
+        await self._request.send({**start, "headers": headers})
+        return body

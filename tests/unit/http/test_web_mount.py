@@ -62,7 +62,10 @@ def test_pages_count_nothing(client: LocalClient) -> None:
 
 
 def test_streams_pass(client: LocalClient) -> None:
-    assert client.get("/stream").text == "a" * 2_000 + "b" * 2_000
+    for encoding in ("identity", "gzip", "zstd"):
+        answer = client.get("/stream", headers={"Accept-Encoding": encoding})
+        assert answer.text == "a" * 2_000 + "b" * 2_000
+        assert answer.headers.get("content-encoding", "identity") == encoding
 
 
 def test_unknown_api_paths_are_not_the_pages(client: LocalClient) -> None:
