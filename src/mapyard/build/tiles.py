@@ -29,4 +29,4 @@ def _run(ctx: StepContext) -> Mapping[str, Any]:
     return {"features": len(table), "low_zoom_tiles": count}
 
 
-STEP = Step("tiles", _run, lambda pbf: Estimate(300_000_000 + 20 * pbf, 3 * pbf))
+STEP = Step("tiles", _run, lambda pbf: Estimate(300_000_000 + 8 * pbf, 3 * pbf))

@@ -33,7 +33,7 @@ Ints = NDArray[np.int64]
 Bounds = tuple[float, float, float, float]
 
 DEFAULT_LANGUAGES = ["de", "en"]
-_CHUNK_ROWS = 100_000
+_CHUNK_ROWS = 20_000
 
 
 def build_table(
