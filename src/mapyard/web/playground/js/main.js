@@ -130,7 +130,7 @@ class Page {
     });
     document.getElementById("corner").append(
       h("a.icon-button", { href: "/docs", title: "API reference", "aria-label": "API reference" }, icon("book")),
-      this.config.session === "account" ? h("a.icon-button", { href: "/account", title: "Account", "aria-label": "Account" }, icon("user")) : h("a.icon-button", { href: "/sign-in", title: "Sign in", "aria-label": "Sign in" }, icon("user")),
+      h("a.icon-button", { href: "/account", title: "Account", "aria-label": "Account" }, icon("user")),
       toggle);
   }
 
@@ -162,10 +162,9 @@ function dropFiles(page) {
 }
 
 async function start() {
-  const [config, session] = await Promise.all([
-    fetch("/playground/config.json").then((r) => r.json()),
-    fetch("/playground/session", { method: "POST" }).then((r) => r.json()),
-  ]);
+  const askForSession = () => fetch("/playground/session", { method: "POST" }).then((r) => r.json());
+  const [config, session] = await Promise.all([fetch("/playground/config.json").then((r) => r.json()), askForSession()]);
+  setInterval(() => askForSession().catch(() => {}), 3_600_000); // a session ends after some hours
   const panel = document.getElementById("panel");
   if (!config.dataset) {
     panel.append(h("header.panel-head", {}, h("h1", {}, "No map yet"), h("p", {}, "Nothing has been built on this server. Run mapyard build with an OpenStreetMap extract, then load this page again.")));

@@ -7,7 +7,7 @@ export default queryTool({
   id: "overpass", name: "Overpass", title: "Overpass QL", icon: "overpass",
   paths: ["/api/v1/overpass"],
   hint: "Write a query; {{bbox}} stands for the part of the map in view.",
-  makeCall: (text, view) => post("/api/v1/overpass", { data: text.replaceAll("{{bbox}}", view.join(",")) }),
+  makeCall: (text, view) => post("/api/v1/overpass", { data: text.replaceAll("{{bbox}}", view.join(",")), limit: 1000 }),
   examples: [
     ["Cafés in view", '[out:json][timeout:25];\nnwr[amenity=cafe]({{bbox}});\nout center;'],
     ["Bus stops near bakeries", '[out:json];\nnwr[shop=bakery]({{bbox}});\nnode[highway=bus_stop](around:150);\nout;'],

@@ -24,7 +24,9 @@ export function queryTool({ examples, makeCall, ...tool }) {
       this.output.replaceChildren();
       page.map.show(null);
       const result = await page.run(makeCall(this.editor.value, page.map.view));
-      if (result) this.show(result.json, page, true);
+      if (!result) return;
+      this.show(result.json, page, true);
+      if (result.headers.get("X-Has-More") === "true") page.say("The first 1,000 are shown.");
     },
 
     show(json, page, move) {
