@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from mapyard.sparql.values import (
 from mapyard.sparql.values import (
     INTEGER as INTEGER_KIND,
 )
+
+#: Keys sorted in one step.
+_RUN: Final = 32_768
 
 Groups = NDArray[np.int64]
 
@@ -160,7 +163,7 @@ def rank_ids(ids: Ids, runtime: Runtime) -> NDArray[np.int64]:
         mixed = any(isinstance(key, tuple) for key in keys)
         if mixed:
             keys = [key if isinstance(key, tuple) else (key, "") for key in keys]
-        order = sorted(range(len(keys)), key=keys.__getitem__)
+        order = _sort_in_steps(keys, runtime)
         last = None
         for place in order:
             if keys[place] != last:
@@ -168,6 +171,22 @@ def rank_ids(ids: Ids, runtime: Runtime) -> NDArray[np.int64]:
                 last = keys[place]
             ranks[indexes[place]] = rank
     return ranks
+
+
+def _sort_in_steps(keys: list[Any], runtime: Runtime) -> list[int]:
+    """Return the indexes of the sorted keys; no step holds up other threads for long."""
+    runs = [
+        sorted(range(start, min(start + _RUN, len(keys))), key=keys.__getitem__)
+        for start in range(0, len(keys), _RUN)
+    ]
+    while len(runs) > 1:
+        runtime.deadline.check()
+        # Two sorted runs one after the other: Python's sort just merges them.
+        merged = [
+            sorted(runs[i] + runs[i + 1], key=keys.__getitem__) for i in range(0, len(runs) - 1, 2)
+        ]
+        runs = merged + runs[len(runs) & ~1 :]
+    return runs[0] if runs else []
 
 
 def _on_terms(call: Aggregate, ids: Ids, groups: Groups, count: int, evaluator: Evaluator) -> Ids:

@@ -61,8 +61,8 @@ def make_plan(bgp: Bgp, bound: set[Var], runtime: Runtime, evaluator: Evaluator)
         candidates = connected or range(len(remaining))
         best = min(candidates, key=lambda i: costs[i], default=-1)
         if near and (not connected or not known):
-            smallest = min(near, key=lambda n: len(n.ids))
-            if best < 0 or len(smallest.ids) <= costs[best]:
+            smallest = min(near, key=lambda n: n.count)
+            if best < 0 or smallest.count <= costs[best]:
                 near.remove(smallest)
                 steps.append((smallest, not known))
                 known.add(smallest.var)
@@ -203,12 +203,13 @@ class BgpRunner:
         return self._match(what, table, step.connected)
 
     def _restrict(self, near: Near, table: Table) -> Iterator[Table]:
+        found = near.find(self._runtime)
         if near.var.name in table.columns:
             ids = table.ids(near.var.name, self._runtime.pool)
-            yield table.take(_is_in_sorted(ids, near.ids))
+            yield table.take(_is_in_sorted(ids, found))
             return
-        matches = Matches(len(near.ids), None, subject=near.ids)
-        yield from self._extend(table, matches, [(near.var.name, near.ids)], [])
+        matches = Matches(len(found), None, subject=found)
+        yield from self._extend(table, matches, [(near.var.name, found)], [])
 
     def _match(self, triple: TriplePattern, table: Table, connected: bool) -> Iterator[Table]:
         runtime = self._runtime

@@ -109,8 +109,9 @@ class Executor:
         plan = self._plans.get(key)
         if plan is None:
             bound = {Var(name) for name in seed.columns}
-            plan = make_plan(pattern, bound, self.runtime, evaluator)
-            self._plans[key] = plan
+            made = make_plan(pattern, bound, self.runtime, evaluator)
+            # The plan that stays is the one that runs: its inner patterns are known by identity.
+            plan = self._plans.setdefault(key, made)
         runner = BgpRunner(
             self.runtime,
             evaluator,

@@ -38,16 +38,30 @@ _RELATIONS: Final = frozenset(
     namespace + name.removeprefix(GEOF) for namespace in (OGC, GEO) for name in TOPOLOGY
 )
 _PAIRS: Final = 65_536
+#: Candidates up to which a plan keeps them.
+_KEPT_IDS: Final = 20_000
 #: Rows of the inner pattern that are shaped in the time of one search in the source's index.
 _SEARCH_COST: Final = 2000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Near:
-    """The subjects that an index leaves for a variable, sorted."""
+    """The subjects that an index leaves for a variable, sorted; many are searched for anew."""
 
     var: Var
-    ids: Ids
+    count: int
+    ids: Ids | None
+    shape: Any
+    radius_m: float
+    predicates: list[int]
+
+    def find(self, runtime: Runtime) -> Ids:
+        """Return the subjects."""
+        if self.ids is not None:
+            return self.ids
+        ids = runtime.source.near(self.shape, self.radius_m, self.predicates, runtime)
+        assert ids is not None
+        return ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +121,8 @@ def find_near(bgp: Bgp, runtime: Runtime, evaluator: Evaluator) -> list[Near]:
             predicates = subject_predicates(bgp, subject, runtime)
             ids = runtime.source.near(shape, radius_m, predicates, runtime)
             if ids is not None:
-                found.append(Near(subject, ids))
+                kept = ids if len(ids) <= _KEPT_IDS else None
+                found.append(Near(subject, len(ids), kept, shape, radius_m, predicates))
     return found
 
 

@@ -260,3 +260,13 @@ def test_plans_are_kept_and_answer_again() -> None:
 def test_terms_are_written_with_their_escapes() -> None:
     assert format_term(Literal('a"b\\\n', "http://e.org/t")) == '"a\\"b\\\\\\n"^^<http://e.org/t>'
     assert format_term(Iri("http://e.org/a b")) == "<http://e.org/a\\u0020b>"
+
+
+def test_many_values_are_sorted_in_steps() -> None:
+    values = ask("SELECT ?x { ?a :p ?x } ORDER BY DESC(?x)", Engine(LARGE))
+    assert values == [str(i) for i in reversed(range(20_000))]
+    texts = TripleGraph(
+        [(e(f"s{i}"), e("p"), Literal(f"{i * 7919 % 70_001:05}")) for i in range(70_001)]
+    )
+    found = ask("SELECT ?x { ?a :p ?x } ORDER BY ?x", Engine(texts))
+    assert found == [f"{i:05}" for i in range(70_001)]
