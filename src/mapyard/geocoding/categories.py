@@ -20,12 +20,14 @@ CATEGORY_KEYS: Final = (
     "place", "boundary", "bridge", "building", "barrier",
 )  # fmt: skip
 
-_NEAR_WORDS: Final = """
-near nearby in at around close by next nahe bei beim im um a au aux pres proche de dans vicino cerca
-en em perto bij naast i ved
-"""
-#: Words between a kind and a place: "museum near Schaan", "hôtel à Monaco".
+_NEAR_WORDS: Final = (
+    "near nearby around close next nahe bei beim um pres proche vicino cerca perto bij naast ved"
+)
+_IN_WORDS: Final = "in at by im a au aux de dans en em i to"
+#: Words between a kind and a place that ask for what is around it: "museum near Schaan".
 NEAR_WORDS: Final = frozenset(_NEAR_WORDS.split())
+#: Words that may also ask for what is in it, or be part of a name: "hôtel de Paris".
+IN_WORDS: Final = frozenset(_IN_WORDS.split())
 #: At most this many words make one phrase.
 MAX_PHRASE: Final = 4
 

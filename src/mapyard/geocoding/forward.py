@@ -30,6 +30,7 @@ from mapyard.geocoding.matching import (
     Matcher,
 )
 from mapyard.geocoding.query import Understood, understand
+from mapyard.store.reader import E7
 
 Floats = NDArray[np.float64]
 
@@ -47,7 +48,9 @@ OF_KIND: Final = 0.9
 MIN_MATCHED: Final = 0.45
 #: Candidates for which a missing house number is looked for between others.
 _INTERPOLATED: Final = 8
-_MISSING_NUMBER, _NEAR_NUMBER, _INTERPOLATED_NUMBER = 0.0, 0.4, 0.8
+_INTERPOLATED_NUMBER: Final = 0.8
+#: Things of a kind that are put in the order of distance.
+_NEAREST_OF: Final = 100
 _LEVEL_NAMES: Final = (
     ("", ""), ("context", "fuzzy"), ("name", "fuzzy"), ("context", "prefix"), ("context", "exact"),
     ("name", "prefix"), ("category", "exact"), ("name", "exact"),
@@ -78,11 +81,15 @@ def find(
     query = understand(gazetteer, text, complete=complete)
     if not query.words:
         return []
-    if query.near:
+    if query.is_near:
         results = _find_near(gazetteer, query, limit, filters, complete=complete)
         if results:
             return results
     ranking = rank(gazetteer, query, filters, focus, complete=complete)
+    if query.near and not ranking.is_good:
+        results = _find_near(gazetteer, query, limit, filters, complete=complete)
+        if results:
+            return results
     return ranking.results(limit)
 
 
@@ -111,7 +118,7 @@ def rank(
 def _find_near(
     gazetteer: Gazetteer, query: Understood, limit: int, filters: Filters, *, complete: bool
 ) -> list[Result]:
-    """Return things of a kind around a place: "museum near Schaan"."""
+    """Return things of a kind around a place, nearest first: "museum near Schaan"."""
     words = [word.text for word in query.words]
     around = find(gazetteer, " ".join(words[query.near :]), 1, complete=complete)
     if not around or (around[0].confidence or 0) < 0.75:
@@ -122,7 +129,10 @@ def _find_near(
         return []
     filters = filters._replace(layer="poi")
     ranking = rank(gazetteer, kind, filters, Focus(lon, lat, 1_000.0), complete=False)
-    return ranking.results(limit)
+    results = ranking.results(max(limit, _NEAREST_OF))
+    documents = np.array([result.document for result in results], np.int64)
+    distance_m = haversine_m(gazetteer.lon[documents] / E7, gazetteer.lat[documents] / E7, lon, lat)
+    return [results[i] for i in np.argsort(distance_m, kind="stable")[:limit].tolist()]
 
 
 class Ranking:
@@ -161,7 +171,7 @@ class Ranking:
         bias = g.importance[self.documents].astype(np.float64)
         if focus is not None and len(bias):
             distance_m = haversine_m(
-                g.lon[self.documents] / 1e7, g.lat[self.documents] / 1e7, focus.lon, focus.lat
+                g.lon[self.documents] / E7, g.lat[self.documents] / E7, focus.lon, focus.lat
             )
             bias = np.maximum(bias, FOCUS_PULL * 0.5 ** (distance_m / focus.half_m) + bias * 0.1)
         return bias

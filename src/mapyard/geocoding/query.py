@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from babel import Locale
 
-from mapyard.geocoding.categories import NEAR_WORDS, find_phrase
+from mapyard.geocoding.categories import IN_WORDS, NEAR_WORDS, find_phrase
 from mapyard.geocoding.gazetteer import Gazetteer
 from mapyard.geocoding.housenumbers import Candidate, iter_candidates, join_number
 from mapyard.text.analysis import Slot, slots
@@ -70,6 +70,8 @@ class Understood(NamedTuple):
     numbers: tuple[Candidate, ...]
     #: Place of the first word behind "near", 0 when there is none.
     near: int
+    #: Whether what stands before it says "near", not "in" or "of".
+    is_near: bool = False
 
     def required(self, *, names_of_houses: bool) -> list[int]:
         """Return the words that a document is to match: neither little ones nor numbers.
@@ -136,7 +138,8 @@ def understand(gazetteer: Gazetteer, text: str, *, complete: bool = False) -> Un
             )
         )
     numbers = _find_numbers(gazetteer, plain)
-    return Understood(text, tuple(words), numbers, _find_near(typed, categories))
+    near, is_near = _find_near(plain, categories)
+    return Understood(text, tuple(words), numbers, near, is_near)
 
 
 def _find_numbers(gazetteer: Gazetteer, words: list[str]) -> tuple[Candidate, ...]:
@@ -209,15 +212,19 @@ def _find_categories(words: list[str]) -> list[tuple[str, ...]]:
     return found
 
 
-def _find_near(typed: list[Slot], categories: list[tuple[str, ...]]) -> int:
-    """Return the place behind a near-word between a kind and something else, 0 without."""
-    for i in range(1, len(typed) - 1):
-        if typed[i].word in NEAR_WORDS and all(categories[k] for k in range(i)):
+def _find_near(words: list[str], categories: list[tuple[str, ...]]) -> tuple[int, bool]:
+    """Return the place behind a preposition between a kind and something else, 0 without.
+
+    And whether the preposition is one of nearness.
+    """
+    between = NEAR_WORDS | IN_WORDS
+    for i in range(1, len(words) - 1):
+        if words[i] in between and all(categories[k] for k in range(i)):
             stop = i + 1
-            while stop < len(typed) - 1 and typed[stop].word in NEAR_WORDS:
+            while stop < len(words) - 1 and words[stop] in between:
                 stop += 1
-            return stop
-    return 0
+            return stop, any(word in NEAR_WORDS for word in words[i:stop])
+    return 0, False
 
 
 def _find_countries(words: list[str], codes: tuple[str, ...]) -> list[str]:

@@ -131,3 +131,15 @@ def test_reverse_batch_and_forward_agree(monaco_geocoder: Geocoder) -> None:
     lon, lat = found["geometry"]["coordinates"]
     (back,) = monaco_geocoder.reverse(lon, lat)
     assert back["properties"]["display_name"] == found["properties"]["display_name"]
+
+
+def test_of_and_in_are_no_nearness(monaco_geocoder: Geocoder) -> None:
+    (found,) = monaco_geocoder.forward("hotel de paris", 1)
+    assert found["properties"]["name"] == "Hôtel de Paris"
+    (found,) = monaco_geocoder.forward("école de danse", 1)
+    assert "Danse" in found["properties"]["name"]
+    for feature in monaco_geocoder.forward("restaurant in Fontvieille", 5):
+        assert feature["properties"]["subcategory"] == "restaurant"
+        lng, lat = feature["geometry"]["coordinates"]
+        assert 7.40 < lng < 7.425
+        assert 43.72 < lat < 43.74
