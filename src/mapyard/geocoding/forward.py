@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mapyard.geo.sphere import haversine_m
 from mapyard.geocoding.answers import Result
+from mapyard.geocoding.categories import IN_WORDS, NEAR_WORDS
 from mapyard.geocoding.gazetteer import Gazetteer, House
 from mapyard.geocoding.housenumbers import (
     Candidate,
@@ -132,7 +133,16 @@ def _find_near(
     results = ranking.results(max(limit, _NEAREST_OF))
     documents = np.array([result.document for result in results], np.int64)
     distance_m = haversine_m(gazetteer.lon[documents] / E7, gazetteer.lat[documents] / E7, lon, lat)
-    return [results[i] for i in np.argsort(distance_m, kind="stable")[:limit].tolist()]
+    place = " ".join(words[query.near :])
+    return [
+        _say_near(results[i], place) for i in np.argsort(distance_m, kind="stable")[:limit].tolist()
+    ]
+
+
+def _say_near(result: Result, place: str) -> Result:
+    report = dict(result.match or {})
+    unmatched = [w for w in report.get("unmatched", ()) if w not in NEAR_WORDS | IN_WORDS]
+    return result._replace(match={**report, "unmatched": unmatched, "near": place})
 
 
 class Ranking:

@@ -286,6 +286,12 @@ def test_kinds_are_split_off_names_without_spaces(geocoder: Geocoder) -> None:
     assert first(geocoder, "古村学校")["osm_id"] == 5106
 
 
+def test_near_says_around_what(geocoder: Geocoder) -> None:
+    found = first(geocoder, "museum near Neustadt")
+    assert found["match"]["near"] == "neustadt"
+    assert found["match"]["unmatched"] == []
+
+
 def test_country_before_a_postcode(geocoder: Geocoder) -> None:
     assert first(geocoder, "FL-9490 Neustadt")["name"] == "Neustadt"
     assert first(geocoder, "Hauptstrasse 9, FL-9490 Neustadt")["osm_id"] == 4002
