@@ -33,8 +33,9 @@ _PAIRS_PER_CALL: Final = {True: 2_500, False: 10_000}
 _ONE_SEARCH_SPREAD_M: Final = 60_000.0
 
 
-#: Empty cells that are asked again as routes.
+#: Empty cells that are asked again as routes, and how many of them in vain.
 _MOST_ASKED_AGAIN: Final = 200
+_MOST_IN_VAIN: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +124,14 @@ class _Cells:
     def ask_again(self) -> None:
         """Fill empty cells for which a route exists.
 
-        The matrix algorithms miss some ways that begin or end on a piece of road with one way in;
-        many empty cells are islands, and not asked again.
+        The matrix algorithms miss some ways that begin or end on a piece of road with one way in.
+        When the first ones asked have no route either, the rest are islands.
         """
         missing = np.argwhere(np.isnan(self.durations_s))
-        if len(missing) > _MOST_ASKED_AGAIN:
-            return
-        for row, column in missing.tolist():
+        failures = 0
+        for row, column in missing[:_MOST_ASKED_AGAIN].tolist():
+            if failures == _MOST_IN_VAIN:
+                return
             self._deadline.check()
             request = self._costing | {
                 "locations": [self._sources[row], self._targets[column]],
@@ -138,6 +140,7 @@ class _Cells:
             try:
                 summary = self._engine.call("route", request)["trip"]["summary"]
             except (NoRoute, NoRoad):
+                failures += 1
                 continue
             self.distances_m[row, column] = summary["length"] * 1000.0
             self.durations_s[row, column] = summary["time"]
