@@ -25,6 +25,7 @@ from mapyard.overpass.rowsets import (
 )
 from mapyard.overpass.run import Run
 from mapyard.overpass.syntax import AreaFilter, IdFilter, IsIn, PivotFilter, Query, SetFilter
+from mapyard.store.columns import find_place
 from mapyard.store.reader import E7, Store
 
 #: Ids of areas of ways in older versions of the original.
@@ -69,7 +70,7 @@ def find_areas(run: Run, query: Query) -> Rows:
     for item in query.filters:
         if tagging.is_tag_filter(item) and not item.negated:  # type: ignore[union-attr] # a tag filter
             rows = tagging.positive_rows(store, item)  # type: ignore[arg-type] # a tag filter
-            rows = rows[np.searchsorted(rows, store.way_start) :]
+            rows = rows[find_place(rows, store.way_start) :]
             return rows[store.is_area(rows)]
     rows = np.arange(store.way_start, store.row_count, dtype=np.uint32)
     run.budget.check(rows.nbytes * 4)
@@ -123,7 +124,7 @@ def areas_around(run: Run, statement: IsIn) -> ElementSet:
         run.budget.check(points.nbytes * 16)
         shapes = store.geometries(rows[start : start + _CHUNK])
         inside[start + tree.query(shapes, predicate="intersects")[0]] = True
-    low = int(np.searchsorted(rows, store.relation_start))
+    low = find_place(rows, store.relation_start)
     return ElementSet(rows=rows[:low][inside[:low]], areas=rows[low:][inside[low:]])
 
 
@@ -140,6 +141,6 @@ def _find_areas_near(run: Run, points: NDArray[np.int32]) -> Rows:
         part = points[start : start + _CHUNK]
         _, rows = store.feature_rtree.search_many(np.hstack([part, part]))
         rows = as_rows(rows)
-        rows = rows[np.searchsorted(rows, store.way_start) :]
+        rows = rows[find_place(rows, store.way_start) :]
         found.append(rows[store.is_area(rows)])
     return unite(found)

@@ -18,6 +18,7 @@ from mapyard.overpass.osmjson import count_element
 from mapyard.overpass.recursion import members_of, nodes_of_ways
 from mapyard.overpass.rowsets import Derived, ElementSet, Mask, Rows, as_rows, is_member, subtract
 from mapyard.overpass.syntax import Out
+from mapyard.store.columns import find_place
 from mapyard.store.reader import EMPTY_ROWS, Store
 
 #: Tags that say nothing about what a node is. Source: osmtogeojson.
@@ -103,8 +104,8 @@ def _row_parts(elements: ElementSet) -> list[Rows]:
 
 def _vertices_only(store: Store, rows: Rows) -> Rows:
     """Return the nodes among shown rows that do nothing but shape a shown way."""
-    nodes = rows[: np.searchsorted(rows, store.way_start)]
-    ways = rows[len(nodes) : np.searchsorted(rows, store.relation_start)]
+    nodes = rows[: find_place(rows, store.way_start)]
+    ways = rows[len(nodes) : find_place(rows, store.relation_start)]
     relations = rows[len(nodes) + len(ways) :]
     vertices = nodes[is_member(nodes, nodes_of_ways(store, ways))]
     vertices = subtract(vertices, members_of(store, relations, [(0, store.way_start)]))

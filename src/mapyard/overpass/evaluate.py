@@ -52,6 +52,7 @@ from mapyard.overpass.syntax import (
     Value,
 )
 from mapyard.overpass.texts import BINARY, UNARY, extreme
+from mapyard.store.columns import find_place
 from mapyard.store.reader import Store
 
 MULTIPLE_VALUES = "< multiple values found >"
@@ -227,6 +228,6 @@ def _count(store: Store, elements: ElementSet, what: str) -> int:
     if what == "deriveds":
         return len(elements.derived)
     kind = _COUNT_KINDS.get(what, what)
-    edges = np.searchsorted(elements.rows, [0, store.way_start, store.relation_start])
+    edges = find_place(elements.rows, 0, store.way_start, store.relation_start)
     counts = np.diff([*edges.tolist(), len(elements.rows)])
     return int(sum(counts[element_type] for element_type in KIND_TYPES[kind]))

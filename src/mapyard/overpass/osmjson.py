@@ -37,6 +37,7 @@ from mapyard.overpass.lines import Ints
 from mapyard.overpass.ordering import take
 from mapyard.overpass.rowsets import Derived, ElementSet, Mask, Rows, as_rows
 from mapyard.overpass.syntax import Out
+from mapyard.store.columns import find_place
 from mapyard.store.reader import E7, Store
 
 COPYRIGHT = (
@@ -159,7 +160,7 @@ _CHUNK = 50_000
 
 def count_element(store: Store, elements: ElementSet) -> dict[str, Any]:
     """Return the pseudo element of `out count`."""
-    edges = np.searchsorted(elements.rows, [store.way_start, store.relation_start])
+    edges = find_place(elements.rows, store.way_start, store.relation_start)
     nodes, ways, relations = np.diff([0, *edges.tolist(), len(elements.rows)]).tolist()
     tags = {"nodes": nodes, "ways": ways, "relations": relations}
     if len(elements.areas):

@@ -7,6 +7,7 @@ import numpy as np
 from mapyard.overpass.budget import Budget
 from mapyard.overpass.lines import MAX_RELATION_DEPTH, Ints
 from mapyard.overpass.rowsets import Rows, as_rows, is_member, part_of, split_types, subtract, unite
+from mapyard.store.columns import find_place
 from mapyard.store.reader import EMPTY_ROWS, Store
 
 
@@ -97,7 +98,7 @@ def down(store: Store, rows: Rows, budget: Budget) -> Rows:
     _, ways, relations = split_types(store, rows)
     members = members_of(store, relations, [(0, store.relation_start)])
     budget.check(members.nbytes)
-    member_ways = members[np.searchsorted(members, store.way_start) :]
+    member_ways = members[find_place(members, store.way_start) :]
     nodes = nodes_of_ways(store, unite([ways, member_ways]))
     budget.check(nodes.nbytes * 4)
     return unite([nodes, members])
@@ -114,7 +115,7 @@ def down_relations(store: Store, rows: Rows, budget: Budget) -> Rows:
             break
         budget.check(found.nbytes)
         members = members_of(store, pending, everything)
-        inner = members[np.searchsorted(members, store.relation_start) :]
+        inner = members[find_place(members, store.relation_start) :]
         pending = subtract(subtract(inner, found), relations)
         found = unite([found, members])
     inner_ways = part_of(found, store.way_start, store.relation_start)
@@ -135,8 +136,8 @@ def up_relations(store: Store, rows: Rows, budget: Budget) -> Rows:
     found = up(store, rows, budget)
     pending = unite(
         [
-            rows[np.searchsorted(rows, store.relation_start) :],
-            found[np.searchsorted(found, store.relation_start) :],
+            rows[find_place(rows, store.relation_start) :],
+            found[find_place(found, store.relation_start) :],
         ]
     )
     for _ in range(MAX_RELATION_DEPTH):

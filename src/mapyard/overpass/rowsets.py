@@ -14,6 +14,7 @@ import shapely
 from numpy.typing import NDArray
 
 from mapyard.osm.elements import NODE, RELATION, WAY
+from mapyard.store.columns import find_place
 from mapyard.store.reader import EMPTY_ROWS, Store
 
 Rows = NDArray[np.uint32]
@@ -153,11 +154,11 @@ def restrict(rows: Rows, ranges: list[tuple[int, int]]) -> Rows:
 
 def part_of(rows: Rows, start: int, stop: int) -> Rows:
     """Return the rows in [start, stop) as a view."""
-    low, high = np.searchsorted(rows, (start, stop))
+    low, high = find_place(rows, start, stop)
     return rows[low:high]
 
 
 def split_types(store: Store, rows: Rows) -> tuple[Rows, Rows, Rows]:
     """Return the nodes, the ways and the relations of a row array, as views."""
-    low, high = np.searchsorted(rows, (store.way_start, store.relation_start))
+    low, high = find_place(rows, store.way_start, store.relation_start)
     return rows[:low], rows[low:high], rows[high:]

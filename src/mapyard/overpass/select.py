@@ -58,6 +58,7 @@ from mapyard.overpass.syntax import (
     SetFilter,
     UserFilter,
 )
+from mapyard.store.columns import find_place
 from mapyard.store.reader import Store
 
 
@@ -74,7 +75,7 @@ def run_query(run: Run, query: Query) -> ElementSet:
         return _derived(run, query)
     if query.kind == "area":
         rows = _find_rows(run, query, find_areas(run, query))
-        low = int(np.searchsorted(rows, run.store.relation_start))
+        low = find_place(rows, run.store.relation_start)
         return ElementSet(rows=rows[:low], areas=rows[low:])
     return ElementSet(rows=_find_rows(run, query, None))
 
@@ -133,7 +134,7 @@ def _keep_if(run: Run, query: Query, item: ConditionFilter, rows: Rows) -> Rows:
 def _as_elements(store: Store, query: Query, rows: Rows) -> ElementSet:
     if query.kind != "area":
         return ElementSet(rows=rows)
-    low = int(np.searchsorted(rows, store.relation_start))
+    low = find_place(rows, store.relation_start)
     return ElementSet(rows=rows[:low], areas=rows[low:])
 
 

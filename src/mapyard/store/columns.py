@@ -133,3 +133,12 @@ def ranges(starts: Array, lengths: Array) -> NDArray[np.int64]:
         return np.empty(0, np.int64)
     shift = np.asarray(starts, np.int64) - (np.cumsum(lengths) - lengths)
     return np.arange(total, dtype=np.int64) + np.repeat(shift, lengths)
+
+
+def find_place(values: Array, *wanted: int) -> Any:
+    """Return the places at which a sorted array reaches each of the numbers; one as an int.
+
+    The numbers are converted to the array's type: numpy would else convert, and so copy, the array.
+    """
+    places = np.searchsorted(values, np.array(wanted).astype(values.dtype))
+    return int(places[0]) if len(wanted) == 1 else places

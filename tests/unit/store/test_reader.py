@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mapyard.geo.bbox import Bbox
 from mapyard.osm.elements import NODE, RELATION, WAY, decode_eid, encode_eid
-from mapyard.store.columns import ranges
+from mapyard.store.columns import find_place, ranges
 from mapyard.store.reader import Store
 from mapyard.store.rtree import FANOUT, build_levels
 from osm_files import EXAMPLES
@@ -124,3 +124,11 @@ def test_levels_of_a_tree_shrink_to_one_node(count: int) -> None:
     sizes = [count, *map(len, levels)]
     assert all(-(-a // FANOUT) == b for a, b in pairwise(sizes))
     assert sizes[-1] <= FANOUT
+
+
+@given(st.lists(st.integers(0, 200)), st.integers(0, 300), st.integers(0, 300))
+def test_places_in_sorted_arrays(values: list[int], low: int, high: int) -> None:
+    array = np.array(sorted(values), np.uint32)
+    expected = [sum(v < wanted for v in values) for wanted in (low, high)]
+    assert find_place(array, low) == expected[0]
+    assert find_place(array, low, high).tolist() == expected
