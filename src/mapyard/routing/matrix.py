@@ -33,7 +33,7 @@ _PAIRS_PER_CALL: Final = {True: 2_500, False: 10_000}
 _ONE_SEARCH_SPREAD_M: Final = 60_000.0
 
 
-#: Empty cells that are asked again as routes, and how many of them in vain.
+#: Empty cells that are asked again as routes, and how many in a row in vain.
 _MOST_ASKED_AGAIN: Final = 200
 _MOST_IN_VAIN: Final = 8
 
@@ -125,7 +125,7 @@ class _Cells:
         """Fill empty cells for which a route exists.
 
         The matrix algorithms miss some ways that begin or end on a piece of road with one way in.
-        When the first ones asked have no route either, the rest are islands.
+        When some in a row have no route either, the rest are islands.
         """
         missing = np.argwhere(np.isnan(self.durations_s))
         failures = 0
@@ -144,6 +144,7 @@ class _Cells:
                 continue
             self.distances_m[row, column] = summary["length"] * 1000.0
             self.durations_s[row, column] = summary["time"]
+            failures = 0
 
 
 def _choose_reach(
