@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 import shapely
 
-from bench.http import ROUNDS, Load, free_port, measure, running, show, wait_until_ready
+from bench.serving import ROUNDS, Load, free_port, measure, running, show, wait_until_ready
 
 OPENMAPTILES = Path("/usr/share/doc/tilemaker/examples")
 PER_MINUTE = 2_000_000

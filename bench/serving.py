@@ -1,6 +1,6 @@
 """HTTP by id against a bare Starlette JSON endpoint, and CPU per request with more workers.
 
-Run: `python -m bench.http`. Both servers run on uvicorn with uvloop and httptools; the same load
+Run: `python -m bench.serving`. Both servers run on uvicorn with uvloop and httptools; the same load
 generator asks both in turns, in the same minute. CPU is that of the answering processes.
 """
 
@@ -205,7 +205,7 @@ def main() -> None:
     print(
         f"machine: {os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
     )
-    print("data: Monaco, elements with an amenity by id; command: python -m bench.http")
+    print("data: Monaco, elements with an amenity by id; command: python -m bench.serving")
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         data = root / "data"
