@@ -44,9 +44,12 @@ class Step:
 
 def make_plan(bgp: Bgp, bound: set[Var], runtime: Runtime, evaluator: Evaluator) -> list[Step]:
     """Return the steps for a pattern whose `bound` variables the seed has."""
-    remaining = list(bgp.triples)
     near = find_near(bgp, runtime, evaluator)
     filters = list(bgp.filters)
+    read = bound | {var for f in filters for var in mentioned(f)}
+    read |= visible(bgp).keys() if bgp.keep is None else bgp.keep
+    unread = {v for v in visible(bgp) if v not in read or v.name.startswith(" ")} - bound
+    remaining = runtime.source.shorten(bgp.triples, unread)
     known = set(bound)
     steps: list[tuple[TriplePattern | Near | SpatialJoin, bool]] = []
     while remaining or near:

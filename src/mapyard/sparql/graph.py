@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from mapyard.sparql.algebra import TriplePattern, Var
 from mapyard.sparql.ids import FIRST_SOURCE_SPACE, PAYLOAD, SHIFT, Ids, find_inline
 from mapyard.sparql.source import Bound, Context, Matches, Position, Source
 from mapyard.sparql.table import expand, join_indexes
@@ -91,6 +92,10 @@ class TripleGraph:
             triples = triples[order[place]]
         free = [triples[:, i] if positions[i] is None else None for i in range(3)]
         yield Matches(len(triples), index, free[0], free[1], free[2])
+
+    def shorten(self, triples: tuple[TriplePattern, ...], unread: set[Var]) -> list[TriplePattern]:
+        """Return the triples as they are."""
+        return list(triples)
 
     def estimate(self, s: Bound, p: Bound, o: Bound, context: Context) -> float:
         """Return a count for constants, with a rough guess for bound variables."""

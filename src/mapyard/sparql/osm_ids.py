@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from mapyard.osm.elements import NODE, RELATION, WAY
 from mapyard.sparql.ids import FIRST_SOURCE_SPACE, SHIFT, Ids, Mask
 from mapyard.sparql.prefixes import (
+    GEOMETRY_TEXT,
     OGC,
     OSM,
     OSM2RDF,
@@ -71,6 +72,7 @@ VOCABULARY_IRIS: Final = (
     *(OSM_WAY + name for name in ("member", "member_id", "member_pos", "next_node")),
     *(OSM_WAY + name for name in ("nodeCount", "uniqueNodeCount", "is_closed")),
     *(OSM2RDF_MEMBER + name for name in ("id", "role", "pos")),
+    GEOMETRY_TEXT,
     *(OGC + name for name in RELATIONS),
     *(GEO + name for name in RELATIONS),
 )

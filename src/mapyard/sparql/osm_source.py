@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from mapyard.errors import Unsupported
 from mapyard.osm.elements import TYPE_BY_NAME
+from mapyard.sparql.algebra import TriplePattern, Var
 from mapyard.sparql.ids import (
     INTEGER,
     PAYLOAD,
@@ -59,11 +60,12 @@ from mapyard.sparql.osm_tags import TagPredicate
 from mapyard.sparql.osm_values import ValueIndex
 from mapyard.sparql.osm_vocabulary import OBJECT_SPACES, POOL_DATATYPES, Vocabulary
 from mapyard.sparql.prefixes import (
+    GEOMETRY_TEXT,
     OSM_CHANGESET,
     WIKIDATA,
 )
 from mapyard.sparql.source import Bound, Context, Matches, Position, Source, Texts
-from mapyard.sparql.terms import WKT_LITERAL, XSD_STRING, Iri, Literal, Term
+from mapyard.sparql.terms import GEO, WKT_LITERAL, XSD_STRING, Iri, Literal, Term
 from mapyard.store.reader import Store
 
 #: Rows whose tags are read one by one; for more, the postings of every key are looked through.
@@ -284,6 +286,24 @@ class OsmSource:
                     rows=chosen[match.rows] if isinstance(s, np.ndarray) else None,
                     predicate=np.full(match.length, term_id, np.int64),
                 )
+
+    def shorten(self, triples: tuple[TriplePattern, ...], unread: set[Var]) -> list[TriplePattern]:
+        """Return the triples with `?s geo:hasGeometry ?x . ?x geo:asWKT ?g` made one."""
+        nodes: dict[object, TriplePattern] = {
+            t.object: t
+            for t in triples
+            if t.predicate == Iri(GEO + "hasGeometry") and t.object in unread
+        }
+        result = list(triples)
+        for text in triples:
+            first = nodes.get(text.subject)
+            if first is None or text.predicate != Iri(GEO + "asWKT"):
+                continue
+            if sum(first.object in (t.subject, t.object) for t in triples) == 2:
+                result.remove(first)
+                short = TriplePattern(first.subject, Iri(GEOMETRY_TEXT), text.object)
+                result[result.index(text)] = short
+        return result
 
     def estimate(self, s: Bound, p: Bound, o: Bound, context: Context) -> float:
         """Return about how many triples match, per input row."""

@@ -46,6 +46,7 @@ from mapyard.sparql.osm_predicates import (
 )
 from mapyard.sparql.osm_shapes import RelationPredicate, geometry_ids, has_geometry
 from mapyard.sparql.prefixes import (
+    GEOMETRY_TEXT,
     OGC,
     OSM,
     OSM2RDF,
@@ -125,6 +126,7 @@ class Vocabulary:
             GEO + "hasGeometry": lambda: self._geometry_node(GEOMETRY_NODE),
             GEO + "hasCentroid": lambda: self._geometry_node(CENTROID_NODE),
             GEO + "asWKT": lambda: _AsWkt(self.store),
+            GEOMETRY_TEXT: lambda: self._shape(WKT),
             OSM_META + "loc": lambda: self._shape(CENTROID),
             OSM2RDF_GEOM + "envelope": lambda: self._shape(ENVELOPE),
             OSM2RDF_GEOM + "convex_hull": lambda: self._shape(HULL),

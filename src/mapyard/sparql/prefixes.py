@@ -32,6 +32,9 @@ BIGDATA: Final = "http://www.bigdata.com/rdf#"
 SPATIAL_SEARCH: Final = "https://qlever.cs.uni-freiburg.de/spatialSearch/"
 RDFS: Final = "http://www.w3.org/2000/01/rdf-schema#"
 
+#: Stands for `geo:hasGeometry/geo:asWKT` in one step; no query can spell it.
+GEOMETRY_TEXT: Final = " hasGeometry/asWKT"
+
 PREFIXES: Final[dict[str, str]] = {
     "rdf": RDF,
     "rdfs": RDFS,

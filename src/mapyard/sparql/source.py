@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapyard.deadline import Deadline
+from mapyard.sparql.algebra import TriplePattern, Var
 from mapyard.sparql.ids import Ids, Mask, Texts
 from mapyard.sparql.terms import Iri, Term
 
@@ -64,6 +65,13 @@ class Source(Protocol):
             o: object.
             graph: id of a named graph, None for the default graph.
             context: term pool and deadline of the query.
+        """
+        ...
+
+    def shorten(self, triples: tuple[TriplePattern, ...], unread: set[Var]) -> list[TriplePattern]:
+        """Return triples that mean the same, fewer where the source knows a short cut.
+
+        `unread` are the variables that nothing but these triples mentions.
         """
         ...
 

@@ -20,7 +20,7 @@ from mapyard.sparql.algebra import Bgp, Call, Expression, TriplePattern, Var
 from mapyard.sparql.expressions import Evaluator
 from mapyard.sparql.geosparql import TOPOLOGY, UNITS_M, find_constant_shape, shapes_of
 from mapyard.sparql.ids import Ids
-from mapyard.sparql.prefixes import GEOF, OGC, OSM_META
+from mapyard.sparql.prefixes import GEOF, GEOMETRY_TEXT, OGC, OSM_META
 from mapyard.sparql.runtime import Runtime
 from mapyard.sparql.table import UNIT_TABLE, Column, Shapes, Table
 from mapyard.sparql.terms import GEO, Iri, Literal
@@ -29,7 +29,7 @@ from mapyard.sparql.variables import mentioned, triple_variables
 
 #: Functions whose result lies within the box of their argument.
 _INSIDE: Final = frozenset(GEOF + n for n in ("centroid", "envelope", "convexHull", "boundary"))
-_LOCATIONS: Final = frozenset((OSM_META + "loc",))
+_LOCATIONS: Final = frozenset((OSM_META + "loc", GEOMETRY_TEXT))
 _WKT: Final = frozenset((GEO + "asWKT",))
 _GEOMETRIES: Final = frozenset(
     (GEO + "hasGeometry", GEO + "hasCentroid", GEO + "hasDefaultGeometry")
