@@ -33,6 +33,8 @@ from mapyard.sparql.variables import triple_variables
 _PREPARED: Final = 256
 #: Longer texts are parsed each time: they hardly come twice and would crowd the others out.
 _PREPARED_LENGTH: Final = 20_000
+#: Rows of solutions written at once.
+_WRITTEN_ROWS: Final = 32_768
 
 Triple = tuple[Term, Term, Term]
 
@@ -54,6 +56,18 @@ class Solutions:
     variables: tuple[str, ...]
     tables: Iterator[Table]
     runtime: Runtime
+
+    def pieces(self) -> Iterator[Table]:
+        """Yield the tables cut to what is written at once; an ORDER BY gives all rows in one."""
+        return cut_tables(self.tables, self.runtime)
+
+
+def cut_tables(tables: Iterator[Table], runtime: Runtime) -> Iterator[Table]:
+    """Yield tables of at most some thousand rows, none empty; looks at the deadline."""
+    for table in tables:
+        for start in range(0, table.length, _WRITTEN_ROWS):
+            runtime.deadline.check()
+            yield table.slice(start, start + _WRITTEN_ROWS)
 
 
 @dataclass(slots=True)
@@ -143,8 +157,7 @@ def _construct(
     seen: set[Triple] = set()
     made = 0
     variables = {var.name for triple in template for var in triple_variables(triple)}
-    for table in tables:
-        runtime.deadline.check()
+    for table in cut_tables(tables, runtime):
         columns = {n: runtime.decode(table.ids(n, runtime.pool)) for n in variables}
         for row in range(table.length):
             made += 1

@@ -116,6 +116,7 @@ class MemberOf(Predicate):
 
     is_listed = True
     per_object = 1.0
+    backward_is_single = True
 
     def __init__(self, containers: Containers) -> None:
         self._containers = containers
@@ -150,6 +151,8 @@ class MemberOf(Predicate):
 
 class MemberValue(Predicate):
     """A property of members: `id`, `role`, `pos`, or `next` for the following node of a way."""
+
+    forward_is_single = True
 
     def __init__(self, containers: Containers, what: str) -> None:
         self._containers = containers

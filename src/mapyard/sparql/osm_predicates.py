@@ -18,6 +18,8 @@ Pairs = tuple[NDArray[np.int64], Ids]  # (index into what was asked, id on the o
 #: Rows of the first chunk and of the later ones.
 _FIRST_CHUNK: Final = 4096
 _CHUNK: Final = 131_072
+#: Pairs given at once, but for a single row that has more.
+_PAIRS: Final = 1_000_000
 
 
 def chunks(length: int) -> Iterator[slice]:
@@ -36,6 +38,9 @@ class Predicate:
     #: Average number of objects of a subject that may have some, and the reverse; for planning.
     per_subject: float = 1.0
     per_object: float = 1.0
+    #: Whether a subject has at most one object, and an object at most one subject.
+    forward_is_single = False
+    backward_is_single = False
     #: Whether every subject is a listed element: way, relation or tagged node.
     is_listed = False
 
@@ -87,32 +92,58 @@ class Predicate:
                 for subjects in streamed:
                     yield Matches(len(subjects), None, subject=subjects)
                 return
-        asked, other, is_backward = (s, o, False) if s is not None else (o, None, True)
+        # With both ends given, the end that has but one other end is asked.
+        is_backward = s is None or (o is not None and self.backward_is_single)
+        asked, other = (o, s) if is_backward else (s, o)
         assert asked is not None
         is_array = isinstance(s, np.ndarray) or isinstance(o, np.ndarray)
         length = len(s) if isinstance(s, np.ndarray) else len(o) if isinstance(o, np.ndarray) else 1
-        ids = asked if isinstance(asked, np.ndarray) else np.array([asked], np.int64)
-        if other is not None and not isinstance(s, np.ndarray) and isinstance(o, np.ndarray):
-            ids = np.full(length, asked, np.int64)
-        for part in chunks(len(ids)):
-            context.deadline.check()
-            look = self.backward if is_backward else self.forward
-            index, found = look(ids[part], context)
-            index = index + part.start
+        ids = asked if isinstance(asked, np.ndarray) else np.full(length, asked, np.int64)
+        for index, found in self._look(ids, is_backward, context):
+            rows = index
             if other is not None:
-                wanted = other[index] if isinstance(other, np.ndarray) else other
+                wanted = other[rows] if isinstance(other, np.ndarray) else other
                 keep = found == wanted
-                index, found = index[keep], found[keep]
+                rows, found = rows[keep], found[keep]
             yield Matches(
-                len(index),
-                index if is_array else None,
+                len(rows),
+                rows if is_array else None,
                 subject=found if s is None else None,
                 object=found if o is None else None,
             )
 
+    def _look(self, ids: Ids, is_backward: bool, context: Context) -> Iterator[Pairs]:
+        """Yield (index into ids, other end) in portions whose size is bounded."""
+        look = self.backward if is_backward else self.forward
+        is_single = self.backward_is_single if is_backward else self.forward_is_single
+        for part in chunks(len(ids)):
+            context.deadline.check()
+            if is_single or len(ids) == 1:
+                index, found = look(ids[part], context)
+                yield index + part.start, found
+                continue
+            # One end may have many others: each distinct one is asked once, then spread.
+            unique, inverse = np.unique(ids[part], return_inverse=True)
+            index, found = look(unique, context)
+            found = found[np.argsort(index, kind="stable")]
+            counts = np.bincount(index, minlength=len(unique))
+            first = (np.cumsum(counts) - counts)[inverse]
+            per_row = counts[inverse]
+            ends = np.cumsum(per_row)
+            start = 0
+            while start < len(inverse):
+                context.deadline.check()
+                done = int(ends[start - 1]) if start else 0
+                stop = max(start + 1, int(np.searchsorted(ends, done + _PAIRS, side="right")))
+                rows, place = expand(per_row[start:stop], first[start:stop])
+                yield rows + (start + part.start), found[place]
+                start = stop
+
 
 class ColumnPredicate(Predicate):
     """At most one object per subject, and that a function of its row."""
+
+    forward_is_single = True
 
     def __init__(
         self,

@@ -34,6 +34,7 @@ class TagPredicate(Predicate):
     """The values of one key: texts, but where the public endpoints give something else."""
 
     is_listed = True
+    forward_is_single = True
 
     def __init__(self, store: Store, values: ValueIndex, key: str, space: int) -> None:
         self._store = store

@@ -292,6 +292,8 @@ class _TypePredicate(ColumnPredicate):
 class _AsWkt(Predicate):
     """`geo:asWKT`: from the node of a geometry or centroid to its text."""
 
+    forward_is_single = True
+
     def __init__(self, store: Store) -> None:
         self._store = store
         self.total = store.row_count

@@ -7,6 +7,7 @@ other variables become properties.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 import orjson
@@ -28,6 +29,9 @@ from mapyard.sparql.values import find_number
 from mapyard.sparql.write_solutions import json_text, json_texts, write_terms
 from mapyard.store.reader import Store
 
+#: Features written at once.
+_FEATURES: Final = 4096
+
 
 class FeatureWriter:
     """Writes the features of one answer, chunk by chunk."""
@@ -44,9 +48,10 @@ class FeatureWriter:
 
     def write(self) -> Iterator[list[bytes]]:
         """Yield the features of each chunk of solutions, JSON each."""
-        for table in self._solutions.tables:
-            if table.length:
-                yield self._write(table)
+        for table in self._solutions.pieces():
+            for start in range(0, table.length, _FEATURES):
+                self._runtime.deadline.check()
+                yield self._write(table.slice(start, start + _FEATURES))
 
     def _write(self, table: Table) -> list[bytes]:
         names = self._solutions.variables

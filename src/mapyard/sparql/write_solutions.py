@@ -160,7 +160,7 @@ def write_json(solutions: Solutions) -> Iterator[bytes]:
     writers = [JsonTerms(name) for name in names]
     yield b'{"head":{"vars":' + orjson.dumps(names) + b'},"results":{"bindings":['
     separator = ""
-    for table in solutions.tables:
+    for table in solutions.pieces():
         if not table.length:
             continue
         columns = [
@@ -223,7 +223,7 @@ def write_xml(solutions: Solutions) -> Iterator[bytes]:
     """Yield SPARQL Query Results XML."""
     heads = "".join(f'<variable name="{name}"/>' for name in solutions.variables)
     yield f"{_XML_HEAD}{heads}</head><results>".encode()
-    for table in solutions.tables:
+    for table in solutions.pieces():
         columns = []
         for name in solutions.variables:
             head = f'<binding name="{name}">'
@@ -323,7 +323,7 @@ def _write_lines(
     solutions: Solutions, head: str, writer: TermWriter, separator: str, end: str
 ) -> Iterator[bytes]:
     yield head.encode()
-    for table in solutions.tables:
+    for table in solutions.pieces():
         columns = [
             write_column(table, name, solutions.runtime, writer) for name in solutions.variables
         ]
