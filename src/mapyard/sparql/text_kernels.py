@@ -98,13 +98,13 @@ def _double(evaluator: Evaluator, args: list[Value], length: int) -> Value | Non
     if texts is None or texts.datatype not in (XSD_STRING, XSD_INTEGER):
         return None
     fits = _DOUBLE_FORM.fullmatch
-    valid = np.array([fits(text) is not None for text in texts.values], np.bool_)
-    if not valid.all() and any(t.strip().lstrip("+-") in ("INF", "NaN") for t in texts.values):
+    numbers = [float(text) if fits(text) else None for text in texts.values]
+    if None not in numbers:
+        return Numbers(np.array(numbers, np.float64)[inverse], np.ones(length, np.bool_))
+    if any(text.strip().lstrip("+-") in ("INF", "NaN") for text in texts.values):
         return None
-    values = np.array(
-        [float(t) if ok else 0.0 for t, ok in zip(texts.values, valid, strict=True)], np.float64
-    )
-    return Numbers(values[inverse], valid[inverse])
+    values = np.array(numbers, np.float64)  # None becomes NaN
+    return Numbers(values[inverse], ~np.isnan(values)[inverse])
 
 
 FAST.update(
