@@ -88,6 +88,9 @@ def write_shape(geometry: shapely.Geometry, output: WayOutput) -> orjson.Fragmen
     """Return the GeoJSON of a geometry, cut at the antimeridian, or None when not wanted."""
     if not output.geometry:
         return None
+    if geometry.geom_type == "Point":
+        position = [round(geometry.x, output.precision), round(geometry.y, output.precision)]
+        return orjson.Fragment(orjson.dumps({"type": "Point", "coordinates": position}))
     if output.simplify is not None:
         geometry = shapely.simplify(geometry, output.simplify / _METERS_PER_DEGREE)
     cut = cut_antimeridian(np.array([geometry], np.object_))
