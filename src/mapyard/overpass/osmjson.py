@@ -6,7 +6,7 @@ made as one text per element and put into slots.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import orjson
@@ -18,7 +18,7 @@ from mapyard.geo.geojson import write_geometries
 from mapyard.osm.elements import TYPE_NAMES
 from mapyard.overpass.budget import Budget
 from mapyard.overpass.clipping import boxes_of_nodes, clipped_relation_boxes, visible_nodes
-from mapyard.overpass.derived_columns import own_boxes
+from mapyard.overpass.derived_columns import own_boxes, remember
 from mapyard.overpass.digits import (
     SLOT,
     Bytes,
@@ -37,6 +37,7 @@ from mapyard.overpass.lines import Ints
 from mapyard.overpass.ordering import take
 from mapyard.overpass.rowsets import Derived, ElementSet, Mask, Rows, as_rows
 from mapyard.overpass.syntax import Out
+from mapyard.store.cache import ByteCache
 from mapyard.store.columns import find_place
 from mapyard.store.reader import E7, Store
 
@@ -45,6 +46,9 @@ COPYRIGHT = (
     "The data is made available under ODbL."
 )
 SEPARATOR = b",\n"
+#: Member lists from this length on are kept as text, up to this many bytes in all.
+_LONG_MEMBERS_BYTES: Final = 2_048
+_MEMBER_CACHE_BYTES: Final = 32 << 20
 _HAS_TAGS = ("body", "tags", "meta")
 _HAS_PARTS = ("skel", "body", "meta")
 _MEMBER_TYPES = [f'{{"type":"{name}","ref":'.encode() for name in TYPE_NAMES]
@@ -288,9 +292,39 @@ def _write_relations(store: Store, out: Out, rows: Rows) -> bytes:
         boxes = own_boxes(store, rows)
     _add_bounds(block, out, boxes)
     if out.mode in _HAS_PARTS or out.geometry == "geom":
-        texts, has = _write_members(store, out, rows)
+        if out.geometry == "geom":
+            texts, has = _write_members(store, out, rows)
+        else:
+            texts, has = _plain_members(store, out, rows)
         block.add_slot(has, b',"members":[', texts, b"]")
     return _finish(block, store, out, rows)
+
+
+def _plain_members(store: Store, out: Out, rows: Rows) -> tuple[list[bytes], Mask]:
+    """Return what `_write_members` does; long lists are kept, for they depend on nothing else.
+
+    An area's few large relations are in the answer of every query upwards from there.
+    """
+    kept: ByteCache[int, bytes] = remember(
+        store, "member texts", lambda: ByteCache(_MEMBER_CACHE_BYTES)
+    )
+    known = [kept.find(row) for row in rows.tolist()]
+    asked = np.array([text is None for text in known], np.bool_)
+    if not asked.any():
+        return [text for text in known if text is not None], np.ones(len(rows), np.bool_)
+    texts, filled = _write_members(store, out, rows[asked])
+    fresh = iter(texts)
+    has = np.ones(len(rows), np.bool_)
+    has[asked] = filled
+    result = []
+    for row, text, is_filled in zip(rows.tolist(), known, has.tolist(), strict=True):
+        if text is None and is_filled:
+            text = next(fresh)
+            if len(text) >= _LONG_MEMBERS_BYTES:
+                kept.keep(row, text, len(text))
+        if text is not None:
+            result.append(text)
+    return result, has
 
 
 def _write_members(store: Store, out: Out, rows: Rows) -> tuple[list[bytes], Mask]:
