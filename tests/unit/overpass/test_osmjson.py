@@ -19,7 +19,7 @@ def test_kept_member_lists_are_what_was_written_first(monaco_store: Store) -> No
     assert answer(monaco_store, relations + "out meta;") == first
     # Some kept, some not: the order of elements and members stays.
     elements = {e["id"]: e for e in orjson.loads(first)["elements"]}
-    mixed = orjson.loads(answer(monaco_store, "[out:json];rel;out body;"))["elements"]
+    mixed = orjson.loads(answer(monaco_store, "[out:json];rel[type];out body;"))["elements"]
     assert [e["id"] for e in mixed] == sorted(e["id"] for e in mixed)
     for element in mixed:
         if element["id"] in elements:
