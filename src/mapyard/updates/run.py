@@ -175,7 +175,10 @@ def _fetch(
 
 
 def _find_sequence(source: ReplicationSource, newest: State, timestamp: str) -> int:
-    """Return the last sequence that is surely in data of a time, by bisection."""
+    """Return the last sequence that is surely in data of a time, by bisection.
+
+    Raises BadDiff when the source does not reach back that far: changes would be lost unseen.
+    """
     if not timestamp:
         raise NoSource(
             "neither a sequence number nor a time is known of the extract: it cannot be updated"
@@ -191,6 +194,15 @@ def _find_sequence(source: ReplicationSource, newest: State, timestamp: str) -> 
             low = middle
         else:
             high = middle - 1
+    try:
+        reaches_back = source.state(low).timestamp <= timestamp
+    except BadDiff:
+        reaches_back = False
+    if not reaches_back:
+        raise BadDiff(
+            f"{source.url} does not reach back to the data's time, {timestamp}; nothing was "
+            "applied: build the dataset anew from a newer extract"
+        )
     return low
 
 

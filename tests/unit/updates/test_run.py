@@ -262,6 +262,34 @@ def test_gaps_and_foreign_sources_are_refused(small: Path, serve_folder: Serve) 
     unchanged_after(small, "", NoSource, "does not name a replication source")
 
 
+def build_without_sequence(folder: Path) -> None:
+    """A dataset that knows its time, 2024-06-15, but no sequence number."""
+    stamp = ' version="1" timestamp="2024-06-15T00:00:00Z" changeset="1"'
+    build(folder / "data", write_osm(folder / "x.osm", {3: (7.4, 43.7)}, attributes=stamp))
+    (folder / "source").mkdir()
+
+
+def test_a_dataset_without_a_sequence_finds_its_place_by_time(
+    tmp_path: Path, serve_folder: Serve
+) -> None:
+    build_without_sequence(tmp_path)
+    for number in range(1, 10):
+        content = f"<modify>{node(3, number + 1, 7.4 + number / 100)}</modify>"
+        write_diff(tmp_path / "source", number, content, stamp=f"2024-{number:02}-01")
+    url = serve_folder(tmp_path / "source")
+    runs = update(tmp_path / "data", url)
+    assert (runs[0].from_sequence, runs[0].to_sequence) == (6, 9)
+    assert store_of(tmp_path / "data").lon[0] == 74_900_000
+
+
+def test_a_source_that_does_not_reach_back_is_refused(tmp_path: Path, serve_folder: Serve) -> None:
+    build_without_sequence(tmp_path)
+    for number in range(50, 60):
+        write_diff(tmp_path / "source", number, "", stamp=f"2025-01-{number - 40:02}")
+    url = serve_folder(tmp_path / "source")
+    unchanged_after(tmp_path, url, BadDiff, "does not reach back to the data's time")
+
+
 def test_one_update_at_a_time(small: Path) -> None:
     with Catalog(small / "data").lock(), pytest.raises(Busy):
         update(small / "data", "http://127.0.0.1:9")
