@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from mapyard.errors import InvalidRequest, TooLarge
 from mapyard.geo.azimuthal import project, unproject
 from mapyard.routing.config import MAX_CONTOURS
-from mapyard.routing.engine import Engine, NoRoad
+from mapyard.routing.engine import Engine
 from mapyard.routing.modes import Mode, make_costing
 from mapyard.routing.snapping import (
+    CONNECTED_REACH,
     DEFAULT_RADIUS_M,
     check_positions,
-    choose_reach,
     explain,
+    find_connected,
     find_roads,
     make_locations,
 )
@@ -65,7 +66,13 @@ def find_isochrones(
     _check_limits(wanted, metric)
     position = np.array([[lon, lat]])
     check_positions(position, "position")
-    reach = choose_reach(engine, position, mode, radius_m)
+    nearest = find_roads(engine, position, mode, radius_m, reach=1)[0]
+    if not nearest:
+        raise explain(engine, position, mode, radius_m)
+    # From a road without connection, the area holds both what routes reach from there and what they
+    # reach from the connected road that they are moved on to.
+    _, moved = find_connected(engine, position, mode, radius_m, "origin")
+    reach = np.where(moved, CONNECTED_REACH, 1)
     scale = 60.0 if metric == "time" else 1000.0
     distinct = np.unique(wanted)
     request: dict[str, Any] = make_costing(mode) | {
@@ -75,17 +82,13 @@ def find_isochrones(
         "denoise": _DENOISE,
         "generalize": _GENERALIZE_M,
     }
-    try:
-        answer = engine.call("isochrone", request)
-    except NoRoad:
-        raise explain(engine, position, mode, radius_m) from None
+    answer = engine.call("isochrone", request)
     parts: dict[int, list[shapely.Geometry]] = {}
     for feature in answer["features"]:
         contour = feature["properties"]["contour"] * scale
         index = int(np.abs(distinct - contour).argmin())
         parts.setdefault(index, []).append(_read_area(feature["geometry"]))
-    snapped = find_roads(engine, position, mode, radius_m, reach=1)[0][0]
-    smallest = _circle(snapped.lon, snapped.lat, _SMALLEST_M)
+    smallest = _circle(nearest[0].lon, nearest[0].lat, _SMALLEST_M)
     areas: list[shapely.Geometry] = []
     inner = smallest
     for index in range(len(distinct)):

@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from mapyard.deadline import Deadline, no_deadline
 from mapyard.errors import TooLarge
 from mapyard.geo.sphere import haversine_m
-from mapyard.routing.engine import Engine, NoRoad, NoRoute
+from mapyard.routing.engine import Engine, TooFarApart
 from mapyard.routing.modes import Mode, make_costing
 from mapyard.routing.snapping import (
     DEFAULT_RADIUS_M,
+    Role,
+    check_on_roads,
     check_positions,
-    choose_reach,
+    find_connected,
     make_locations,
 )
 
@@ -33,9 +35,12 @@ _PAIRS_PER_CALL: Final = {True: 2_500, False: 10_000}
 _ONE_SEARCH_SPREAD_M: Final = 60_000.0
 
 
-#: Empty cells that are asked again as routes, and how many in a row in vain.
+#: On foot, a route's search over ferries is coarser beyond this distance as the crow flies, metres
+#: (kPedestrianMultipassThreshold of the engine's thor/route_action.cc). So many cells that go
+#: faster than walking are asked again as routes: a matrix must not disagree with its routes.
+_COARSE_FERRIES_M: Final = 50_000.0
+_FASTER_THAN_WALKING_M_S: Final = 1.5
 _MOST_ASKED_AGAIN: Final = 200
-_MOST_IN_VAIN: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +76,19 @@ def compute_matrix(
     check_positions(origins, "origins")
     check_positions(destinations, "destinations")
     everything = np.concatenate([origins, destinations])
-    # A position given as origin and as destination is looked up once.
-    distinct, inverse = np.unique(everything, axis=0, return_inverse=True)
-    reach = _choose_reach(engine, everything, distinct, mode, radius_m)[inverse.ravel()]
-    cells = _Cells(
-        engine,
-        mode,
-        make_locations(origins, radius_m, reach[: len(origins)]),
-        make_locations(destinations, radius_m, reach[len(origins) :]),
-        deadline or no_deadline(),
-    )
-    cells.compute(one_search=mode != "auto" and _find_spread_m(distinct) <= _ONE_SEARCH_SPREAD_M)
-    cells.ask_again()
+    cells = _Cells(engine, mode, origins, destinations, radius_m, deadline or no_deadline())
+    try:
+        cells.compute()
+    except TooFarApart:
+        check_on_roads(engine, everything, mode, radius_m)
+        raise
+    empty = np.isnan(cells.durations_s)
+    if empty.all(axis=0).any() or empty.all(axis=1).any():
+        # The engine gives empty cells as well where a position is far from every road.
+        check_on_roads(engine, everything, mode, radius_m)
+    cells.connect()
+    if mode == "foot":
+        cells.ask_far_ferries()
     return Matrix(np.round(cells.distances_m, 1), cells.durations_s)
 
 
@@ -93,72 +99,94 @@ class _Cells:
         self,
         engine: Engine,
         mode: Mode,
-        sources: list[dict[str, Any]],
-        targets: list[dict[str, Any]],
+        origins: NDArray[np.float64],
+        destinations: NDArray[np.float64],
+        radius_m: float,
         deadline: Deadline,
     ) -> None:
         self._engine = engine
+        self._mode = mode
         self._costing = make_costing(mode)
-        self._sources = sources
-        self._targets = targets
+        self._origins = origins
+        self._destinations = destinations
+        self._radius_m = radius_m
+        self._sources = make_locations(origins, radius_m)
+        self._targets = make_locations(destinations, radius_m)
         self._deadline = deadline
-        self.distances_m = np.full((len(sources), len(targets)), np.nan)
+        self._one_search = (
+            mode != "auto"
+            and _find_spread_m(np.concatenate([origins, destinations])) <= _ONE_SEARCH_SPREAD_M
+        )
+        self.distances_m = np.full((len(origins), len(destinations)), np.nan)
         self.durations_s = np.full_like(self.distances_m, np.nan)
 
-    def compute(self, *, one_search: bool) -> None:
-        """Compute all cells by one of the two algorithms."""
-        rows_per_call = max(1, _PAIRS_PER_CALL[one_search] // max(1, len(self._targets)))
-        for start in range(0, len(self._sources), rows_per_call):
+    def compute(self) -> None:
+        """Compute all cells between the nearest roads."""
+        self._fill(np.ones(self.durations_s.shape, np.bool_))
+
+    def connect(self) -> None:
+        """Fill empty cells with an end at a road without connection, as routes do."""
+        empty = np.isnan(self.durations_s)
+        if not empty.any():
+            return
+        self._sources, from_moved = self._connect(self._origins, "origin", empty.any(axis=1))
+        self._targets, to_moved = self._connect(
+            self._destinations, "destination", empty.any(axis=0)
+        )
+        self._fill(empty & from_moved[:, None])
+        self._fill(empty & ~from_moved[:, None] & to_moved)
+
+    def _connect(
+        self, positions: NDArray[np.float64], role: Role, wanted: NDArray[np.bool_]
+    ) -> tuple[list[dict[str, Any]], NDArray[np.bool_]]:
+        places, moved = positions.copy(), np.zeros(len(positions), np.bool_)
+        places[wanted], moved[wanted] = find_connected(
+            self._engine, positions[wanted], self._mode, self._radius_m, role
+        )
+        return make_locations(places, self._radius_m), moved
+
+    def _fill(self, wanted: NDArray[np.bool_]) -> None:
+        """Compute the wanted cells, within their rows and columns."""
+        rows = np.flatnonzero(wanted.any(axis=1))
+        columns = np.flatnonzero(wanted.any(axis=0))
+        if not rows.size:
+            return
+        targets = [self._targets[column] for column in columns.tolist()]
+        rows_per_call = max(1, _PAIRS_PER_CALL[self._one_search] // len(targets))
+        if self._one_search:
+            # With fewer targets than sources it searches backward, and misses turns at an end.
+            rows_per_call = min(rows_per_call, len(targets))
+        for start in range(0, len(rows), rows_per_call):
             self._deadline.check()
-            rows = slice(start, start + rows_per_call)
+            some = rows[start : start + rows_per_call]
             request = self._costing | {
-                "sources": self._sources[rows],
-                "targets": self._targets,
+                "sources": [self._sources[row] for row in some.tolist()],
+                "targets": targets,
                 "verbose": False,
             }
-            answer = self._engine.call("matrix", request, one_search_per_origin=one_search)
+            answer = self._engine.call("matrix", request, one_search_per_origin=self._one_search)
             found = answer["sources_to_targets"]
-            self.distances_m[rows] = np.array(found["distances"], np.float64) * 1000.0
-            self.durations_s[rows] = np.array(found["durations"], np.float64)
+            block = np.ix_(some, columns)
+            durations_s = np.array(found["durations"], np.float64)
+            # Where no way leads, distances are left over from the search.
+            answered = wanted[block] & ~np.isnan(durations_s)
+            distances_m = np.array(found["distances"], np.float64) * 1000.0
+            self.durations_s[block] = np.where(answered, durations_s, self.durations_s[block])
+            self.distances_m[block] = np.where(answered, distances_m, self.distances_m[block])
 
-    def ask_again(self) -> None:
-        """Fill empty cells for which a route exists.
-
-        The matrix algorithms miss some ways that begin or end on a piece of road with one way in.
-        When some in a row have no route either, the rest are islands.
-        """
-        missing = np.argwhere(np.isnan(self.durations_s))
-        failures = 0
-        for row, column in missing[:_MOST_ASKED_AGAIN].tolist():
-            if failures == _MOST_IN_VAIN:
-                return
+    def ask_far_ferries(self) -> None:
+        """Ask for cells over ferries beyond `_COARSE_FERRIES_M` again as routes."""
+        one, other = self._origins[:, None, :], self._destinations[None, :, :]
+        air_m = haversine_m(one[..., 0], one[..., 1], other[..., 0], other[..., 1])
+        fast = self.distances_m > _FASTER_THAN_WALKING_M_S * self.durations_s
+        cells = np.argwhere((air_m > _COARSE_FERRIES_M) & fast)
+        for row, column in cells[:_MOST_ASKED_AGAIN].tolist():
             self._deadline.check()
-            request = self._costing | {
-                "locations": [self._sources[row], self._targets[column]],
-                "directions_type": "none",
-            }
-            try:
-                summary = self._engine.call("route", request)["trip"]["summary"]
-            except (NoRoute, NoRoad):
-                failures += 1
-                continue
+            locations = [self._sources[row], self._targets[column]]
+            request = self._costing | {"locations": locations, "directions_type": "none"}
+            summary = self._engine.call("route", request)["trip"]["summary"]
             self.distances_m[row, column] = summary["length"] * 1000.0
             self.durations_s[row, column] = summary["time"]
-            failures = 0
-
-
-def _choose_reach(
-    engine: Engine,
-    everything: NDArray[np.float64],
-    distinct: NDArray[np.float64],
-    mode: Mode,
-    radius_m: float,
-) -> NDArray[np.int64]:
-    try:
-        return choose_reach(engine, distinct, mode, radius_m)
-    except NoRoad:
-        choose_reach(engine, everything, mode, radius_m)  # again, for the index in the input
-        raise
 
 
 def _find_spread_m(positions: NDArray[np.float64]) -> float:

@@ -13,17 +13,16 @@ from numpy.typing import NDArray
 
 from mapyard.errors import InvalidRequest
 from mapyard.geo.sphere import haversine_m
-from mapyard.routing.engine import Engine, NoRoad, TooFarApart
+from mapyard.routing.engine import Engine, NoRoad, NoRoute, TooFarApart
 from mapyard.routing.modes import Mode, make_costing
 from mapyard.routing.polyline import decode_polyline
 from mapyard.routing.snapping import (
-    CONNECTED_REACH,
     DEFAULT_RADIUS_M,
-    DETOUR_M,
+    Role,
+    check_on_roads,
     check_positions,
-    choose_reach,
     explain,
-    find_roads,
+    find_connected,
     make_locations,
 )
 
@@ -140,28 +139,36 @@ def find_routes(
     if alternatives and len(positions) == 2:
         request["alternates"] = min(alternatives, MAX_ALTERNATIVES)
     try:
-        answer = engine.call("route", request | {"locations": make_locations(positions, radius_m)})
+        answer = _ask(engine, request, positions, mode, radius_m)
     except NoRoad:
         raise explain(engine, positions, mode, radius_m) from None
     except TooFarApart:
-        _check_on_roads(engine, positions, mode, radius_m)
+        check_on_roads(engine, positions, mode, radius_m)
         raise
-    trips = _read_trips(answer, positions, with_steps)
-    if max(waypoint.distance_m for waypoint in trips[0].waypoints) > DETOUR_M:
-        reach = choose_reach(engine, positions, mode, radius_m)
-        if (reach < CONNECTED_REACH).any():
-            locations = make_locations(positions, radius_m, reach)
-            answer = engine.call("route", request | {"locations": locations})
-            trips = _read_trips(answer, positions, with_steps)
-    return trips
+    trips = [answer["trip"], *(other["trip"] for other in answer.get("alternates", ()))]
+    return [_read_trip(trip, positions, with_steps) for trip in trips]
 
 
-def _check_on_roads(
-    engine: Engine, positions: NDArray[np.float64], mode: Mode, radius_m: float
-) -> None:
-    """Raise the error of the first position without a road: a better answer than "too far"."""
-    if any(not roads for roads in find_roads(engine, positions, mode, radius_m, reach=1)):
-        raise explain(engine, positions, mode, radius_m)
+def _ask(
+    engine: Engine,
+    request: dict[str, Any],
+    positions: NDArray[np.float64],
+    mode: Mode,
+    radius_m: float,
+) -> dict[str, Any]:
+    """Return the engine's answer between the nearest roads, else between connected ones."""
+    locations = make_locations(positions, radius_m)
+    try:
+        answer: dict[str, Any] = engine.call("route", request | {"locations": locations})
+    except NoRoute:
+        roles: list[Role] = ["via"] * len(positions)
+        roles[0], roles[-1] = "origin", "destination"
+        places, moved = find_connected(engine, positions, mode, radius_m, roles)
+        if not moved.any():
+            raise
+        locations = make_locations(places, radius_m)
+        answer = engine.call("route", request | {"locations": locations})
+    return answer
 
 
 def choose_language(lang: str) -> str:
@@ -178,13 +185,6 @@ def choose_language(lang: str) -> str:
             return language
     known = ", ".join(sorted({language[:2] for language in LANGUAGES}))
     raise InvalidRequest.of("lang", f"no instructions in {lang!r}; one of {known}")
-
-
-def _read_trips(
-    answer: dict[str, Any], positions: NDArray[np.float64], with_steps: bool
-) -> list[Route]:
-    trips = [answer["trip"], *(other["trip"] for other in answer.get("alternates", ()))]
-    return [_read_trip(trip, positions, with_steps) for trip in trips]
 
 
 def _read_trip(trip: dict[str, Any], positions: NDArray[np.float64], with_steps: bool) -> Route:

@@ -1,15 +1,18 @@
 """Positions onto roads: one rule for every endpoint.
 
-A position goes to the nearest road that its mode may use within the search radius; farther ones
-are refused, not moved. A road that belongs to a small piece without connection (a parking lot cut
-off at the extract's edge, a mapping error) is passed over for a connected road only when that one
-is at most `DETOUR_M` farther away: so a point on a small island is not carried over the water.
+A position goes to the nearest place of the nearest road that its mode may use, and to this one
+alone: so that every endpoint, whatever algorithm of the engine it asks, means the same place.
+Farther than the search radius it is refused, not moved. Only where no way leads from there, as the
+road belongs to a small piece without connection (a parking lot cut off at the extract's edge, a
+mapping error), it is moved on to a connected road at most `DETOUR_M` farther away: so a point on a
+small island is not carried over the water.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +22,7 @@ from mapyard.geo.sphere import haversine_m
 from mapyard.routing.config import COSTINGS
 from mapyard.routing.engine import Engine, NoRoad
 from mapyard.routing.modes import Mode
+from mapyard.routing.polyline import decode_polyline
 
 #: Search radius unless asked otherwise.
 DEFAULT_RADIUS_M: Final = 1_000.0
@@ -28,8 +32,21 @@ EXPLAIN_RADIUS_M: Final = 5_000.0
 DETOUR_M: Final = 250.0
 #: Edges that can be reached from a road of a connected network; the engine's default.
 CONNECTED_REACH: Final = 50
+#: Candidates so close together are one place of several edges, such as a road's two directions.
+_SAME_PLACE_M: Final = 0.1
+#: How far into its road a position is moved from a crossing.
+_STEP_M: Final = 1.0
 #: Polar latitudes have no roads, and the engine's distances break down there.
 _MAX_LAT: Final = 89.9
+
+#: What a position is for the ways that are asked for.
+Role = Literal["origin", "via", "destination"]
+#: The directions in which its road needs to lead on.
+_DIRECTIONS: Final[dict[Role, tuple[str, ...]]] = {
+    "origin": ("outbound",),
+    "via": ("inbound", "outbound"),
+    "destination": ("inbound",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +79,16 @@ def make_locations(
     radius_m: float = DEFAULT_RADIUS_M,
     reach: NDArray[np.int64] | None = None,
 ) -> list[dict[str, Any]]:
-    """Return the engine's locations of positions (n, 2), lon and lat."""
-    locations: list[dict[str, Any]] = [
-        {"lon": lon, "lat": lat, "search_cutoff": radius_m} for lon, lat in positions.tolist()
+    """Return the engine's locations of positions (n, 2), lon and lat.
+
+    With a `reach` over 1, the nearest road that reaches so many others is offered beside the
+    nearest one.
+    """
+    reaches = [1] * len(positions) if reach is None else reach.tolist()
+    return [
+        {"lon": lon, "lat": lat, "search_cutoff": radius_m, "minimum_reachability": value}
+        for (lon, lat), value in zip(positions.tolist(), reaches, strict=True)
     ]
-    if reach is not None:
-        for location, value in zip(locations, reach.tolist(), strict=True):
-            location["minimum_reachability"] = value
-    return locations
 
 
 def find_roads(
@@ -86,9 +105,9 @@ def find_roads(
     found: list[list[Snapped]] = [[] for _ in positions]
     if not on_map.any():
         return found
-    locations = make_locations(positions[on_map], radius_m)
-    for location in locations:
-        location["minimum_reachability"] = reach
+    locations = make_locations(
+        positions[on_map], radius_m, np.full(int(on_map.sum()), reach, np.int64)
+    )
     answer = engine.call(
         "locate", {"locations": locations, "costing": COSTINGS[mode], "verbose": verbose}
     )
@@ -108,21 +127,66 @@ def read_edge(edge: dict[str, Any], lon: float, lat: float) -> Snapped:
     return Snapped(at_lon, at_lat, float(haversine_m(lon, lat, at_lon, at_lat)), reach, edge)
 
 
-def choose_reach(
-    engine: Engine, positions: NDArray[np.float64], mode: Mode, radius_m: float
-) -> NDArray[np.int64]:
-    """Return per position the edges that a road must reach to be preferred, by the rule above.
+def find_connected(
+    engine: Engine,
+    positions: NDArray[np.float64],
+    mode: Mode,
+    radius_m: float,
+    role: Role | Sequence[Role],
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return where the positions (n, 2) are moved on to, and which ones are.
 
-    `make_locations` takes it. Raises `NoRoad` with the index of the first position that has no
-    road within the radius.
+    `role` is one for all, or one each. A position is moved if its nearest road has no connection in
+    the direction that its role needs,
+    and there is a connected road at most `DETOUR_M` farther away, within the radius.
     """
-    candidates = find_roads(engine, positions, mode, radius_m)
-    for roads in candidates:
-        if not roads:
-            raise explain(engine, positions, mode, radius_m)
-    # Beside the nearest road, the engine offers one of a larger network where that has few.
-    detour_m = np.array([roads[-1].distance_m - roads[0].distance_m for roads in candidates])
-    return np.where(detour_m > DETOUR_M, 1, CONNECTED_REACH)
+    roles = [role] * len(positions) if isinstance(role, str) else role
+    places = positions.copy()
+    moved = np.zeros(len(positions), np.bool_)
+    candidates = find_roads(engine, positions, mode, radius_m, verbose=True)
+    for index, (roads, its_role) in enumerate(zip(candidates, roles, strict=True)):
+        road = _find_connected(roads, its_role)
+        if road is not None:
+            places[index] = _step_in(road)
+            moved[index] = True
+    return places, moved
+
+
+def _find_connected(roads: list[Snapped], role: Role) -> Snapped | None:
+    if not roads:
+        return None
+    nearest_m = roads[0].distance_m
+    nearest = [road.edge for road in roads if road.distance_m <= nearest_m + _SAME_PLACE_M]
+    if all(
+        max(edge[f"{direction}_reach"] for edge in nearest) >= CONNECTED_REACH
+        for direction in _DIRECTIONS[role]
+    ):
+        return None
+    for road in roads:
+        if road.reach >= CONNECTED_REACH and road.distance_m <= nearest_m + DETOUR_M:
+            return road
+    return None
+
+
+def _step_in(road: Snapped) -> tuple[float, float]:
+    """Return the road's place, a step away from a crossing, where other roads are as near."""
+    shape = decode_polyline(road.edge["edge_info"]["shape"])
+    lon, lat = shape[:, 0], shape[:, 1]
+    to_start_m, to_end_m = haversine_m(road.lon, road.lat, lon[[0, -1]], lat[[0, -1]]).tolist()
+    if min(to_start_m, to_end_m) > _SAME_PLACE_M:
+        return road.lon, road.lat
+    along_m = np.append(0.0, np.cumsum(haversine_m(lon[:-1], lat[:-1], lon[1:], lat[1:])))
+    step_m = min(_STEP_M, along_m[-1] / 2)
+    at_m = step_m if to_start_m <= to_end_m else along_m[-1] - step_m
+    return float(np.interp(at_m, along_m, lon)), float(np.interp(at_m, along_m, lat))
+
+
+def check_on_roads(
+    engine: Engine, positions: NDArray[np.float64], mode: Mode, radius_m: float
+) -> None:
+    """Raise the error of the first position without a road: a better answer than "too far"."""
+    if any(not roads for roads in find_roads(engine, positions, mode, radius_m, reach=1)):
+        raise explain(engine, positions, mode, radius_m)
 
 
 def explain(engine: Engine, positions: NDArray[np.float64], mode: Mode, radius_m: float) -> NoRoad:
