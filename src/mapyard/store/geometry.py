@@ -1,0 +1,199 @@
+"""Where elements lie: positions, boxes, flags and shapes."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from mapyard.store.arrays import E7, Ints, Rows
+from mapyard.store.cache import ByteCache
+from mapyard.store.columns import Heap
+from mapyard.store.flags import AREA, CLOSED, TAINTED
+from mapyard.store.topology import TopologyColumns
+
+#: Stored geometries from this size on are kept decoded, up to this many bytes of WKB in all.
+_LARGE_WKB_BYTES = 2_048
+_SHAPE_CACHE_BYTES = 64 << 20
+
+
+class GeometryColumns(TopologyColumns):
+    """Nodes and plain ways are their positions; all else is stored as WKB."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        #: Position of every node row, 1e-7 degree.
+        self.lon: NDArray[np.int32] = self._column("lon")
+        self.lat: NDArray[np.int32] = self._column("lat")
+        self._box: NDArray[np.int32] = self._column("box")  # ways and relations
+        self._way_flags: NDArray[np.uint8] = self._column("way_flags")
+        self._relation_flags: NDArray[np.uint8] = self._column("relation_flags")
+        self._geometry_rows: NDArray[np.uint32] = self._column("geometry_rows")
+        self._shape_cache: ByteCache[int, Any] = ByteCache(_SHAPE_CACHE_BYTES)
+
+    def boxes(self, rows: Rows) -> NDArray[np.int32]:
+        """Return (n, 4) boxes x0 y0 x1 y1 in 1e-7 degree; x0 > x1 where there is no geometry."""
+        rows = np.asarray(rows, np.int64)
+        boxes = np.empty((len(rows), 4), np.int32)
+        is_node = rows < self.way_start
+        if is_node.any():
+            nodes = rows[is_node]
+            boxes[is_node, 0] = boxes[is_node, 2] = self.lon[nodes]
+            boxes[is_node, 1] = boxes[is_node, 3] = self.lat[nodes]
+        if not is_node.all():
+            boxes[~is_node] = self._box[rows[~is_node] - self.way_start]
+        return boxes
+
+    def is_area(self, rows: Rows) -> NDArray[np.bool_]:
+        """Return which rows have a Polygon or MultiPolygon by the area rule."""
+        return self._flag(rows, AREA)
+
+    def is_tainted(self, rows: Rows) -> NDArray[np.bool_]:
+        """Return which rows lack members or could not be assembled as they should."""
+        return self._flag(rows, TAINTED)
+
+    def is_closed(self, rows: Rows) -> NDArray[np.bool_]:
+        """Return which rows are closed ways."""
+        return self._flag(rows, CLOSED)
+
+    def _flag(self, rows: Rows, bit: int) -> NDArray[np.bool_]:
+        rows = np.asarray(rows, np.int64)
+        result = np.zeros(len(rows), np.bool_)
+        is_relation = rows >= self.relation_start
+        is_way = (rows >= self.way_start) & ~is_relation
+        if is_way.any():
+            result[is_way] = (self._way_flags[rows[is_way] - self.way_start] & bit) > 0
+        if is_relation.any():
+            flags = self._relation_flags[rows[is_relation] - self.relation_start]
+            result[is_relation] = (flags & bit) > 0
+        return result
+
+    def row_flags(self, row: int) -> int:
+        """Return the flag bits (store/flags.py) of one row; nodes have none."""
+        if row >= self.relation_start:
+            return int(self._relation_flags[row - self.relation_start])
+        return int(self._way_flags[row - self.way_start]) if row >= self.way_start else 0
+
+    def find_way_line(self, row: int) -> NDArray[np.float64] | None:
+        """Return the (n, 2) degrees of a way that is one line or ring of its nodes, else None."""
+        stored = self._geometry_rows
+        place = int(stored.searchsorted(np.uint32(row)))
+        if place < len(stored) and stored[place] == row:
+            return None
+        at = row - self.way_start
+        refs = self._way_refs[self._way_offsets[at] : self._way_offsets[at + 1]]
+        if len(refs) < 2 or int(refs.max()) >= self.node_count:
+            return None
+        line = np.empty((len(refs), 2))
+        np.divide(self.lon[refs], E7, out=line[:, 0])
+        np.divide(self.lat[refs], E7, out=line[:, 1])
+        return line
+
+    @cached_property
+    def _geometry(self) -> Heap:
+        return Heap(self._folder, "geometry_wkb")
+
+    def _stored_shapes(self, places: Ints) -> NDArray[np.object_]:
+        """Decode stored geometries; large ones are kept, for an area's few large relations are
+        among the candidates of every query there."""
+        offsets = self._geometry.offsets
+        large = offsets[places + 1] - offsets[places] >= _LARGE_WKB_BYTES
+        shapes = np.full(len(places), None, np.object_)
+        if not large.all():
+            shapes[~large] = shapely.from_wkb(self._geometry.take(places[~large]))
+        for index in np.flatnonzero(large).tolist():
+            place = int(places[index])
+            shape = self._shape_cache.find(place)
+            if shape is None:
+                wkb = self._geometry[place]
+                shape = shapely.from_wkb(wkb)
+                # GEOS computes envelopes when first asked for: now, before threads share it.
+                shapely.bounds(shape)
+                self._shape_cache.keep(place, shape, len(wkb))
+            shapes[index] = shape
+        return shapes
+
+    def geometries(self, rows: Rows) -> NDArray[np.object_]:
+        """Return the shapely geometry of each row in degrees, order kept, None where there is none.
+
+        By the rules of docs/features.md: Point, LineString or Polygon; MultiPolygon,
+        MultiLineString or MultiPoint for relations.
+        """
+        rows = np.asarray(rows, np.int64)
+        result = np.full(len(rows), None, np.object_)
+        if not len(rows):
+            return result
+        is_node = rows < self.way_start
+        if is_node.any():
+            nodes = rows[is_node]
+            result[is_node] = shapely.points(self.lon[nodes] / E7, self.lat[nodes] / E7)
+            if is_node.all():
+                return result
+        stored_rows = self._geometry_rows
+        place = np.searchsorted(stored_rows, rows.astype(np.uint32))
+        place[place == len(stored_rows)] = 0
+        stored = ~is_node
+        if len(stored_rows):
+            stored &= stored_rows[place] == rows
+            if stored.any():
+                result[stored] = self._stored_shapes(place[stored])
+        else:
+            stored[:] = False
+        plain = np.flatnonzero(~is_node & ~stored & (rows < self.relation_start))
+        if len(plain):
+            result[plain] = self._way_shapes(rows[plain])
+        return result
+
+    @cached_property
+    def _relation_json(self) -> Heap:
+        return Heap(self._folder, "relation_json")
+
+    def relation_geometries_json(self, rows: Rows) -> list[bytes]:
+        """Return the GeoJSON geometry of relations as text: 7 decimals, wound, `null` for none."""
+        return self._relation_json.take(np.asarray(rows, np.int64) - self.relation_start)
+
+    def _way_shapes(self, rows: Ints) -> NDArray[np.object_]:
+        """Shape ways from their nodes; those that needed more than this are stored as WKB."""
+        refs, offsets = self.way_nodes(rows)
+        present = refs < self.node_count
+        owners = np.repeat(np.arange(len(rows)), np.diff(offsets))
+        if not present.all():
+            refs, owners = refs[present], owners[present]
+        counts = np.bincount(owners, minlength=len(rows))
+        coordinates = np.column_stack([self.lon[refs], self.lat[refs]]) / E7
+        shapes = np.full(len(rows), None, np.object_)
+        flags = self._way_flags[rows - self.way_start]
+        area = (flags & AREA) > 0
+        lines = ~area & (counts >= 2)
+        for mask, make in ((lines, shapely.linestrings), (area, shapely.linearrings)):
+            if mask.any():
+                chosen = mask[owners]
+                number = np.cumsum(mask) - 1
+                made = make(coordinates[chosen], indices=number[owners[chosen]])
+                shapes[mask] = shapely.polygons(made) if make is shapely.linearrings else made
+        return shapes
+
+    def has_stored_shape(self, rows: Rows) -> NDArray[np.bool_]:
+        """Return which rows have a shape that is more than their nodes' positions."""
+        stored = self._geometry_rows
+        if not len(stored):
+            return np.zeros(len(rows), np.bool_)
+        rows = np.asarray(rows).astype(np.uint32)
+        place = stored.searchsorted(rows)
+        place[place == len(stored)] = 0
+        found: NDArray[np.bool_] = stored[place] == rows
+        return found
+
+    def way_coordinates(self, rows: Rows) -> tuple[NDArray[np.int32], Ints]:
+        """Return the present nodes of ways: (n, 2) lon, lat in 1e-7 degree, and offsets."""
+        refs, offsets = self.way_nodes(rows)
+        present = refs < self.node_count
+        if not present.all():
+            kept = np.concatenate([[0], np.cumsum(present)])
+            offsets = kept[offsets]
+            refs = refs[present]
+        return np.column_stack([self.lon[refs], self.lat[refs]]), offsets

@@ -1,0 +1,113 @@
+"""How elements hang together: nodes of ways, members of relations, and the reverse of both."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapyard.store.arrays import Ints, Members, Ragged, Rows
+from mapyard.store.columns import Heap, ranges
+from mapyard.store.elements import ElementColumns
+
+
+class TopologyColumns(ElementColumns):
+    """References between elements."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._way_offsets: Ints = self._column("way_offsets")
+        self._way_refs: NDArray[np.uint32] = self._column("way_refs")
+
+    def way_nodes(self, rows: Rows) -> Ragged:
+        """Return the node rows of ways, in order; values ≥ node_count are missing nodes.
+
+        `node_ids` gives the OSM ids of both kinds.
+        """
+        index = np.asarray(rows, np.int64) - self.way_start
+        starts = self._way_offsets[index]
+        lengths = self._way_offsets[index + 1] - starts
+        offsets = np.zeros(len(index) + 1, np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        if len(index) == 1:
+            return Ragged(self._way_refs[starts[0] : starts[0] + lengths[0]], offsets)
+        return Ragged(self._way_refs[ranges(starts, lengths)], offsets)
+
+    @cached_property
+    def missing_node_ids(self) -> Ints:
+        """OSM ids of nodes that ways refer to and the extract lacks."""
+        return self._column("missing_node_ids")
+
+    def node_ids(self, refs: NDArray[Any]) -> Ints:
+        """Return the OSM ids of way_nodes values, missing nodes included."""
+        missing = refs >= self.node_count
+        if not missing.any():
+            return self.ids[refs]
+        ids = self.ids[np.where(missing, 0, refs)]
+        ids[missing] = self.missing_node_ids[refs[missing] - self.node_count]
+        return ids
+
+    @cached_property
+    def _node_ways(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+        return self._column("node_way_offsets"), self._column("node_ways")
+
+    def ways_of_nodes(self, rows: Rows) -> Ragged:
+        """Return the way rows that each node is part of, sorted within a node."""
+        offsets, ways = self._node_ways
+        rows = np.asarray(rows, np.int64)
+        starts = offsets[rows].astype(np.int64)
+        lengths = offsets[rows + 1] - starts
+        out = np.zeros(len(rows) + 1, np.int64)
+        np.cumsum(lengths, out=out[1:])
+        return Ragged(ways[ranges(starts, lengths)], out)
+
+    @cached_property
+    def roles(self) -> list[str]:
+        """Texts of member roles by role index."""
+        heap = Heap(self._folder, "role_text")
+        return [role.decode() for role in heap.span(0, len(heap))]
+
+    @cached_property
+    def _members(self) -> tuple[Ints, Ints, NDArray[np.int64], NDArray[np.uint32]]:
+        column = self._column
+        return (
+            column("member_offsets"),
+            column("member_eids"),
+            column("member_rows"),
+            column("member_roles"),
+        )
+
+    def members(self, rows: Rows) -> Members:
+        """Return the members of relations, in order."""
+        offsets, eids, member_rows, roles = self._members
+        index = np.asarray(rows, np.int64) - self.relation_start
+        starts = offsets[index]
+        lengths = offsets[index + 1] - starts
+        place = ranges(starts, lengths)
+        relation = np.repeat(np.arange(len(index)), lengths)
+        position = place - np.repeat(starts, lengths)
+        return Members(relation, eids[place], member_rows[place], roles[place], position)
+
+    @cached_property
+    def _member_of(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32], Ints]:
+        return (
+            self._column("member_of_rows"),
+            self._column("member_of_relations"),
+            self._column("member_of_places"),
+        )
+
+    def relations_of(self, rows: Rows) -> tuple[Ints, Rows, NDArray[np.uint32]]:
+        """Return for sorted rows of any type the relations that hold them.
+
+        Three arrays, one entry per membership: index into `rows`, relation row, role index.
+        """
+        members, relations, places = self._member_of
+        rows = np.asarray(rows).astype(np.uint32, copy=False)
+        start = np.searchsorted(members, rows, side="left")
+        length = np.searchsorted(members, rows, side="right") - start
+        place = ranges(start, length)
+        owner = np.repeat(np.arange(len(rows)), length)
+        return owner, relations[place], self._members[3][places[place]]
