@@ -10,14 +10,14 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 
 from mapyard.deadline import Cancelled
 from mapyard.errors import MapyardError, NotFound, Overloaded
 from mapyard.http import metrics
 from mapyard.http.access_log import AccessLog
 from mapyard.http.admission import Admissions, HeaderList
-from mapyard.http.body import merge, read_body, read_query
+from mapyard.http.body import Raw, merge, read_body, read_query
 from mapyard.http.cors import Cors
 from mapyard.http.endpoints import Answer, Context, Endpoint
 from mapyard.http.errors import MethodNotAllowed, encode_error, internal_error
@@ -37,6 +37,8 @@ INLINE_BODY_BYTES: Final = 65_536
 STREAM_S: Final = 3_600.0
 #: Status in log and metrics of requests whose client went away.
 CLIENT_GONE: Final = 499
+_MOST_KEPT: Final = 4_096
+_LONGEST_KEPT: Final = 200
 
 
 class Application:
@@ -60,6 +62,8 @@ class Application:
         self.heavy = WorkPool("heavy", max(1, settings.threads // 2), settings.queue)
         self.requests = metrics.Requests()
         self._web = web
+        #: Parameters of inline endpoints read lately, by endpoint, path and query.
+        self._read: dict[tuple[Endpoint, str, bytes], tuple[Raw, Any]] = {}
         services.snapshots.on_switch = self._on_switch
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -157,14 +161,7 @@ class Application:
         head = request.method == "HEAD"
 
         def handle() -> Answer:
-            raw = read_query(request.scope["query_string"])
-            if body:
-                content_type = request.headers.get("content-type", "")
-                names = endpoint.parser.names
-                raw = merge(raw, read_body(body, content_type, endpoint.texts, names))
-            if values:
-                raw.update(values)
-            params = endpoint.parser.parse(raw, endpoint.refused)
+            raw, params = self._read_params(request, endpoint, values, body)
             ctx = Context(self.services, snapshot, deadline, request, raw)
             return endpoint.handler(ctx, params)
 
@@ -202,6 +199,30 @@ class Application:
         finally:
             if snapshot is not None:
                 snapshot.release()
+
+    def _read_params(
+        self, request: Request, endpoint: Endpoint, values: Mapping[str, str], body: bytes
+    ) -> tuple[Raw, Any]:
+        """Return raw and parsed parameters; of a short request without a body, as kept."""
+        query: bytes = request.scope["query_string"]
+        name = (endpoint, request.scope["path"], query)
+        known = self._read.get(name)
+        if known is not None and not body:
+            return known
+        raw = read_query(query)
+        if body:
+            content_type = request.headers.get("content-type", "")
+            names = endpoint.parser.names
+            raw = merge(raw, read_body(body, content_type, endpoint.texts, names))
+        if values:
+            raw.update(values)
+        made = raw, endpoint.parser.parse(raw, endpoint.refused)
+        # Where the answer takes microseconds, reading the same request anew would be felt.
+        if endpoint.inline and not body and len(name[1]) + len(query) <= _LONGEST_KEPT:
+            if len(self._read) >= _MOST_KEPT:
+                self._read.clear()
+            self._read[name] = made
+        return made
 
     async def _in_pool[T](
         self,

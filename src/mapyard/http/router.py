@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from mapyard.http.endpoints import Endpoint
 
+_MOST_KEPT: Final = 4_096
+_LONGEST_KEPT: Final = 100
 _ORDER = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
@@ -44,6 +46,8 @@ class Router:
     def __init__(self, endpoints: Iterable[Endpoint]) -> None:
         self._plain: dict[str, Route] = {}
         self._root = _Node()
+        #: Paths with parameters that were found lately: tiles are asked for again and again.
+        self._found: dict[str, tuple[Route, dict[str, str]]] = {}
         by_path: dict[str, Route] = {}
         for endpoint in endpoints:
             for path in endpoint.paths:
@@ -70,18 +74,28 @@ class Router:
         node.names = tuple((i, part[1:-1]) for i, part in enumerate(parts) if part.startswith("{"))
 
     def find(self, path: str) -> tuple[Route, dict[str, str]] | None:
-        """Return the route and the path parameters, or None; a slash at the end is ignored."""
+        """Return the route and the path parameters, or None; a slash at the end is ignored.
+
+        The parameters are shared by all who ask for this path: not to be changed.
+        """
         route = self._plain.get(path)
         if route is None and path.endswith("/") and len(path) > 1:
             path = path[:-1]
             route = self._plain.get(path)
         if route is not None:
             return route, {}
-        parts = path.split("/")
-        node = _descend(self._root, parts, 0)
-        if node is None or node.route is None:
-            return None
-        return node.route, {name: parts[i] for i, name in node.names}
+        found = self._found.get(path)
+        if found is None:
+            parts = path.split("/")
+            node = _descend(self._root, parts, 0)
+            if node is None or node.route is None:
+                return None
+            found = node.route, {name: parts[i] for i, name in node.names}
+            if len(path) <= _LONGEST_KEPT:
+                if len(self._found) >= _MOST_KEPT:
+                    self._found.clear()
+                self._found[path] = found
+        return found
 
 
 def _descend(node: _Node, parts: list[str], at: int) -> _Node | None:

@@ -299,6 +299,21 @@ def test_any_accept_is_served(make_client: MakeClient) -> None:
         assert client.get("/api/v1/echo", headers={"Accept": accept}).status_code == 200
 
 
+def test_kept_parameters_belong_to_their_request(make_client: MakeClient) -> None:
+    client = make_client(echo)
+    for _ in range(2):
+        assert client.get("/api/v1/echo?name=a").json()["name"] == "a"
+        assert client.get("/api/v1/echo?name=b").json()["name"] == "b"
+        assert client.get("/api/v1/echo?count=10").status_code == 400
+        posted = client.post("/api/v1/echo?name=a", json={"count": 7}).json()
+        assert (posted["name"], posted["count"]) == ("a", 7)
+    kept = client.application._read
+    assert len(kept) == 2, "neither failures nor bodies are kept"
+    for number in range(4_200):
+        client.get(f"/api/v1/echo?name={number}")
+    assert len(kept) <= 4_096
+
+
 def test_bodies(make_client: MakeClient) -> None:
     client = make_client(*HANDLERS, max_body_bytes=2_000)
     json_type = {"Content-Type": "application/json"}

@@ -51,6 +51,19 @@ def test_finds(path: str, template: str, values: dict[str, str]) -> None:
     assert (found[0].template, found[1]) == (template, values)
 
 
+def test_finds_again_what_it_found_before_and_keeps_few() -> None:
+    routes = router(*PATHS)
+    first = routes.find("/t/1/2/3")
+    assert routes.find("/t/1/2/3") is first
+    for x in range(10_000):
+        found = routes.find(f"/t/1/{x}/3")
+        assert found is not None
+        assert found[1]["x"] == str(x)
+    assert len(routes._found) <= 4_096
+    assert routes.find("/t/1/" + "9" * 1_000 + "/3") is not None
+    assert not any(len(path) > 200 for path in routes._found)
+
+
 @pytest.mark.parametrize("path", ["", "/", "/b", "/a//", "/a//c", "/t/1/2", "/t/1/2/3/4", "a"])
 def test_finds_nothing(path: str) -> None:
     assert router(*PATHS).find(path) is None
