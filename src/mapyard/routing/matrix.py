@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mapyard.deadline import Deadline, no_deadline
 from mapyard.errors import TooLarge
 from mapyard.geo.sphere import haversine_m
-from mapyard.routing.engine import Engine, TooFarApart
+from mapyard.routing.engine import Engine
 from mapyard.routing.modes import Mode, make_costing
 from mapyard.routing.snapping import (
     DEFAULT_RADIUS_M,
@@ -77,15 +77,9 @@ def compute_matrix(
     check_positions(destinations, "destinations")
     everything = np.concatenate([origins, destinations])
     cells = _Cells(engine, mode, origins, destinations, radius_m, deadline or no_deadline())
-    try:
-        cells.compute()
-    except TooFarApart:
-        check_on_roads(engine, everything, mode, radius_m)
-        raise
-    empty = np.isnan(cells.durations_s)
-    if empty.all(axis=0).any() or empty.all(axis=1).any():
-        # The engine gives empty cells as well where a position is far from every road.
-        check_on_roads(engine, everything, mode, radius_m)
+    # The engine does not refuse positions far from every road: it leaves their cells empty, or 0.
+    check_on_roads(engine, everything, mode, radius_m)
+    cells.compute()
     cells.connect()
     if mode == "foot":
         cells.ask_far_ferries()

@@ -41,6 +41,11 @@ def test_positions_without_roads_are_counted_over_both_lists(engine):
     with pytest.raises(NoRoad) as caught:
         compute_matrix(engine, np.array([CASINO, CASINO]), np.array([CASINO, SEA]))
     assert caught.value.details["index"] == 3
+    with pytest.raises(NoRoad) as caught:
+        compute_matrix(engine, np.array([CASINO, SEA]), np.array([CASINO, SEA]))
+    assert caught.value.details["index"] == 1
+    with pytest.raises(NoRoad):
+        compute_matrix(engine, np.array([SEA]), np.array([SEA]))
 
 
 def test_too_many_pairs_are_refused_with_both_numbers(engine):
