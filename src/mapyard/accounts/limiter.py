@@ -79,10 +79,35 @@ class LocalLimiter:
 
     def check(self, account_id: int, limits: Limits, *, premium: bool) -> Decision:
         """Admit a request and reserve its units, or say which limit forbids it."""
+        now_s = self._clock()
+        day, month = day_and_month(now_s)
+        decision = Decision(
+            allowed=False,
+            code="",
+            limit=limits.per_minute,
+            remaining=0,
+            reset_s=0,
+            units=PREMIUM_UNITS if premium else STANDARD_UNITS,
+            premium=premium,
+            admitted_s=int(now_s),
+            day=day,
+            month=month,
+            account_id=account_id,
+            local=True,
+        )
+        # Other processes wait for the file: only what needs it is done with it.
         with self._lock, self._open(account_id) as file:
             if file.words[_RING + window.CAPACITY] < limits.per_minute:
                 _grow(file, limits.per_minute)
-            return self._decide(file.words, account_id, limits, premium=premium)
+            count, wait_ns = self._take(file.words, limits, decision)
+        decision.allowed = not decision.code
+        decision.remaining = max(0, limits.per_minute - count)
+        decision.reset_s = whole_seconds(now_s + wait_ns / 1e9)
+        if not decision.allowed:
+            decision.units = 0
+            decision.overage = False
+            decision.retry_after_s = whole_seconds(_wait_s(decision, now_s, wait_ns))
+        return decision
 
     def give_back(self, decision: Decision) -> None:
         """Return the units of an admitted request that failed."""
@@ -111,49 +136,30 @@ class LocalLimiter:
             while self._files:
                 self._files.popitem()[1].close()
 
-    def _decide(
-        self, words: window.Words, account_id: int, limits: Limits, *, premium: bool
-    ) -> Decision:
-        ring = words[_RING:]
-        now_ns, now_s = self._monotonic_ns(), self._clock()
-        limit = limits.per_minute
-        count = window.count_recent(ring, now_ns, self._window_ns)
-        day, month = day_and_month(now_s)
-        decision = Decision(
-            allowed=False,
-            code="",
-            limit=limit,
-            remaining=max(0, limit - count),
-            reset_s=whole_seconds(now_s),
-            premium=premium,
-            admitted_s=int(now_s),
-            day=day,
-            month=month,
-            account_id=account_id,
-            local=True,
-        )
-        if count:
-            wait_s = (window.oldest_ns(ring) + self._window_ns - now_ns) / 1e9
-            decision.reset_s = whole_seconds(now_s + wait_s)
-        if count >= limit:
-            wait_s = (window.free_at_ns(ring, self._window_ns, limit) - now_ns) / 1e9
-            decision.code, decision.retry_after_s = "rate_limited", whole_seconds(wait_s)
-            decision.reset_s = whole_seconds(now_s + wait_s)
-            return decision
+    def _take(self, words: window.Words, limits: Limits, decision: Decision) -> tuple[int, int]:
+        """Count the request, or set the code of what forbids it; the file is locked.
 
-        units = PREMIUM_UNITS if premium else STANDARD_UNITS
-        at_day = _slot(words, _DAYS, 3, _DAY_SLOTS, day) + 1 + premium
+        Returns the admissions inside the window with this one, and the ns until they are one fewer.
+        """
+        ring = words[_RING:]
+        now_ns = self._monotonic_ns()
+        premium, units = decision.premium, decision.units
+        count = window.count_recent(ring, now_ns, self._window_ns)
+        if count >= limits.per_minute:
+            decision.code = "rate_limited"
+            return count, window.free_at_ns(ring, self._window_ns, limits.per_minute) - now_ns
+        wait_ns = window.oldest_ns(ring) + self._window_ns - now_ns if count else 0
+
+        at_day = _slot(words, _DAYS, 3, _DAY_SLOTS, decision.day) + 1 + premium
         day_cap = limits.day_premium_units if premium else limits.day_standard_units
         if day_cap is not None and words[at_day] + units > day_cap:
             decision.code = "daily_limit_exceeded"
-            decision.retry_after_s = whole_seconds((day + 1) * 86_400 - now_s)
-            return decision
-        at_month = _slot(words, _MONTHS, 4, _MONTH_SLOTS, month) + 1
+            return count, wait_ns
+        at_month = _slot(words, _MONTHS, 4, _MONTH_SLOTS, decision.month) + 1
         if limits.month_units is not None and words[at_month] >= limits.month_units:
             if not limits.overage:
                 decision.code = "monthly_limit_exceeded"
-                decision.retry_after_s = whole_seconds(month_start_s(month + 1) - now_s)
-                return decision
+                return count, wait_ns
             decision.overage = True
 
         # In this order: a process that dies between leaves units taken for nothing, never a
@@ -164,12 +170,7 @@ class LocalLimiter:
         else:
             words[at_month] += units
         window.push(ring, now_ns)
-        if not count:
-            decision.reset_s = whole_seconds(now_s + self._window_ns / 1e9)
-        decision.allowed = True
-        decision.units = units
-        decision.remaining = limit - count - 1
-        return decision
+        return count + 1, wait_ns if count else self._window_ns
 
     def _open(self, account_id: int) -> MappedWords:
         file = self._files.get(account_id)
@@ -203,6 +204,15 @@ class LocalLimiter:
             _slot(words, _DAYS, 3, _DAY_SLOTS, day),
             _slot(words, _MONTHS, 4, _MONTH_SLOTS, month),
         )
+
+
+def _wait_s(decision: Decision, now_s: float, wait_ns: int) -> float:
+    """Return after how long a refused request may succeed."""
+    if decision.code == "rate_limited":
+        return wait_ns / 1e9
+    if decision.code == "daily_limit_exceeded":
+        return (decision.day + 1) * 86_400 - now_s
+    return month_start_s(decision.month + 1) - now_s
 
 
 def _length(capacity: int) -> int:
