@@ -8,8 +8,10 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from mapyard.geocoding.columns import Floats, Ints, TagColumn, join_keys
-from mapyard.store.reader import Store
+from mapyard.geocoding.cells import Cells, boxes_of_points
+from mapyard.geocoding.columns import Floats, Ints, TagColumn, join_keys, round_positions
+from mapyard.geocoding.memo import Memo
+from mapyard.store.reader import E7, Store
 from mapyard.text.analysis import name_key
 
 #: A street of the right name farther away is not the one that is meant.
@@ -52,6 +54,13 @@ class Parents(NamedTuple):
     by_key: dict[str, list[int]]
 
 
+class StreetPieces(NamedTuple):
+    """The sorted rows of all pieces of streets, and the document of each."""
+
+    rows: Ints
+    documents: Ints
+
+
 class Assignment(NamedTuple):
     """Parent document of each address (−1 none yet) and how it was found."""
 
@@ -59,8 +68,9 @@ class Assignment(NamedTuple):
     how: NDArray[np.int8]
 
 
-def find_addresses(store: Store) -> Addresses:
+def find_addresses(memo: Memo) -> Addresses:
     """Return all addresses of the store, sorted by row."""
+    store = memo.store
     rows = np.unique(
         np.concatenate(
             [store.rows_with_key(key) for key in ("addr:housenumber", "addr:conscriptionnumber")]
@@ -68,9 +78,9 @@ def find_addresses(store: Store) -> Addresses:
     ).astype(np.int64)
     # An interpolation line with a range as its own number is no house.
     rows = rows[~np.isin(rows, store.rows_with_key("addr:interpolation"))]
-    lon, lat = find_positions(store, rows)
-    known = ~np.isnan(lon)
-    rows, lon, lat = rows[known], lon[known], lat[known]
+    points = memo.by_row("address_position", rows, lambda rows: find_positions(store, rows))
+    known = ~np.isnan(points[:, 0])
+    rows, lon, lat = rows[known], points[known, 0], points[known, 1]
 
     def column(*keys: str) -> TagColumn:
         first, *others = (TagColumn(store, rows, key) for key in keys)
@@ -88,30 +98,29 @@ def find_addresses(store: Store) -> Addresses:
     )  # fmt: skip
 
 
-def find_positions(store: Store, rows: Ints) -> tuple[Floats, Floats]:
+def find_positions(store: Store, rows: Ints) -> Floats:
     """Return the point of each row in degrees: a node's own, else one inside near the centroid.
 
-    NaN where a row has no geometry.
+    An (n, 2) array, NaN where a row has no geometry.
     """
-    lon, lat = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
+    found = np.full((len(rows), 2), np.nan)
     for start in range(0, len(rows), 50_000):
         part = slice(start, start + 50_000)
         shapes = store.geometries(rows[part])
         points = shapely.centroid(shapes)
         outside = (shapely.get_dimensions(shapes) == 2) & ~shapely.intersects(shapes, points)
         points[outside] = shapely.point_on_surface(shapes[outside])
-        lon[part], lat[part] = shapely.get_x(points), shapely.get_y(points)
-    return lon, lat
+        found[part, 0], found[part, 1] = shapely.get_x(points), shapely.get_y(points)
+    return np.column_stack(round_positions(found[:, 0], found[:, 1]))
 
 
 def assign_parents(
-    addresses: Addresses, municipality: Ints, parents: Parents, street_lines: shapely.STRtree
+    memo: Memo, addresses: Addresses, municipality: Ints, parents: Parents, streets: StreetPieces
 ) -> Assignment:
     """Return the parent of each address.
 
     By the name in addr:street, then addr:place; the nearest of that name, one of the same
-    municipality before others. Without both: the nearest street line, `street_lines` holding one
-    geometry per document (None where it is no street).
+    municipality before others. Without both: the nearest street.
     """
     count = len(addresses)
     parent = np.full(count, -1, np.int64)
@@ -123,14 +132,47 @@ def assign_parents(
         parent[found], how[found] = by_name[found], code
     nameless = (addresses.street.codes < 0) & (addresses.place.codes < 0)
     lone = np.flatnonzero(nameless)
-    if len(lone) and len(street_lines.geometries):
-        points = shapely.points(addresses.lon[lone], addresses.lat[lone])
-        # Degrees of latitude: in east-west direction the distance is then shorter, never longer.
-        index, nearest = street_lines.query_nearest(
-            points, max_distance=MAX_NEAREST_M / METERS, all_matches=False
-        )
-        parent[lone[index]], how[lone[index]] = nearest, BY_NEARNESS
+    nearest = _nearest_streets(memo, addresses.lon[lone], addresses.lat[lone], streets.rows)
+    lone, nearest = lone[nearest >= 0], nearest[nearest >= 0]
+    parent[lone] = streets.documents[np.searchsorted(streets.rows, nearest)]
+    how[lone] = BY_NEARNESS
     return Assignment(parent, how)
+
+
+def _nearest_streets(memo: Memo, lon: Floats, lat: Floats, rows: Ints) -> Ints:
+    """Return the row of the nearest street piece of each point, of equally near ones the first."""
+    # Degrees of latitude: in east-west direction the distance is then shorter, never longer.
+    reach_deg = MAX_NEAREST_M / METERS
+
+    def compute(open_: Ints) -> Ints:
+        boxes = memo.store.boxes(rows) / E7
+        cells = Cells(boxes_of_points(lon[open_], lat[open_]), reach_deg)
+        near = rows[cells.meet(boxes)]
+        shapes = memo.store.geometries(near)
+        # Areas count by their outline, as squares and plazas are streets too.
+        is_area = shapely.get_dimensions(shapes) == 2
+        shapes[is_area] = shapely.boundary(shapes[is_area])
+        points = shapely.points(lon[open_], lat[open_])
+        place = find_nearest(shapes, points, reach_deg)
+        return np.where(place >= 0, np.append(near, -1)[place], -1)
+
+    dirty = memo.cells_of_changes("street", rows, reach_deg)
+    return memo.by_point("nearest_street", lon, lat, compute, dirty)
+
+
+def find_nearest(shapes: NDArray[np.object_], points: NDArray[np.object_], reach: float) -> Ints:
+    """Return the place of the nearest shape within a reach of each point, −1 for none.
+
+    Of equally near ones the first, so that it does not matter what else there is.
+    """
+    found = np.full(len(points), len(shapes), np.int64)
+    if len(shapes) and len(points):
+        index, nearest = shapely.STRtree(shapes).query_nearest(
+            points, max_distance=reach, all_matches=True
+        )
+        np.minimum.at(found, index, nearest)
+    found[found == len(shapes)] = -1
+    return found
 
 
 def _nearest_of_name(

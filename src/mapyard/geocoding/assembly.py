@@ -10,20 +10,20 @@ from typing import Final
 
 import numpy as np
 import orjson
-import shapely
 from numpy.typing import NDArray
 
-from mapyard.geocoding.addresses import Addresses, Assignment, Parents
+from mapyard.geocoding.addresses import Addresses, Assignment, Parents, StreetPieces
 from mapyard.geocoding.categories import get_category
-from mapyard.geocoding.columns import Floats, Ints, TagColumn, centers
+from mapyard.geocoding.chains import Chains
+from mapyard.geocoding.columns import Floats, Ints, TagColumn, centers, round_positions
 from mapyard.geocoding.importance import STREET, rate_place, rate_poi
 from mapyard.geocoding.interpolation import Interpolations
 from mapyard.geocoding.kinds import HOUSE, PLACE, POI, POSTCODE
 from mapyard.geocoding.kinds import STREET as STREET_KIND
-from mapyard.geocoding.places import COUNTY, SETTLEMENT, SETTLEMENTS, Chains, Place, place_nodes
+from mapyard.geocoding.memo import Memo
+from mapyard.geocoding.places import COUNTY, SETTLEMENT, SETTLEMENTS, Place, place_nodes
 from mapyard.geocoding.streets import Lines, names_of_groups
 from mapyard.osm.countries import find_region_indexes, get_regions
-from mapyard.store.reader import Store
 from mapyard.text.analysis import name_key
 from mapyard.text.names import iter_names, parse_name_key
 
@@ -49,8 +49,9 @@ class Assembly:
     city: Ints
     address_city: Ints
 
-    def __init__(self, store: Store, places: list[Place], chains: Chains) -> None:
-        self.store = store
+    def __init__(self, memo: Memo, places: list[Place], chains: Chains) -> None:
+        self.memo = memo
+        self.store = memo.store
         self.places = places
         self.chains = chains
         self._kinds: list[NDArray[np.int8]] = []
@@ -58,6 +59,11 @@ class Assembly:
         self._lons: list[Floats] = []
         self._lats: list[Floats] = []
         self._importances: list[Floats] = []
+        self._chains: list[Ints] = []
+        #: First document of each section: places, streets, streets that only addresses know,
+        #: rivers, points of interest, houses, postcodes.
+        self.sections: list[int] = []
+        self._place_rows = np.array([*(p.row for p in places), -1], np.int64)
         #: Texts of documents that have no element to take a name from.
         self.labels: dict[int, str] = {}
         #: (row, document) pairs: which document an element belongs to.
@@ -80,8 +86,19 @@ class Assembly:
 
     # ---- adding -----------------------------------------------------------------------------
 
-    def _add(self, kind: int, rows: Ints, lon: Floats, lat: Floats, importance: Floats) -> int:
+    def _add(
+        self,
+        kind: int,
+        rows: Ints,
+        lon: Floats,
+        lat: Floats,
+        importance: Floats,
+        chain: Ints | None = None,
+    ) -> int:
         first = self.count
+        lon, lat = round_positions(lon, lat)
+        self.sections.append(first)
+        self._chains.append(self.chains.find(lon, lat) if chain is None else chain)
         self._kinds.append(np.full(len(rows), kind, np.int8))
         self._rows.append(np.asarray(rows, np.int64))
         self._lons.append(lon)
@@ -100,21 +117,30 @@ class Assembly:
         first = self._add(STREET_KIND, streets.main, streets.lon, streets.lat, importance)
         self._streets = (first, self.count)
         self._street_lines = streets
-        owners = np.repeat(np.arange(len(streets)), np.diff(streets.offsets)) + first
-        self._join(streets.rows, owners)
+        self._join(streets.rows, streets.owners() + first)
 
     def add_orphans(self, group: Ints, labels: list[str]) -> int:
-        """Add streets and places that only addresses know; return the first one's number."""
+        """Add streets and places that only addresses know; return the first one's number.
+
+        The groups are renumbered in place, in the order of documents.
+        """
         count = len(labels)
         member = np.flatnonzero(group >= 0)
         order = member[np.argsort(group[member], kind="stable")]
         sizes = np.bincount(group[member], minlength=count)
         # The middle one of the group's addresses in the order of rows stands for its position.
         middle = order[(np.cumsum(sizes) - sizes) + sizes // 2] if count else order
+        # In the order of these addresses: a change never puts others in another order.
+        rank = np.argsort(middle)
+        middle = middle[rank]
         first = self._add(
             STREET_KIND, np.full(count, -1, np.int64), self.addresses.lon[middle],
-            self.addresses.lat[middle], np.full(count, STREET - 0.02),
+            self.addresses.lat[middle], np.full(count, STREET - 0.02), self.address_chain[middle],
         )  # fmt: skip
+        #: Rows of the addresses that stand for the position of each orphan.
+        self.orphan_rows = self.addresses.rows[middle]
+        group[member] = np.argsort(rank)[group[member]]
+        labels = [labels[number] for number in rank.tolist()]
         self.labels.update({first + i: label for i, label in enumerate(labels)})
         return first
 
@@ -123,21 +149,24 @@ class Assembly:
         tags = self._tags(rivers.main)
         importance = [rate_poi(t, get_category(t), has_name=True) for t in tags]
         first = self._add(POI, rivers.main, rivers.lon, rivers.lat, np.array(importance, float))
-        owners = np.repeat(np.arange(len(rivers)), np.diff(rivers.offsets)) + first
-        self._join(rivers.rows, owners)
+        self._join(rivers.rows, rivers.owners() + first)
 
     def add_pois(self, rows: Ints, entry: Ints, of_building: NDArray[np.bool_]) -> None:
         """Add points of interest with the address entry each has, −1 none."""
         lon, lat = centers(self.store, rows)
         known = ~np.isnan(lon)
         rows, entry, of_building = rows[known], entry[known], of_building[known]
-        importance = np.empty(len(rows))
-        for index, tags in enumerate(self._tags(rows)):
-            has_name = any(parse_name_key(key) for key in tags if "name" in key)
-            importance[index] = rate_poi(tags, get_category(tags), has_name=has_name)
+        importance = self.memo.by_row("importance", rows, self._rate_pois)
         first = self._add(POI, rows, lon[known], lat[known], importance)
         self._join(rows, np.arange(first, self.count))
         self._pois = (first, entry, of_building)
+
+    def _rate_pois(self, rows: Ints) -> Floats:
+        found = np.empty(len(rows))
+        for index, tags in enumerate(self._tags(rows)):
+            has_name = any(parse_name_key(key) for key in tags if "name" in key)
+            found[index] = rate_poi(tags, get_category(tags), has_name=has_name)
+        return found
 
     def add_houses(self) -> None:
         """Add houses that are looked for by a name: house names, numbers without a digit."""
@@ -150,7 +179,7 @@ class Assembly:
         chosen = chosen[~taken[addresses.rows[chosen]]]
         first = self._add(
             HOUSE, addresses.rows[chosen], addresses.lon[chosen], addresses.lat[chosen],
-            np.full(len(chosen), 0.16),
+            np.full(len(chosen), 0.16), self.address_chain[chosen],
         )  # fmt: skip
         for offset, index in enumerate(chosen.tolist()):
             self.labels[first + offset] = names.get(index) or addresses.numbers.get(index)
@@ -197,10 +226,18 @@ class Assembly:
         chain = self.chains.find(lon, lat)
         return self.municipality_of_chain[chain]
 
+    def municipality(self) -> Ints:
+        """Return the municipality of each document so far."""
+        return self.municipality_of_chain[np.concatenate(self._chains)]
+
+    def place_rows(self, places: Ints) -> Ints:
+        """Return the row of each place, −1 for none."""
+        return self._place_rows[places]
+
     def parents(self) -> Parents:
         """Return what an address can belong to: mapped streets and places."""
         first, stop = self._streets
-        lon, lat = np.concatenate(self._lons), np.concatenate(self._lats)
+        lon, lat = self.columns()
         boxes = np.column_stack([lon, lat, lon, lat])
         boxes[first:stop] = self._street_lines.boxes
         for index, place in enumerate(self.places):
@@ -211,8 +248,7 @@ class Assembly:
             keys = {name_key(name) for name in self._names(document)}
             for key in keys:
                 by_key.setdefault(key, []).append(document)
-        chain = self.chains.find(lon, lat)
-        return Parents(lon, lat, boxes, self.municipality_of_chain[chain], by_key)
+        return Parents(lon, lat, boxes, self.municipality(), by_key)
 
     def _names(self, document: int) -> list[str]:
         """Return all names of a place, or of all pieces of a street."""
@@ -231,20 +267,11 @@ class Assembly:
             self._street_names = names_of_groups(self.store, self._street_lines)
         return self._street_names
 
-    def street_lines(self) -> shapely.STRtree:
-        """Return a tree over one geometry per document; None for all but streets."""
-        first, stop = self._streets
-        shapes = np.full(self.count, None, np.object_)
+    def street_pieces(self) -> StreetPieces:
+        """Return the pieces of all mapped streets."""
         lines = self._street_lines
-        pieces = self.store.geometries(lines.rows)
-        owners = np.repeat(np.arange(len(lines)), np.diff(lines.offsets))
-        # Areas count by their outline, as squares and plazas are streets too.
-        is_area = shapely.get_dimensions(pieces) == 2
-        pieces[is_area] = shapely.boundary(pieces[is_area])
-        parts, index = shapely.get_parts(pieces, return_index=True)
-        if len(parts):
-            shapes[first:stop] = shapely.multilinestrings(parts, indices=owners[index])
-        return shapely.STRtree(shapes)
+        order = np.argsort(lines.rows)
+        return StreetPieces(lines.rows[order], lines.owners()[order] + self._streets[0])
 
     def written_towns(self, addresses: Addresses, town: Ints) -> Ints:
         """Return the settlement of each address: the one it names, when that is near, else `town`.
@@ -306,14 +333,21 @@ class Assembly:
         best = np.full(len(lon), -1, np.int64)
         best_share = np.full(len(lon), 1.0)
         best_m = np.full(len(lon), np.inf)
-        # Few nodes against many points: one vectorised pass per node.
+        order = np.argsort(lat)
+        sorted_lat = lat[order]
+        # Few nodes against many points: one vectorised pass over those in its strip per node.
         for place, x, y, reach_m in zip(index, node_lon, node_lat, reach, strict=True):
-            dx = (lon - x) * np.cos(np.radians(y))
-            distance_m = np.hypot(dx, lat - y) * METERS
-            nearer = distance_m / reach_m < best_share
-            best[nearer] = place
-            best_share[nearer] = distance_m[nearer] / reach_m
-            best_m[nearer] = distance_m[nearer]
+            reach_deg = reach_m / METERS * 1.001
+            start, stop = np.searchsorted(sorted_lat, (y - reach_deg, y + reach_deg))
+            near = order[start:stop]
+            dx = (lon[near] - x) * np.cos(np.radians(y))
+            distance_m = np.hypot(dx, lat[near] - y) * METERS
+            share = distance_m / reach_m
+            nearer = share < best_share[near]
+            chosen = near[nearer]
+            best[chosen] = place
+            best_share[chosen] = share[nearer]
+            best_m[chosen] = distance_m[nearer]
         return best, best_m
 
     # ---- finishing --------------------------------------------------------------------------
@@ -335,7 +369,7 @@ class Assembly:
         self.row = np.concatenate(self._rows)
         self.lon, self.lat = self.columns()
         self.importance = np.concatenate(self._importances).astype(np.float32)
-        self.chain = self.chains.find(self.lon, self.lat)
+        self.chain = np.concatenate(self._chains)
         #: Words of the main name; documents.py fills it.
         self.words = np.zeros(self.count, np.uint8)
         self.member_rows = np.concatenate(self._member_rows)
@@ -352,6 +386,11 @@ class Assembly:
         self.entry[first : first + len(chosen)] = chosen
         self._find_towns()
         self._find_countries()
+
+    def number_chains(self) -> None:
+        """Give the chains their last numbers, which depend on nothing but what is in use."""
+        self.chains.remember()
+        self.chain, self.address_chain = self.chains.number_anew(self.chain, self.address_chain)
 
     def _find_towns(self) -> None:
         """Settlement and part of settlement of documents and addresses without such an area."""

@@ -19,12 +19,14 @@ from mapyard.geocoding.addresses import (
     group_orphans,
 )
 from mapyard.geocoding.assembly import Assembly
+from mapyard.geocoding.chains import Chains
 from mapyard.geocoding.columns import TagColumn
 from mapyard.geocoding.documents import add_documents
 from mapyard.geocoding.importance import read_importance_file
 from mapyard.geocoding.interpolation import find_interpolations
 from mapyard.geocoding.kinds import NAMES
-from mapyard.geocoding.places import Chains, find_places
+from mapyard.geocoding.memo import Memo
+from mapyard.geocoding.places import find_places
 from mapyard.geocoding.pois import find_addresses_of, find_poi_rows
 from mapyard.geocoding.postcodes import assign_cities, assign_postcodes
 from mapyard.geocoding.streets import find_river_rows, find_street_rows, group_lines
@@ -43,7 +45,7 @@ def build_geocoder(
     importance_file: Path | None = None,
 ) -> dict[str, int]:
     """Assemble all documents, write `folder`/documents, add them to the index; return counts."""
-    made = assemble(store, report)
+    made = assemble(Memo(store), report)
     if importance_file is not None:
         _raise_importance(made, importance_file)
     report("writing documents")
@@ -57,24 +59,25 @@ def build_geocoder(
     }
 
 
-def assemble(store: Store, report: Report = lambda _: None) -> Assembly:
+def assemble(memo: Memo, report: Report = lambda _: None) -> Assembly:
     """Return everything the geocoder knows, in memory."""
+    store = memo.store
     report("places")
     places = find_places(store)
-    chains = Chains(places)
-    made = Assembly(store, places, chains)
+    chains = Chains(places, memo)
+    made = Assembly(memo, places, chains)
 
     report("streets")
     rows = find_street_rows(store)
-    made.add_streets(group_lines(store, rows, made.municipalities(rows)))
+    made.add_streets(group_lines(memo, "street", rows, made.municipalities(rows)))
 
     report("addresses")
-    addresses = find_addresses(store)
+    addresses = find_addresses(memo)
     made.addresses = addresses
     made.address_chain = chains.find(addresses.lon, addresses.lat)
     made.address_municipality = made.municipality_of_chain[made.address_chain]
     town = made.written_towns(addresses, made.address_municipality)
-    assignment = assign_parents(addresses, town, made.parents(), made.street_lines())
+    assignment = assign_parents(memo, addresses, town, made.parents(), made.street_pieces())
     orphans, labels = group_orphans(addresses, assignment, town)
     first = made.add_orphans(orphans, labels)
     parent = np.where(orphans >= 0, orphans + first, assignment.parent)
@@ -84,15 +87,16 @@ def assemble(store: Store, report: Report = lambda _: None) -> Assembly:
 
     report("points of interest")
     rows = find_river_rows(store)
-    made.add_rivers(group_lines(store, rows, made.municipalities(rows)))
+    made.add_rivers(group_lines(memo, "river", rows, made.municipalities(rows)))
     rows = find_poi_rows(store, made.taken())
-    made.add_pois(rows, *find_addresses_of(store, rows, addresses))
+    made.add_pois(rows, *find_addresses_of(memo, rows, addresses))
     made.add_houses()
 
     report("postcodes")
     assign_postcodes(made)
     made.finish()
     assign_cities(made)
+    made.number_chains()
     return made
 
 

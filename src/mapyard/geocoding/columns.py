@@ -54,7 +54,7 @@ def centers(store: Store, rows: Rows) -> tuple[Floats, Floats]:
     lat = (boxes[:, 1] + boxes[:, 3]) / (2 * E7)
     missing = boxes[:, 0] > boxes[:, 2]
     lon[missing] = lat[missing] = np.nan
-    return lon, lat
+    return round_positions(lon, lat)
 
 
 def group_offsets(groups: NDArray[Any], count: int) -> Ints:
@@ -79,7 +79,30 @@ def connected_components(count: int, one: Ints, other: Ints) -> Ints:
 
 
 def join_keys(*columns: Ints) -> Ints:
-    """Return one dense number per distinct combination of the columns."""
-    if len(columns) == 1:
-        return np.unique(columns[0], return_inverse=True)[1].astype(np.int64)
-    return np.unique(np.column_stack(columns), axis=0, return_inverse=True)[1].ravel()
+    """Return one dense number per distinct combination of the columns, in the order of these."""
+    number = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        dense = np.unique(column, return_inverse=True)[1]
+        number = number * (int(dense.max(initial=0)) + 1) + dense
+        number = np.unique(number, return_inverse=True)[1].astype(np.int64)
+    return number
+
+
+def find_places(known: Ints, wanted: NDArray[Any]) -> Ints:
+    """Return the places in a sorted array at which wanted numbers are, of those that are there."""
+    if not len(known):
+        return np.empty(0, np.int64)
+    place = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    return place[known[place] == wanted]
+
+
+def count_pairs(one: Ints, other: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return the distinct pairs of two columns (numbers ≥ 0) in order, and how often each is."""
+    width = int(other.max(initial=0)) + 1
+    pairs, counts = np.unique(one * width + other, return_counts=True)
+    return pairs // width, pairs % width, counts
+
+
+def round_positions(lon: Floats, lat: Floats) -> tuple[Floats, Floats]:
+    """Return positions on the grid of 1e-7 degree, on which all of the geocoder works."""
+    return np.round(lon * E7) / E7, np.round(lat * E7) / E7

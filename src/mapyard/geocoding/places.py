@@ -183,52 +183,6 @@ def _merge(area: Place, node: Place) -> None:
         area.tags.setdefault("population", node.tags["population"])
 
 
-class Chains:
-    """For points: which areas contain them. A chain is a tuple of place indexes, large to small."""
-
-    def __init__(self, places: list[Place]) -> None:
-        self._areas = np.array([i for i, p in enumerate(places) if p.is_area], np.int64)
-        self._shapes = np.array([places[i].shape for i in self._areas], np.object_)
-        if len(self._shapes):
-            shapely.prepare(self._shapes)
-        self._ids: dict[tuple[int, ...], int] = {(): 0}
-        self.chains: list[tuple[int, ...]] = [()]
-
-    def find(self, lon: Floats, lat: Floats) -> Ints:
-        """Return the chain id of each point; ids index `chains`."""
-        count = len(lon)
-        found = np.zeros(count, np.int64)
-        if not count or not len(self._areas):
-            return found
-        for start in range(0, count, 100_000):
-            part = slice(start, start + 100_000)
-            found[part] = self._find_part(lon[part], lat[part])
-        return found
-
-    def _find_part(self, lon: Floats, lat: Floats) -> Ints:
-        points = shapely.points(np.nan_to_num(lon, nan=999.0), np.nan_to_num(lat, nan=999.0))
-        tree = shapely.STRtree(points)
-        # Prepared areas against a tree of points: one pass per area, whatever its size.
-        area, point = tree.query(self._shapes, predicate="intersects")
-        order = np.lexsort((area, point))
-        area, point = self._areas[area[order]], point[order]
-        counts = np.bincount(point, minlength=len(lon))
-        width = int(counts.max(initial=0))
-        table = np.full((len(lon), width), -1, np.int64)
-        starts = np.cumsum(counts) - counts
-        table[point, np.arange(len(point)) - starts[point]] = area
-        distinct, inverse = np.unique(table, axis=0, return_inverse=True)
-        ids = np.array([self._id_of(tuple(row[row >= 0].tolist())) for row in distinct], np.int64)
-        return ids[inverse.ravel()] if width else np.zeros(len(lon), np.int64)
-
-    def _id_of(self, chain: tuple[int, ...]) -> int:
-        known = self._ids.get(chain)
-        if known is None:
-            known = self._ids[chain] = len(self.chains)
-            self.chains.append(chain)
-        return known
-
-
 def place_nodes(places: list[Place]) -> tuple[Ints, Floats, Floats, Floats]:
     """Return index, lon, lat and reach in metres of the places that have no area."""
     chosen = [i for i, p in enumerate(places) if not p.is_area and p.place in REACH_M]
@@ -245,5 +199,5 @@ def find_degrees(meters: float, lat: float) -> float:
 
 __all__ = [
     "COUNTRY", "COUNTY", "E7", "PLACE_RANKS", "SETTLEMENT", "SETTLEMENTS", "STATE", "SUBURB",
-    "Chains", "Place", "find_degrees", "find_places", "place_nodes",
+    "Place", "find_degrees", "find_places", "place_nodes",
 ]  # fmt: skip

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from mapyard.geocoding.addresses import Addresses, find_positions
 from mapyard.geocoding.categories import CATEGORY_KEYS, indexed_tags
+from mapyard.geocoding.cells import Cells, boxes_of_points
 from mapyard.geocoding.columns import Ints, TagColumn
-from mapyard.store.reader import Store
+from mapyard.geocoding.memo import Memo
+from mapyard.store.reader import E7, Store
 from mapyard.text.names import parse_name_key
 
 #: Lines with a name that are no places to go to.
@@ -49,12 +51,13 @@ def find_poi_rows(store: Store, taken: NDArray[np.bool_]) -> Ints:
 
 
 def find_addresses_of(
-    store: Store, rows: Ints, addresses: Addresses
+    memo: Memo, rows: Ints, addresses: Addresses
 ) -> tuple[Ints, NDArray[np.bool_]]:
     """Return per row the address entry it has (−1 none), and whether it is its building's.
 
     Its own entry first, else that of the building with a number it stands in.
     """
+    store = memo.store
     entry = np.searchsorted(addresses.rows, rows)
     entry[entry == len(addresses)] = 0
     own = addresses.rows[entry] == rows if len(addresses) else np.zeros(len(rows), np.bool_)
@@ -62,18 +65,33 @@ def find_addresses_of(
     of_building = np.zeros(len(rows), np.bool_)
     has_street = TagColumn(store, rows, "addr:street").codes >= 0
     open_ = np.flatnonzero((found < 0) & ~has_street)
-    is_building = store.is_area(addresses.rows)
-    buildings = np.flatnonzero(is_building)
-    if len(open_) and len(buildings):
-        lon, lat = find_positions(store, rows[open_])
-        known = ~np.isnan(lon)
-        open_, lon, lat = open_[known], lon[known], lat[known]
-        tree = shapely.STRtree(shapely.points(lon, lat))
-        for start in range(0, len(buildings), 20_000):
-            part = buildings[start : start + 20_000]
-            outlines = store.geometries(addresses.rows[part])
-            outline, point = tree.query(outlines, predicate="intersects")
-            inside = open_[point]
-            found[inside] = part[outline]
-            of_building[inside] = True
+    building = _find_buildings(memo, rows[open_], addresses.rows[store.is_area(addresses.rows)])
+    inside = open_[building >= 0]
+    found[inside] = np.searchsorted(addresses.rows, building[building >= 0])
+    of_building[inside] = True
     return found, of_building
+
+
+def _find_buildings(memo: Memo, rows: Ints, buildings: Ints) -> Ints:
+    """Return the last of the sorted building rows that each row stands in, −1 for none."""
+    store = memo.store
+    points = memo.by_row("poi_position", rows, lambda rows: find_positions(store, rows))
+    lon, lat = points.T
+
+    def compute(open_: Ints) -> Ints:
+        inside = np.full(len(open_), -1, np.int64)
+        cells = Cells(boxes_of_points(lon[open_], lat[open_]))
+        near = buildings[cells.meet(store.boxes(buildings) / E7)]
+        tree = shapely.STRtree(shapely.points(lon[open_], lat[open_]))
+        for start in range(0, len(near), 20_000):
+            part = near[start : start + 20_000]
+            outline, point = tree.query(store.geometries(part), predicate="intersects")
+            np.maximum.at(inside, point, part[outline])
+        return inside
+
+    known = np.flatnonzero(~np.isnan(lon))
+    found = np.full(len(rows), -1, np.int64)
+    lon, lat = lon[known], lat[known]
+    dirty = memo.cells_of_changes("building", buildings)
+    found[known] = memo.by_point("building", lon, lat, compute, dirty)
+    return found

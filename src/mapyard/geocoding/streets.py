@@ -8,7 +8,17 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from mapyard.geocoding.columns import Floats, Ints, TagColumn, connected_components, join_keys
+from mapyard.geocoding.columns import (
+    Floats,
+    Ints,
+    TagColumn,
+    connected_components,
+    count_pairs,
+    find_places,
+    join_keys,
+    round_positions,
+)
+from mapyard.geocoding.memo import Memo
 from mapyard.store.columns import ranges
 from mapyard.store.reader import E7, Store
 from mapyard.text.analysis import name_key
@@ -46,6 +56,10 @@ class Lines(NamedTuple):
     def __len__(self) -> int:
         return len(self.main)
 
+    def owners(self) -> Ints:
+        """Return the group of each piece."""
+        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
+
 
 def find_street_rows(store: Store) -> Ints:
     """Return the sorted way and relation rows that are named streets."""
@@ -66,14 +80,16 @@ def _named_ways(store: Store, key: str) -> Ints:
     return named[named >= store.way_start].astype(np.int64)
 
 
-def group_lines(store: Store, rows: Ints, municipality: Ints) -> Lines:
-    """Return the rows grouped by name, municipality and nearness.
+def group_lines(memo: Memo, name: str, rows: Ints, municipality: Ints) -> Lines:
+    """Return the rows grouped by name, municipality and nearness, in the order of `main`.
 
     Args:
-        store: the feature store.
+        memo: of the build.
+        name: of this kind of lines.
         rows: ways and relations that all have a name.
         municipality: number of the municipality of each row, −1 outside all.
     """
+    store = memo.store
     boxes = store.boxes(rows).astype(np.float64) / E7
     has_geometry = boxes[:, 0] <= boxes[:, 2]
     rows, municipality, boxes = rows[has_geometry], municipality[has_geometry], boxes[has_geometry]
@@ -90,12 +106,14 @@ def group_lines(store: Store, rows: Ints, municipality: Ints) -> Lines:
     same = join_keys(key_codes[names.codes], municipality)
     one, other = _near_pairs(same, boxes)
     group = join_keys(same, connected_components(len(rows), one, other))
+    size = np.hypot(boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1])
+    # Groups in the order of their main rows: a change never puts others in another order.
+    main = rows[_largest(size, group)]
+    group = np.searchsorted(np.sort(main), main[group])
     order = np.lexsort((rows, group))
     rows, group, boxes = rows[order], group[order], boxes[order]
     starts = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
     offsets = np.r_[starts, len(rows)]
-    size = np.hypot(boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1])
-    main = _largest(size, group, starts)
     group_boxes = np.column_stack(
         [
             np.minimum.reduceat(boxes[:, 0], starts),
@@ -105,17 +123,18 @@ def group_lines(store: Store, rows: Ints, municipality: Ints) -> Lines:
         ]
     )
     middle = _nearest_piece(boxes, group_boxes, group, starts)
-    lon, lat = _points_on(store, rows[middle])
+    points = memo.by_row(f"{name}_point", rows[middle], lambda rows: _points_on(store, rows))
     classes = TagColumn(store, rows, "highway")
     table = np.array([_CLASSES.get(text, 1) for text in classes.texts] + [0], np.int8)
     best = np.maximum.reduceat(table[classes.codes], starts)
-    return Lines(rows, offsets, rows[main], lon, lat, group_boxes, best)
+    return Lines(rows, offsets, np.sort(main), points[:, 0], points[:, 1], group_boxes, best)
 
 
-def _largest(size: Floats, group: Ints, starts: Ints) -> Ints:
-    """Return the index of the largest item of each group."""
+def _largest(size: Floats, group: Ints) -> Ints:
+    """Return the index of the largest item of each group, of equal ones the first."""
     order = np.lexsort((-size, group))
-    return np.asarray(order[starts])
+    sorted_ = group[order]
+    return np.asarray(order[np.flatnonzero(np.r_[True, sorted_[1:] != sorted_[:-1]])])
 
 
 def _nearest_piece(boxes: Floats, group_boxes: Floats, group: Ints, starts: Ints) -> Ints:
@@ -125,14 +144,14 @@ def _nearest_piece(boxes: Floats, group_boxes: Floats, group: Ints, starts: Ints
     return np.asarray(np.lexsort((np.hypot(x, y), group))[starts])
 
 
-def _points_on(store: Store, rows: Ints) -> tuple[Floats, Floats]:
-    """Return a point on each row: the middle of a line, a point inside an area."""
+def _points_on(store: Store, rows: Ints) -> Floats:
+    """Return a point on each row, (n, 2): the middle of a line, a point inside an area."""
     shapes = store.geometries(rows)
     is_line = shapely.get_type_id(shapes) == 1
     points = np.empty(len(rows), np.object_)
     points[is_line] = shapely.line_interpolate_point(shapes[is_line], 0.5, normalized=True)
     points[~is_line] = shapely.point_on_surface(shapes[~is_line])
-    return shapely.get_x(points), shapely.get_y(points)
+    return np.column_stack(round_positions(shapely.get_x(points), shapely.get_y(points)))
 
 
 def _near_pairs(group: Ints, boxes: Floats) -> tuple[Ints, Ints]:
@@ -179,15 +198,17 @@ def _box_gaps_m(one: Floats, other: Floats) -> Floats:
 
 def names_of_groups(store: Store, lines: Lines) -> list[list[str]]:
     """Return all distinct names of the pieces of each group, old and local ones too."""
-    owners = np.repeat(np.arange(len(lines)), np.diff(lines.offsets))
+    owners = lines.owners()
+    order = np.argsort(lines.rows)
+    rows = lines.rows[order]
     found: list[dict[str, None]] = [{} for _ in range(len(lines))]
     for key in sorted(store.keys, key=lambda k: (k != "name", k)):
         if parse_name_key(key) is None:
             continue
-        column = TagColumn(store, lines.rows, key)
-        has = np.flatnonzero(column.codes >= 0)
-        pairs = np.unique(np.column_stack([owners[has], column.codes[has]]), axis=0)
+        having = find_places(rows, store.rows_with_key(key))
+        column = TagColumn(store, rows[having], key)
+        groups, codes, _ = count_pairs(owners[order[having]], column.codes)
         values = [split_values(text) for text in column.texts]
-        for group, code in pairs.tolist():
+        for group, code in zip(groups.tolist(), codes.tolist(), strict=True):
             found[group] |= dict.fromkeys(values[code])
     return [list(names) for names in found]
