@@ -48,6 +48,8 @@ class Assembly:
     #: Numbers in addresses.city of what lies in no mapped town, −1 elsewhere.
     city: Ints
     address_city: Ints
+    #: Numbers of the documents in the text index; set by changes.py.
+    numbers: Ints
 
     def __init__(self, memo: Memo, places: list[Place], chains: Chains) -> None:
         self.memo = memo

@@ -1,8 +1,8 @@
-"""Building the geocoder: documents, address table, and what the text index holds of them.
+"""Building the geocoder: all documents and the address table, put together.
 
-Writes `documents/` beside the tantivy index; gazetteer.py is what reads it. Documents are numbered
-places, streets (mapped, then those known from addresses only), rivers, points of interest, named
-houses, postcodes.
+Documents are numbered places, streets (mapped, then those known from addresses only), rivers,
+points of interest, named houses, postcodes. tables.py writes them beside the tantivy index,
+documents.py into it; gazetteer.py is what reads both.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from mapyard.geocoding.addresses import (
 from mapyard.geocoding.assembly import Assembly
 from mapyard.geocoding.chains import Chains
 from mapyard.geocoding.columns import TagColumn
-from mapyard.geocoding.documents import add_documents
 from mapyard.geocoding.importance import read_importance_file
 from mapyard.geocoding.interpolation import find_interpolations
 from mapyard.geocoding.kinds import NAMES
@@ -30,27 +29,12 @@ from mapyard.geocoding.places import find_places
 from mapyard.geocoding.pois import find_addresses_of, find_poi_rows
 from mapyard.geocoding.postcodes import assign_cities, assign_postcodes
 from mapyard.geocoding.streets import find_river_rows, find_street_rows, group_lines
-from mapyard.geocoding.tables import write_tables
-from mapyard.store.reader import Store
-from mapyard.text.index import IndexWriter
 
 Report = Callable[[str], None]
 
 
-def build_geocoder(
-    store: Store,
-    folder: Path,
-    writer: IndexWriter,
-    report: Report = lambda _: None,
-    importance_file: Path | None = None,
-) -> dict[str, int]:
-    """Assemble all documents, write `folder`/documents, add them to the index; return counts."""
-    made = assemble(Memo(store), report)
-    if importance_file is not None:
-        _raise_importance(made, importance_file)
-    report("writing documents")
-    add_documents(writer, made, np.arange(made.count))
-    write_tables(made, folder / "documents")
+def count_documents(made: Assembly) -> dict[str, int]:
+    """Return how many there are of each kind."""
     counts = np.bincount(made.kind, minlength=len(NAMES)).tolist()
     return {
         **{f"{name}s": count for name, count in zip(NAMES, counts, strict=True)},
@@ -59,7 +43,9 @@ def build_geocoder(
     }
 
 
-def assemble(memo: Memo, report: Report = lambda _: None) -> Assembly:
+def assemble(
+    memo: Memo, report: Report = lambda _: None, importance_file: Path | None = None
+) -> Assembly:
     """Return everything the geocoder knows, in memory."""
     store = memo.store
     report("places")
@@ -97,6 +83,8 @@ def assemble(memo: Memo, report: Report = lambda _: None) -> Assembly:
     made.finish()
     assign_cities(made)
     made.number_chains()
+    if importance_file is not None:
+        _raise_importance(made, importance_file)
     return made
 
 

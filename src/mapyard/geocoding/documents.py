@@ -10,7 +10,7 @@ import orjson
 
 from mapyard.geocoding.assembly import Assembly
 from mapyard.geocoding.categories import CATEGORY_KEYS
-from mapyard.geocoding.columns import Ints
+from mapyard.geocoding.columns import Ints, count_pairs
 from mapyard.geocoding.kinds import LAYERS, NAMES, PLACE
 from mapyard.geocoding.places import COUNTRY
 from mapyard.store.reader import E7
@@ -28,10 +28,11 @@ _OLD: Final = frozenset(("old_name", "uic_name"))
 
 def add_documents(writer: IndexWriter, made: Assembly, documents: Ints) -> None:
     """Write these documents to the index; others' are not touched."""
-    source = DocumentTexts(made)
-    lon = np.round(made.lon * E7).astype(np.int64).tolist()
-    lat = np.round(made.lat * E7).astype(np.int64).tolist()
-    for document in documents.tolist():
+    source = DocumentTexts(made, documents)
+    lon = np.round(made.lon[documents] * E7).astype(np.int64).tolist()
+    lat = np.round(made.lat[documents] * E7).astype(np.int64).tolist()
+    numbers = made.numbers[documents].tolist()
+    for document, number, x, y in zip(documents.tolist(), numbers, lon, lat, strict=True):
         names, categories = source.names(document)
         made.words[document] = count_words(names)
         kind = int(made.kind[document])
@@ -47,15 +48,17 @@ def add_documents(writer: IndexWriter, made: Assembly, documents: Ints) -> None:
                 ("layer", (LAYERS[kind], NAMES[kind]) if LAYERS[kind] != NAMES[kind] else ("poi",)),
                 ("country", (country,) if country else ()),
             ),
-            numbers=(("document", document), ("lon", lon[document]), ("lat", lat[document])),
+            numbers=(("document", number), ("lon", x), ("lat", y)),
         )
 
 
 class DocumentTexts:
-    """Names and context of the documents of an assembly."""
+    """Names and context of some documents of an assembly."""
 
-    def __init__(self, made: Assembly) -> None:
+    def __init__(self, made: Assembly, documents: Ints) -> None:
         self._made = made
+        self._is_wanted = np.zeros(made.count, np.bool_)
+        self._is_wanted[documents] = True
         self._street_names = made.street_names()
         self._first_street = made.first_street
         self._of_chain: dict[int, dict[str, None]] = {}
@@ -144,26 +147,17 @@ class DocumentTexts:
             (made.addresses.city.texts, made.addresses.city.codes),
             (made.postcode_texts, made.address_postcode),
         ):
-            chosen = np.flatnonzero((parent >= 0) & (codes >= 0))
-            pairs = np.unique(np.column_stack([parent[chosen], codes[chosen]]), axis=0)
-            for document, code in pairs.tolist():
+            chosen = np.flatnonzero((parent >= 0) & self._is_wanted[parent] & (codes >= 0))
+            documents, values, _ = count_pairs(parent[chosen], codes[chosen])
+            for document, code in zip(documents.tolist(), values.tolist(), strict=True):
                 found.setdefault(document, []).append((texts, code))
         return found
 
     @cached_property
     def _town_postcodes(self) -> dict[int, list[int]]:
-        """For towns: the postcodes of a tenth and more of the addresses in them."""
-        made = self._made
-        town, codes = made.address_town, made.address_postcode
-        chosen = np.flatnonzero((town >= 0) & (codes >= 0))
-        pairs, counts = np.unique(
-            np.column_stack([town[chosen], codes[chosen]]), axis=0, return_counts=True
-        )
-        totals = np.bincount(town[chosen], minlength=len(made.places))
         found: dict[int, list[int]] = {}
-        for (place, code), count in zip(pairs.tolist(), counts.tolist(), strict=True):
-            if count * 10 >= totals[place]:
-                found.setdefault(place, []).append(code)
+        for place, code in zip(*find_town_postcodes(self._made), strict=True):
+            found.setdefault(int(place), []).append(int(code))
         return found
 
     def _written(self, document: int) -> list[tuple[list[str], int]]:
@@ -173,6 +167,16 @@ class DocumentTexts:
         else:
             found = []
         return found + self._cities_and_postcodes.get(document, [])
+
+
+def find_town_postcodes(made: Assembly) -> tuple[Ints, Ints]:
+    """Return (town, postcode) for the postcodes of a tenth and more of the addresses in a town."""
+    town, codes = made.address_town, made.address_postcode
+    chosen = np.flatnonzero((town >= 0) & (codes >= 0))
+    places, values, counts = count_pairs(town[chosen], codes[chosen])
+    totals = np.bincount(town[chosen], minlength=len(made.places))
+    often = counts * 10 >= totals[places]
+    return places[often], values[often]
 
 
 def count_words(names: list[str]) -> int:

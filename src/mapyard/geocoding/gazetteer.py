@@ -57,6 +57,9 @@ class Gazetteer:
         self.store = store
         self._folder = folder / "documents"
         column = self._column
+        #: Number of each document in the index, and the document of each number there.
+        self.document_number: NDArray[np.int32] = column("document_number")
+        self._number_document: NDArray[np.int32] = column("number_document")
         self.kind: NDArray[np.int8] = column("document_kind")
         self.row: Ints = column("document_row")
         self.lon: NDArray[np.int32] = column("document_lon")
@@ -171,6 +174,10 @@ class Gazetteer:
             self._chain_offsets[chain] : self._chain_offsets[chain + 1]
         ].tolist()
         return found
+
+    def documents_at(self, addresses: list[Any]) -> Ints:
+        """Return the documents at addresses in the index."""
+        return self._number_document[self.index.numbers("document", addresses)].astype(np.int64)
 
     def position(self, document: int) -> tuple[float, float]:
         """Return lon, lat in degrees."""

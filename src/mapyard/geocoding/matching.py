@@ -35,6 +35,7 @@ _BITS: Final = 3
 _WORDS_PER_QUERY: Final = 24 // _BITS
 #: More than the words of a query: lengths and places are packed with it.
 _PLACES: Final = 64
+_SCALE: Final = 4096
 #: Candidates of one pass.
 MAX_CANDIDATES: Final = 300
 #: Candidates of a name and its areas when there is a focus, which may favor any of them.
@@ -162,14 +163,20 @@ class Matcher:
         hits = self._index.search(query, self._limit)
         # As long as nothing is cut off, the query itself stands for its documents.
         self._selection = len(hits.addresses), constant(query, 0.0)
-        return self._index.numbers("document", hits.addresses)
+        if len(hits.addresses) < self._limit:
+            return self._gazetteer.documents_at(hits.addresses)
+        hits = self._index.search_parts(query, self._limit)
+        documents = self._gazetteer.documents_at(hits.addresses)
+        return documents[np.lexsort((documents, -hits.scores))[: self._limit]]
 
     # ---- the ways a word can match ----------------------------------------------------------
 
     def _scored(self, i: int, variants: list[tuple[int, Any]]) -> Any:
         """Return the query for a word, its score the worth of the best level."""
         weight = self._query.words[i].weight
-        return any_of([constant(q, weight * float(WORTH[level])) for level, q in variants])
+        # Multiples of a power of two: sums are exact in whatever order the index adds them up.
+        scores = [round(weight * float(WORTH[level]) * _SCALE) / _SCALE for level, _ in variants]
+        return any_of([constant(q, s) for (_, q), s in zip(variants, scores, strict=True)])
 
     def _exact_variants(self, i: int) -> list[tuple[int, Any]]:
         if i not in self._exact:
@@ -236,7 +243,8 @@ class Matcher:
             return Candidates(documents, levels, nothing, nothing, nothing.astype(np.bool_))
         count, among = self._selection
         if count != len(documents) or count == self._limit:
-            among = constant(self._index.numbered("document", documents.tolist()), 0.0)
+            numbers = self._gazetteer.document_number[documents].tolist()
+            among = constant(self._index.numbered("document", numbers), 0.0)
         for first in range(0, len(words), _WORDS_PER_QUERY):
             part = list(words[first : first + _WORDS_PER_QUERY])
             queries = []
@@ -270,7 +278,7 @@ class Matcher:
 
     def _score(self, among: Any, queries: list[Any], count: int) -> tuple[Ints, Ints]:
         hits = self._index.search(all_of([among, at_least(queries, 1)]), count)
-        found = self._index.numbers("document", hits.addresses)
+        found = self._gazetteer.documents_at(hits.addresses)
         return found, np.round(hits.scores).astype(np.int64)
 
     def _find_whole(self, among: Any, documents: Ints) -> tuple[Ints, Ints]:

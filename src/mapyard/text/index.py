@@ -6,6 +6,10 @@ It holds two families of documents, told apart by the fields they fill:
 - places, one per thing that can be an answer of the geocoder: `place_name`, `place_key`, `context`,
   `category`, `layer`, `country`, `document`, `lon`, `lat`.
 
+An update hard-links the index of the dataset before, deletes from it what changed and adds one
+segment with all documents that are newer than the last full build: they have the key `fresh`. So
+there are never more than two parts, however many updates there were.
+
 All text fields take ready terms (see analysis.py): terms of one value are separated by spaces,
 keys are whole. Scores are never BM25: every query here gives constant scores, so that an answer
 does not depend on what else is in the extract.
@@ -13,10 +17,14 @@ does not depend on what else is in the extract.
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import msgspec
 import numpy as np
 import tantivy
 from numpy.typing import NDArray
@@ -27,10 +35,15 @@ Query = tantivy.Query
 #: Terms fields: space-separated terms, no positions.
 TERM_FIELDS: Final = ("name", "other", "place_name", "context")
 #: Key fields: each value is one term.
-KEY_FIELDS: Final = ("name_key", "group", "place_key", "category", "layer", "country")
+KEY_FIELDS: Final = ("name_key", "group", "place_key", "category", "layer", "country", "fresh")
 NUMBER_FIELDS: Final = ("eid", "document", "lon", "lat")
 
 _WRITER_BYTES: Final = 200_000_000
+#: Terms whose frequency an opened index keeps.
+_KEPT_FREQUENCIES: Final = 65_536
+
+
+_FRESH: Final = "1"
 
 
 def _build_schema() -> Any:
@@ -50,12 +63,23 @@ _SCHEMA: Final = _build_schema()
 class IndexWriter:
     """Writes a new index; memory is bounded by the writer's own buffer."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, base: Path | None = None) -> None:
+        """Begin an index in a folder: empty, or one with all but the fresh documents of `base`."""
         folder.mkdir(parents=True, exist_ok=True)
+        self._is_patch = base is not None
+        if base is not None:
+            _link_index(base, folder)
         self._index = tantivy.Index(_SCHEMA, path=str(folder))
         # One thread: builds are to be the same twice, and segments few.
         self._writer = self._index.writer(_WRITER_BYTES, 1)
         self.count = 0
+        if self._is_patch:
+            self._writer.delete_documents_by_term("fresh", _FRESH)
+
+    def delete(self, field: str, numbers: Iterable[int]) -> None:
+        """Delete the documents of `base` with one of these numbers in a field."""
+        for number in numbers:
+            self._writer.delete_documents_by_term(field, number)
 
     def add(
         self,
@@ -74,6 +98,8 @@ class IndexWriter:
                 document.add_text(field, value)
         for field, number in numbers:
             document.add_integer(field, number)
+        if self._is_patch:
+            document.add_text("fresh", _FRESH)
         self._writer.add_document(document)
         self.count += 1
 
@@ -81,6 +107,19 @@ class IndexWriter:
         """Write everything to disk."""
         self._writer.commit()
         self._writer.wait_merging_threads()
+
+
+def _link_index(base: Path, folder: Path) -> None:
+    """Make an index of the same files: segments never change, the lists of them are copied."""
+    for path in base.iterdir():
+        if path.suffix == ".lock":
+            continue
+        try:
+            if path.suffix == ".json":
+                raise OSError
+            os.link(path, folder / path.name)
+        except OSError:  # of a file system without hard links, too
+            shutil.copy(path, folder / path.name)
 
 
 class Hits(NamedTuple):
@@ -99,6 +138,8 @@ class TextIndex:
         self._index = tantivy.Index.open(str(folder))
         self.schema = self._index.schema
         self._searcher = self._index.searcher()
+        self._has_deleted = _has_deleted(folder)
+        self._live_frequency = lru_cache(_KEPT_FREQUENCIES)(self._count_live)
 
     # ---- queries ----------------------------------------------------------------------------
 
@@ -125,11 +166,28 @@ class TextIndex:
     # ---- answers ----------------------------------------------------------------------------
 
     def search(self, query: Any, limit: int) -> Hits:
-        """Return the best documents by score; ties in the order of writing."""
+        """Return the best documents by score.
+
+        Which of those with the last score are left out depends on how the index came to be: where
+        there are `limit` hits, `search_parts` says the same in all histories.
+        """
         hits = self._searcher.search(query, limit, count=False).hits
         return Hits(
             np.fromiter((hit[0] for hit in hits), np.float64, len(hits)), [hit[1] for hit in hits]
         )
+
+    def search_parts(self, query: Any, limit: int) -> Hits:
+        """Return the best `limit` documents of the base, and those of the fresh ones.
+
+        In both parts, of those with one score, the ones written first.
+        """
+        if self._searcher.num_segments == 1 and not self._has_deleted:
+            return self.search(query, limit)
+        fresh = constant(self.term("fresh", _FRESH), 0.0)
+        base, newer = (
+            self.search(part, limit) for part in (without(query, [fresh]), all_of([query, fresh]))
+        )
+        return Hits(np.r_[base.scores, newer.scores], base.addresses + newer.addresses)
 
     def search_ordered(self, query: Any, field: str, limit: int, offset: int = 0) -> list[int]:
         """Return the numbers in `field` of the matching documents, ascending."""
@@ -149,7 +207,12 @@ class TextIndex:
 
     def frequency(self, field: str, term: str) -> int:
         """Return the number of documents with a term."""
-        return int(self._searcher.doc_freq(field, term))
+        frequency = int(self._searcher.doc_freq(field, term))
+        # The index still counts what an update deleted.
+        return self._live_frequency(field, term) if frequency and self._has_deleted else frequency
+
+    def _count_live(self, field: str, term: str) -> int:
+        return self.count(self.term(field, term))
 
     def complete(self, field: str, prefix: str, limit: int) -> list[tuple[str, int]]:
         """Return up to `limit` (term, documents) that begin with a prefix."""
@@ -160,6 +223,12 @@ class TextIndex:
     def document_count(self) -> int:
         """Number of documents of both families."""
         return int(self._searcher.num_docs)
+
+
+def _has_deleted(folder: Path) -> bool:
+    """Return whether any segment holds deleted documents."""
+    meta = msgspec.json.decode((folder / "meta.json").read_bytes())
+    return any(segment["deletes"] for segment in meta["segments"])
 
 
 def all_of(queries: Sequence[Any]) -> Any:

@@ -1,0 +1,189 @@
+"""Which documents an update writes to the text index, and the numbers they have there.
+
+A document is known again by its section and anchor: the element that it is, or stands for it. It is
+written again when its digest, of all that the index holds of it, is another one. Tables are written
+whole, so documents are numbered in them by place; in the index they keep a number of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import Final, NamedTuple
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from mapyard.geocoding.assembly import Assembly
+from mapyard.geocoding.columns import Ints, count_pairs
+from mapyard.geocoding.documents import find_town_postcodes
+from mapyard.store.reader import E7
+
+Digests = NDArray[np.uint64]
+Mask = NDArray[np.bool_]
+
+_PLACES, _STREETS, _ORPHANS, _RIVERS, _POIS, _HOUSES, _POSTCODES = range(7)
+_ANCHOR_BITS: Final = 55
+
+
+class Plan(NamedTuple):
+    """What is to be done with the index of the build before."""
+
+    #: Number in the index of each document.
+    numbers: Ints
+    #: Documents that are newer than the last full build.
+    is_fresh: Mask
+    #: Numbers whose documents are no longer true.
+    dropped: Ints
+
+
+def plan_documents(made: Assembly) -> Plan:
+    """Compare the documents with those of the build before, and take over their count of words."""
+    memo = made.memo
+    sections = np.searchsorted(made.sections, np.arange(made.count), side="right") - 1
+    anchors, digests = _find_anchors(made), _find_digests(made)
+    count = made.count
+    plan = Plan(np.arange(count), np.zeros(count, np.bool_), np.empty(0, np.int64))
+    if memo.previous is not None:
+        old_sections, old_anchors = memo.get("document_sections"), memo.get("document_anchors")
+        old_numbers = memo.get("document_numbers").astype(np.int64)
+        of_text = old_sections == _POSTCODES
+        old_anchors = np.where(
+            of_text, old_anchors, memo.previous.map_rows(np.where(of_text, -1, old_anchors))
+        )
+        old_keys = np.where(old_anchors < 0, -1, _join(old_sections, old_anchors))
+        order = np.argsort(old_keys, kind="stable")
+        keys = _join(sections, anchors)
+        place = np.minimum(np.searchsorted(old_keys[order], keys), len(order) - 1)
+        old = order[place] if len(order) else np.zeros(count, np.int64)
+        found = old_keys[old] == keys if len(order) else np.zeros(count, np.bool_)
+        own_tags = (sections == _RIVERS) | (sections == _POIS) | (sections == _HOUSES)
+        same = found & ~(own_tags & memo.previous.is_touched(anchors))
+        same[found] &= memo.get("document_digests")[old[found]] == digests[found]
+        numbers = np.full(count, -1, np.int64)
+        numbers[found] = old_numbers[old[found]]
+        numbers[~found] = old_numbers.max(initial=-1) + 1 + np.arange(int((~found).sum()))
+        is_fresh = ~same
+        is_fresh[same] = memo.get("document_is_fresh")[old[same]]
+        made.words[same] = memo.get("document_words")[old[same]]
+        kept = np.zeros(len(old_numbers), np.bool_)
+        kept[old[same]] = True
+        plan = Plan(numbers, is_fresh, old_numbers[~kept])
+    memo.put("document_sections", sections.astype(np.int8))
+    memo.put("document_anchors", anchors)
+    memo.put("document_digests", digests)
+    return plan
+
+
+def remember_plan(made: Assembly, is_fresh: Mask) -> None:
+    """Put into the memo what was done with the index."""
+    made.memo.put("document_numbers", made.numbers.astype(np.int32))
+    made.memo.put("document_is_fresh", is_fresh)
+    made.memo.put("document_words", made.words)
+
+
+def _join(sections: NDArray[np.integer], anchors: Ints) -> Ints:
+    return (sections.astype(np.int64) << _ANCHOR_BITS) | anchors
+
+
+def _find_anchors(made: Assembly) -> Ints:
+    """Return the row that each document is known by; of a postcode a number of its text."""
+    anchors = made.row.copy()
+    first = made.sections[_ORPHANS]
+    anchors[first : first + len(made.orphan_rows)] = made.orphan_rows
+    first = made.sections[_POSTCODES]
+    texts = [made.labels[document] for document in range(first, made.count)]
+    anchors[first:] = (_hash_texts(texts) >> np.uint64(64 - _ANCHOR_BITS)).astype(np.int64)
+    return anchors
+
+
+# ---- digests ----------------------------------------------------------------------------------
+
+
+def _find_digests(made: Assembly) -> Digests:
+    """Return a number per document of all that documents.py writes of it but its own tags."""
+    names = _digest_names(made)
+    places = names[: len(made.places)]
+    postcodes, cities = _hash_texts(made.postcode_texts), _hash_texts(made.addresses.city.texts)
+    parent = np.append(made.assignment.parent, -1)[made.entry]
+    entry_city = np.append(made.addresses.city.codes, -1)[made.entry]
+    digest = names.copy()
+    for column in (
+        _digest_chains(made, places),
+        _take(places, made.town),
+        _take(places, made.part),
+        _take(names, parent),
+        _take(cities, entry_city),
+        _take(cities, made.city),
+        _take(postcodes, made.postcode),
+        _digest_written(made, cities, postcodes),
+        _hash_texts([str(code) for code in made.country_codes])[made.country],
+        np.round(made.lon * E7).astype(np.int64).view(np.uint64),
+        np.round(made.lat * E7).astype(np.int64).view(np.uint64),
+    ):
+        digest = _mix(digest) + column
+    return _mix(digest)
+
+
+def _digest_names(made: Assembly) -> Digests:
+    """Return a number of what places, streets and labelled documents are called; 0 for others."""
+    digest = np.zeros(made.count, np.uint64)
+    # The order of places is that of rank and size: what moves in it is written again.
+    tags = [orjson.dumps([p.tags, p.rank, p.area_deg2]) for p in made.places]
+    digest[: len(tags)] = _hash_bytes(tags)
+    streets = _hash_texts(["\n".join(names) for names in made.street_names()])
+    digest[made.first_street : made.first_street + len(streets)] = streets
+    labelled = np.fromiter(made.labels, np.int64, len(made.labels))
+    digest[labelled] = _hash_texts(list(made.labels.values()))
+    return digest
+
+
+def _digest_chains(made: Assembly, places: Digests) -> Digests:
+    """Return a number of the areas around each document; of those larger than a place is."""
+    chains = made.chains.chains
+    of_chain = np.array([_sum(places, chain) for chain in chains], np.uint64)
+    digest = of_chain[made.chain]
+    for place in range(len(places)):
+        around = [other for other in chains[made.chain[place]] if other < place]
+        digest[place] = _sum(places, around)
+    return digest
+
+
+def _sum(values: Digests, indexes: Iterable[int]) -> int:
+    return sum(values[list(indexes)].tolist()) % 2**64
+
+
+def _digest_written(made: Assembly, cities: Digests, postcodes: Digests) -> Digests:
+    """Return a number of the cities and postcodes that the addresses of a document have."""
+    digest = np.zeros(made.count, np.uint64)
+    parent = made.assignment.parent
+    for texts, codes in ((cities, made.addresses.city.codes), (postcodes, made.address_postcode)):
+        chosen = np.flatnonzero((parent >= 0) & (codes >= 0))
+        documents, values, _ = count_pairs(parent[chosen], codes[chosen])
+        np.add.at(digest, documents, _mix(texts[values]))
+    towns, codes = find_town_postcodes(made)
+    np.add.at(digest, towns, _mix(postcodes[codes] + np.uint64(1)))
+    return digest
+
+
+def _take(values: Digests, indexes: Ints) -> Digests:
+    """Return the values at indexes, 0 for −1."""
+    return np.append(values, np.uint64(0))[indexes]
+
+
+def _hash_texts(texts: list[str]) -> Digests:
+    return _hash_bytes([text.encode() for text in texts])
+
+
+def _hash_bytes(items: list[bytes]) -> Digests:
+    joined = b"".join(blake2b(item, digest_size=8).digest() for item in items)
+    return np.frombuffer(joined, "<u8").astype(np.uint64)
+
+
+def _mix(values: Digests) -> Digests:
+    """Return numbers spread over all 64 bits (the finish of SplitMix64)."""
+    values = values + np.uint64(0x9E3779B97F4A7C15)
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
