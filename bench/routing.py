@@ -51,6 +51,7 @@ from mapyard.routing import (
 )
 from mapyard.routing.config import COSTINGS
 from mapyard.routing.edges import find_edges
+from mapyard.routing.engine import make_actor
 from mapyard.settings import Settings
 
 try:
@@ -101,7 +102,7 @@ def routable_pairs(engine: Engine, places: Floats, count: int) -> list[Floats]:
 
 def bench_calls(engine: Engine, pairs: list[Floats]) -> None:
     """Compare the library with bare calls of the engine on the same pairs."""
-    actor = engine._get_actor(True)
+    actor = make_actor(engine._configs[True])
     for mode, costing in COSTINGS.items():
         able = [pair for pair in pairs if has_route(engine, pair, mode)]
         calls = {
@@ -155,7 +156,7 @@ def bench_server(data: Path, engine: Engine, pairs: list[Floats]) -> None:
             base_url=f"http://127.0.0.1:{port}", headers={"X-API-Key": key}, timeout=60
         ) as client:
             wait_until_ready(client)
-            actor = engine._get_actor(True)
+            actor = make_actor(engine._configs[True])
             for mode, costing in COSTINGS.items():
                 able = [pair for pair in pairs if has_route(engine, pair, mode)]
                 bodies = [

@@ -1,14 +1,14 @@
-"""Calls into the routing engine: one actor per thread, errors turned into ours.
+"""Calls into the routing engine: one actor per running call, errors turned into ours.
 
-An actor shared by threads crashes the process, so each thread has its own. Actors let go of the
-interpreter lock while they work, so threads run in parallel. The tiles are mapped into memory and
-shared by all actors of all processes.
+Two calls at once in an actor crash the process, so a call takes one for itself and puts it back
+after. Actors let go of the interpreter lock while they work, so threads run in parallel. The tiles
+are mapped into memory and shared by all actors of all processes; beside them an actor keeps some
+20 MB, which is why there are no more of them than calls have run at once.
 """
 
 from __future__ import annotations
 
 import tempfile
-import threading
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -47,7 +47,7 @@ class TooFarApart(TooLarge):
 
 
 class Engine:
-    """A pool of actors over one tar of tiles."""
+    """Actors over one tar of tiles."""
 
     def __init__(self, tiles_tar: Path) -> None:
         if not tiles_tar.is_file():
@@ -55,7 +55,8 @@ class Engine:
         self._configs = {
             kind: make_serve_config(tiles_tar, one_search_per_origin=kind) for kind in (True, False)
         }
-        self._actors: dict[tuple[int, bool], Actor] = {}
+        #: Actors that no call uses, by kind; the one used last is taken first.
+        self._idle: dict[bool, list[Actor]] = {True: [], False: []}
 
     def call(
         self, action: Action, request: dict[str, Any], *, one_search_per_origin: bool = True
@@ -65,28 +66,28 @@ class Engine:
         Raises `NoRoad`, `NoRoute`, `TooFarApart`, or another `MapyardError` for what the engine
         refuses.
         """
-        actor = self._get_actor(one_search_per_origin)
         text = orjson.dumps(request, option=orjson.OPT_SERIALIZE_NUMPY).decode()
+        idle = self._idle[one_search_per_origin]
+        try:
+            actor = idle.pop()
+        except IndexError:
+            actor = make_actor(self._configs[one_search_per_origin])
         try:
             answer = getattr(actor, action)(text)
         except ValhallaError as error:
             raise explain_error(error.code, error.message) from error
+        finally:
+            idle.append(actor)
         return orjson.loads(answer)
 
     def close(self) -> None:
         """Let all actors go; no call may be running."""
-        self._actors.clear()
-
-    def _get_actor(self, one_search_per_origin: bool) -> Actor:
-        # Idents are used again only after a thread's end, so that no two threads meet in an actor.
-        key = (threading.get_ident(), one_search_per_origin)
-        actor = self._actors.get(key)
-        if actor is None:
-            actor = self._actors[key] = _make_actor(self._configs[one_search_per_origin])
-        return actor
+        for actors in self._idle.values():
+            actors.clear()
 
 
-def _make_actor(config: dict[str, Any]) -> Actor:
+def make_actor(config: dict[str, Any]) -> Actor:
+    """Return an actor of its own; no two threads may be in it at once."""
     # From a file, which is read once: given a mapping, the binding leaves a file behind each time.
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         file.write(orjson.dumps(config))

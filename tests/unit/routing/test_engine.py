@@ -1,4 +1,4 @@
-"""Actors by thread, errors by code."""
+"""Actors by call, errors by code."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +8,7 @@ import pytest
 
 from mapyard.errors import TooLarge, Unsupported
 from mapyard.routing import open_routing
-from mapyard.routing.engine import NoRoad, NoRoute, TooFarApart, explain_error
+from mapyard.routing.engine import NoRoad, NoRoute, TooFarApart, explain_error, make_actor
 
 REQUEST = {
     "locations": [{"lon": 7.4246, "lat": 43.7384}, {"lon": 7.4197, "lat": 43.7314}],
@@ -16,7 +16,7 @@ REQUEST = {
 }
 
 
-def test_threads_have_actors_of_their_own_and_agree(engine):
+def test_calls_at_once_have_actors_of_their_own_and_agree(engine):
     ready = threading.Barrier(4)
 
     def ask() -> tuple[int, float]:
@@ -29,6 +29,28 @@ def test_threads_have_actors_of_their_own_and_agree(engine):
         answers = list(pool.map(lambda _: ask(), range(4)))
     assert len({ident for ident, _ in answers}) == 4
     assert len({length for _, length in answers}) == 1
+
+
+def test_there_are_no_more_actors_than_calls_have_run_at_once(monkeypatch, graph: Path):
+    made = []
+
+    def make(config):
+        made.append(config)
+        return make_actor(config)
+
+    monkeypatch.setattr("mapyard.routing.engine.make_actor", make)
+    opened = open_routing(graph)
+    bad = REQUEST | {"locations": [{"lon": 0, "lat": 0}] * 2}
+    for _ in range(5):  # each in a thread of its own, one after the other
+        thread = threading.Thread(target=opened.call, args=("route", REQUEST))
+        thread.start()
+        thread.join()
+        with pytest.raises(NoRoad):
+            opened.call("route", bad)
+    assert len(made) == 1
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(lambda _: opened.call("route", REQUEST), range(30)))
+    assert len(made) <= 3
 
 
 def test_a_closed_engine_opens_again(graph: Path):
