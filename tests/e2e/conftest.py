@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from browser import CHROMIUM, Browser
+from browser import CHROMIUM, Browser, open_browser
 
 
 @pytest.fixture(scope="module")
@@ -22,11 +22,11 @@ def monaco_copy(monaco: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def browser(tmp_path: Path) -> Iterator[Browser]:
+def browser() -> Iterator[Browser]:
     """A browser of one tab."""
     if CHROMIUM is None:
         pytest.skip("needs Chromium")
-    with Browser.start(tmp_path / "profile") as browser:
+    with open_browser() as browser:
         yield browser
 
 

@@ -160,7 +160,9 @@ def test_from_sign_up_to_revoked_key_in_a_browser(server: Server, browser: Brows
 def test_the_copy_button_copies(server: Server, browser: Browser) -> None:
     client = sign_in(server)
     token = client.cookies["mapyard_session"]
-    browser.send("Network.setCookie", url=server.url, name="mapyard_session", value=token)
+    browser.page.context.add_cookies(
+        [{"name": "mapyard_session", "value": token, "url": server.url}]
+    )
     browser.open(f"{server.url}/account/keys")
     browser.submit("main form[action='/account/keys'] button")
     key = browser.evaluate("document.querySelector('#secret').value")

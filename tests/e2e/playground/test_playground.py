@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from browser import CHROMIUM, PHONE, WEBGL, Browser
+from browser import CHROMIUM, PHONE, WEBGL, Browser, open_browser
 from servers import Server, running
 
 pytestmark = pytest.mark.xdist_group("playground")
@@ -23,11 +23,11 @@ def server(monaco_copy: Path) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="module")
-def tab(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+def tab(server: Server) -> Iterator[Browser]:
     """The map page, drawn: by software, so once for all tests."""
     if CHROMIUM is None:
         pytest.skip("needs Chromium")
-    with Browser.start(tmp_path_factory.mktemp("profile"), *WEBGL) as browser:
+    with open_browser(*WEBGL) as browser:
         browser.open(f"{server.address}/#map=15/43.7384/7.4246")
         wait(browser, "window.playground && window.playground.map.loaded()", 90)
         yield browser
@@ -61,8 +61,7 @@ def open_tool(tab: Browser, tool: str) -> None:
 def click_map(tab: Browser, lon: float, lat: float) -> None:
     """Click on the map with the mouse, at a position."""
     x, y = tab.evaluate(f"(p => [p.x, p.y])(playground.map.project([{lon}, {lat}]))")
-    for kind in ("mousePressed", "mouseReleased"):
-        tab.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+    tab.page.mouse.click(x, y)
 
 
 def test_the_map_is_drawn_from_this_server_only(page: Browser, server: Server) -> None:
@@ -80,8 +79,7 @@ def test_search_suggests_and_shows(page: Browser) -> None:
     page.fill("#panel input", "Casino")
     wait(page, "document.querySelectorAll('#suggestions li').length > 0")
     for key in ("ArrowDown", "Enter"):
-        page.send("Input.dispatchKeyEvent", type="keyDown", key=key, code=key,
-                  windowsVirtualKeyCode={"ArrowDown": 40, "Enter": 13}[key])  # fmt: skip
+        page.press(key)
     wait(page, "document.querySelector('#panel article.card')")
     assert "casino" in page.text("#panel article.card").lower()
     wait(page, "document.querySelector('.drawer .status').dataset.ok === 'true'")
@@ -102,8 +100,7 @@ def test_a_route_follows_its_pins(page: Browser) -> None:
     before = page.evaluate("JSON.stringify(playground.page.shared.line)")
     page.evaluate("document.querySelectorAll('.pin')[1].focus()")
     for _ in range(3):
-        page.send("Input.dispatchKeyEvent", type="keyDown", key="ArrowUp", code="ArrowUp",
-                  windowsVirtualKeyCode=38)  # fmt: skip
+        page.press("ArrowUp")
     wait(page, f"JSON.stringify(playground.page.shared.line) !== {json.dumps(before)}")
     page.click(".drawer summary")
     for tab_id, text in (
@@ -189,10 +186,9 @@ def test_the_page_is_accessible(page: Browser, axe: str, tool: str) -> None:
 def test_keys_reach_every_tool(page: Browser) -> None:
     page.evaluate("document.activeElement.blur()")
     for key, title in (("2", "Route"), ("3", "Isochrone")):
-        page.send("Input.dispatchKeyEvent", type="keyDown", key=key, text=key)
-        page.send("Input.dispatchKeyEvent", type="keyUp", key=key)
+        page.press(key)
         wait(page, f"document.querySelector('#panel h1').innerText === {title!r}")
-    page.send("Input.dispatchKeyEvent", type="keyDown", key="/", text="/")
+    page.press("/")
     wait(page, "document.activeElement.type === 'search'")
     assert page.evaluate("document.activeElement.value") == ""
 
