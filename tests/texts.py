@@ -1,0 +1,144 @@
+"""Comparing the text parts of two datasets: tables, what the index holds, and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mapyard.features.search import search_names
+from mapyard.geocoding.geocoder import Geocoder, open_geocoder
+from mapyard.store.reader import Store, open_store
+from mapyard.text.index import KEY_FIELDS, TERM_FIELDS, TextIndex
+
+#: Columns that say how documents are numbered in the index, which depends on its history.
+_NUMBERS = ("document_number.npy", "number_document.npy")
+_ALL = 10_000_000
+
+
+def find_text_differences(one: Path, other: Path) -> list[str]:
+    """Return what differs between the text parts of two dataset folders, [] when nothing does."""
+    return [*compare_tables(one, other), *compare_indexes(one, other)]
+
+
+def compare_tables(one: Path, other: Path) -> list[str]:
+    """Return the names of the columns beside the index that differ."""
+    folders = [folder / "text" / "documents" for folder in (one, other)]
+    names = sorted({path.name for folder in folders for path in folder.iterdir()} - {*_NUMBERS})
+    return [
+        name
+        for name in names
+        if (folders[0] / name).read_bytes() != (folders[1] / name).read_bytes()
+    ]
+
+
+def compare_indexes(one: Path, other: Path) -> list[str]:
+    """Return what differs in the documents of two indexes, by field and term."""
+    dumps = [dict(_dump_index(folder)) for folder in (one, other)]
+    return [
+        f"{field} {term}: {_shorten(dumps[0].get((field, term)))} {_shorten(dumps[1].get((field, term)))}"
+        for field, term in sorted(dumps[0].keys() | dumps[1].keys())
+        if dumps[0].get((field, term)) != dumps[1].get((field, term))
+    ]
+
+
+def _shorten(values: list[int] | None) -> str:
+    return str(values)[:60]
+
+
+def _dump_index(dataset: Path) -> Iterator[tuple[tuple[str, str], list[Any]]]:
+    """Yield (field, term) and the documents and eids that have it; then all their numbers."""
+    index = TextIndex(dataset / "text" / "index")
+    of_number = np.load(dataset / "text" / "documents" / "number_document.npy")
+    numbers = {number for number in of_number.tolist() if number >= 0}
+    everything = {}
+    for field in ("eid", "document"):
+        query = index.number_range(field, 0, 2**62)
+        found = index.search(query, _ALL).addresses
+        values = index.numbers(field, found)
+        if field == "document":
+            assert len(values) == len(numbers)
+            values = of_number[values]
+            for name in ("lon", "lat"):
+                order = np.argsort(values)
+                yield (name, ""), index.numbers(name, found)[order].tolist()
+        assert len(np.unique(values)) == len(values)
+        yield (field, ""), sorted(values.tolist())
+        everything[field] = {
+            (a.segment_ord, a.doc): v for a, v in zip(found, values.tolist(), strict=True)
+        }
+    for field in (*TERM_FIELDS, *KEY_FIELDS):
+        if field == "fresh":
+            continue
+        for term, _ in index.complete(field, "", _ALL):
+            found = index.search(index.term(field, term), _ALL).addresses
+            assert index.frequency(field, term) == len(found)
+            if not found:
+                continue
+            of_name = field in ("name", "other", "name_key", "group")
+            family = everything["eid" if of_name else "document"]
+            yield (field, term), sorted(family[a.segment_ord, a.doc] for a in found)
+
+
+# ---- answers ----------------------------------------------------------------------------------
+
+
+def compare_answers(one: Path, other: Path, count: int, seed: int = 1) -> list[str]:
+    """Return the questions that two datasets answer differently, of `count` of each kind."""
+    pairs = [_Asked(folder) for folder in (one, other)]
+    random = np.random.default_rng(seed)
+    wrong = []
+    for question in _make_questions(pairs[0], count, random):
+        answers = [asked.answer(question) for asked in pairs]
+        if answers[0] != answers[1]:
+            wrong.append(str(question))
+    return wrong
+
+
+class _Asked:
+    def __init__(self, dataset: Path) -> None:
+        self.store: Store = open_store(dataset / "elements")
+        self.geocoder: Geocoder = open_geocoder(dataset / "text", self.store)
+
+    def answer(self, question: tuple[Any, ...]) -> Any:
+        kind, *rest = question
+        if kind == "search":
+            return search_names(self.geocoder.gazetteer.index, rest[0], 20)
+        if kind == "reverse":
+            lon, lat, limit = rest
+            return self.geocoder.reverse(lon, lat, 500.0, limit)
+        ask = self.geocoder.forward if kind == "forward" else self.geocoder.autocomplete
+        return ask(rest[0], 10)
+
+
+def _make_questions(asked: _Asked, count: int, random: Any) -> Iterator[tuple[Any, ...]]:
+    """Yield questions: names in full, cut off, misspelled, with numbers; a letter; positions."""
+    g = asked.geocoder.gazetteer
+    texts = []
+    for document in random.integers(0, len(g.kind), count).tolist():
+        feature = asked.geocoder.forward(_name(g, document), 1)
+        texts.append(feature[0]["properties"]["display_name"] if feature else _name(g, document))
+        texts.append(_name(g, document))
+    for text in texts:
+        yield "forward", text
+        yield "search", text
+        cut = int(random.integers(1, max(2, len(text))))
+        yield "autocomplete", text[:cut]
+        place = int(random.integers(0, len(text)))
+        yield "forward", text[:place] + text[place + 1 :]
+        yield "forward", f"{text.split(',')[0]} {int(random.integers(1, 60))}"
+    for letter in "abcdefghijklmnoprstuvwz123":
+        yield "autocomplete", letter
+    for word in ("strasse", "street", "rue", "restaurant", "museum", "parking", "bus"):
+        yield "forward", word
+    west, south, east, north = asked.store.info["bbox"]
+    for _ in range(count):
+        x, y = random.uniform(west, east), random.uniform(south, north)
+        yield "reverse", x, y, 1
+        yield "reverse", x, y, 8
+
+
+def _name(gazetteer: Any, document: int) -> str:
+    return gazetteer.tags(document).get("name") or gazetteer.label(document) or "x"
