@@ -58,7 +58,9 @@ class Memory:
     def close(self) -> str:
         """Stop watching and say what was seen."""
         self._is_over.set()
-        return f"peak {self.own / 1e6:,.0f} MB of its own, {self.all / 1e6:,.0f} MB with mapped pages"
+        return (
+            f"peak {self.own / 1e6:,.0f} MB of its own, {self.all / 1e6:,.0f} MB with mapped pages"
+        )
 
 
 def _measure[T](work: Callable[[], T]) -> tuple[T, float]:
@@ -96,7 +98,9 @@ def main() -> None:
             )
         store_s, text_s, peak, problems = msgspec.json.decode(figures.read_bytes())
         build_s = store_s + text_s
-        print(f"full build: store {store_s:.2f} s, text {text_s:.2f} s, both {build_s:.2f} s; {peak}")
+        print(
+            f"full build: store {store_s:.2f} s, text {text_s:.2f} s, both {build_s:.2f} s; {peak}"
+        )
         previous = folder
         for number, diff in enumerate(arguments.diffs):
             memory = Memory()
@@ -110,7 +114,11 @@ def main() -> None:
                 changes = select_newer(old, read_changes([diff], changed))
                 ctx.previous = previous
                 ctx.patched = patch_store(
-                    previous / "elements", new / "elements", changes.blocks, changes.deleted, problems
+                    previous / "elements",
+                    new / "elements",
+                    changes.blocks,
+                    changes.deleted,
+                    problems,
                 )
                 _, nonlocal_s = _measure(
                     lambda: patch_source(

@@ -22,6 +22,7 @@ import orjson
 from numpy.typing import NDArray
 
 from mapyard.deadline import Deadline
+from mapyard.store.distinct import distinct_rows
 from mapyard.store.reader import Store
 from mapyard.text.analysis import Slot, name_keys, slots, terms
 from mapyard.text.folding import is_spaceless
@@ -54,8 +55,7 @@ class Page(NamedTuple):
 def find_searchable_rows(store: Store) -> NDArray[np.uint32]:
     """Return the sorted rows that have any text to search."""
     keys = [key for key in store.keys if key in OTHER_KEYS or parse_name_key(key)]
-    columns = [store.rows_with_key(key) for key in keys]
-    return np.unique(np.concatenate(columns)) if columns else np.empty(0, np.uint32)
+    return distinct_rows([store.rows_with_key(key) for key in keys])
 
 
 def add_documents(writer: IndexWriter, store: Store, rows: Rows) -> None:

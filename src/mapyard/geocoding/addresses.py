@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from mapyard.geocoding.cells import Cells, boxes_of_points
 from mapyard.geocoding.columns import Floats, Ints, TagColumn, join_keys, round_positions
 from mapyard.geocoding.memo import Memo
+from mapyard.store.distinct import distinct_rows
 from mapyard.store.reader import E7, Store
 from mapyard.text.analysis import name_key
 
@@ -71,11 +72,8 @@ class Assignment(NamedTuple):
 def find_addresses(memo: Memo) -> Addresses:
     """Return all addresses of the store, sorted by row."""
     store = memo.store
-    rows = np.unique(
-        np.concatenate(
-            [store.rows_with_key(key) for key in ("addr:housenumber", "addr:conscriptionnumber")]
-        )
-    ).astype(np.int64)
+    keys = ("addr:housenumber", "addr:conscriptionnumber")
+    rows = distinct_rows([store.rows_with_key(key) for key in keys]).astype(np.int64)
     # An interpolation line with a range as its own number is no house.
     rows = rows[~np.isin(rows, store.rows_with_key("addr:interpolation"))]
     points = memo.by_row("address_position", rows, lambda rows: find_positions(store, rows))

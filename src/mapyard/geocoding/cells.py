@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mapyard.geocoding.columns import Floats, Ints
 from mapyard.store.columns import ranges
+from mapyard.store.distinct import distinct
 
 #: Edge of a cell, degrees: about 550 m.
 SIZE_DEG: Final = 0.005
@@ -32,7 +33,7 @@ class Cells:
         x = ranges(low[:, 0], width)
         box = np.repeat(np.arange(len(boxes)), width)
         y = ranges(low[box, 1], height[box])
-        self._ids = np.unique(_cell(np.repeat(x, height[box]), y))
+        self._ids = distinct(_cell(np.repeat(x, height[box]), y))
 
     def hold(self, lon: Floats, lat: Floats) -> NDArray[np.bool_]:
         """Return which points, in degrees, lie in a cell."""

@@ -14,6 +14,7 @@ from mapyard.geocoding.columns import Floats, Ints
 from mapyard.geocoding.memo import UNKNOWN, Memo
 from mapyard.geocoding.places import Place
 from mapyard.store.columns import offsets_of
+from mapyard.store.distinct import distinct
 
 _PART: Final = 100_000
 #: Differences of shapes are found to the rounding of their coordinates.
@@ -92,7 +93,7 @@ class Chains:
 
     def number_anew(self, *columns: Ints) -> list[Ints]:
         """Keep the chains that occur in the columns of ids, in their order; return new columns."""
-        used = np.unique(np.concatenate([np.zeros(1, np.int64), *columns]))
+        used = distinct(np.zeros(1, np.int64), *columns)
         order = sorted(used.tolist(), key=lambda number: self.chains[number])
         new = np.full(len(self.chains), UNKNOWN, np.int64)
         new[order] = np.arange(len(order))

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from mapyard.geocoding.columns import Floats, Ints
 from mapyard.osm.elements import NODE
+from mapyard.store.distinct import distinct_rows
 from mapyard.store.reader import E7, Store
 from mapyard.text.analysis import name_key
 from mapyard.text.names import get_name
@@ -84,7 +85,7 @@ def find_places(store: Store) -> list[Place]:
 
 def _candidate_rows(store: Store) -> NDArray[np.int64]:
     parts = [store.rows_with_key("place"), store.rows_with_tag("boundary", "administrative")]
-    rows = np.unique(np.concatenate(parts)).astype(np.int64)
+    rows = distinct_rows(parts).astype(np.int64)
     # Border ways carry the tags of the boundary; only their relation is the place.
     is_line = (rows >= store.way_start) & ~store.is_area(rows)
     return rows[~is_line]

@@ -13,6 +13,7 @@ from mapyard.geocoding.categories import CATEGORY_KEYS, indexed_tags
 from mapyard.geocoding.cells import Cells, boxes_of_points
 from mapyard.geocoding.columns import Ints, TagColumn
 from mapyard.geocoding.memo import Memo
+from mapyard.store.distinct import distinct_rows
 from mapyard.store.reader import E7, Store
 from mapyard.text.names import parse_name_key
 
@@ -27,19 +28,17 @@ def find_poi_rows(store: Store, taken: NDArray[np.bool_]) -> Ints:
     """
     named = [store.rows_with_key(key) for key in store.keys if parse_name_key(key)]
     named += [store.rows_with_key("addr:housename"), store.rows_with_key("brand")]
-    wanted = np.unique(np.concatenate(named)) if named else np.empty(0, np.uint32)
-    kinds = []
     for tag in indexed_tags():
         key, _, value = tag.partition("=")
         if key != "cuisine":
-            kinds.append(store.rows_with_tag(key, value))
-    wanted = np.union1d(wanted, np.unique(np.concatenate(kinds)))
-    said = np.unique(np.concatenate([store.rows_with_key(key) for key in CATEGORY_KEYS]))
+            named.append(store.rows_with_tag(key, value))
+    wanted = distinct_rows(named)
+    said = distinct_rows([store.rows_with_key(key) for key in CATEGORY_KEYS])
     named_or_said = np.intersect1d(wanted, said, assume_unique=True)
     # A name alone is enough for nodes and areas; lines without a kind are pieces of something.
     bare = np.setdiff1d(wanted, said, assume_unique=True)
     keep_bare = (bare < store.way_start) | store.is_area(bare) | (bare >= store.relation_start)
-    rows = np.union1d(named_or_said, bare[keep_bare])
+    rows = distinct_rows([named_or_said, bare[keep_bare]])
     for key, value in _UNWANTED:
         rows = np.setdiff1d(rows, store.rows_with_tag(key, value), assume_unique=True)
     rows = rows[~taken[rows]]
