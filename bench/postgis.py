@@ -2,6 +2,9 @@
 
 It listens on a Unix socket in its own folder only. Run by root, the server runs as the user
 `postgres`, as it refuses to run as root.
+
+Polygons are loaded as GeoJSON winds them, so that the peer need not turn them in each answer. Texts
+come as bytes: the connection says SQL_ASCII, which spares the client decoding and encoding them.
 """
 
 from __future__ import annotations
@@ -13,11 +16,13 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psycopg
 import shapely
 
+from mapyard.osm.elements import TYPE_NAMES
 from mapyard.store.reader import Store
 
 SETTINGS = {
@@ -47,6 +52,11 @@ CREATE INDEX ON elements USING gin (tags);
 ANALYZE elements;
 """
 _CHUNK = 20_000
+_FEATURES = [
+    f'{{"type":"Feature","id":"{name}/%d","osm_id":%d,"geometry":%b,'
+    f'"properties":{{"@type":"{name}","@id":%d%b}}}}'.encode()
+    for name in TYPE_NAMES
+]
 
 
 def find_binaries() -> Path | None:
@@ -94,6 +104,7 @@ def load(connection: psycopg.Connection, store: Store) -> None:
         for start in range(0, len(store.listed), _CHUNK):
             rows = store.listed[start : start + _CHUNK].astype(np.int64)
             shapes = store.geometries(rows)
+            shapes = shapely.orient_polygons(shapes, exterior_cw=False)
             known = ~shapely.is_missing(shapes)
             shapes[known] = shapely.set_srid(shapes[known], 4326)
             wkbs = shapely.to_wkb(shapes, hex=True, include_srid=True)
@@ -102,6 +113,31 @@ def load(connection: psycopg.Connection, store: Store) -> None:
             ):
                 copy.write_row((eid, tags.decode(), wkb))
     connection.execute(INDEXES)
+    connection.execute("SET client_encoding TO SQL_ASCII")
+
+
+def select(condition: str, limit: int, distance: str = "") -> str:
+    """Return the statement for whole features in the order of their eids.
+
+    The page is cut inside, so that texts are made for its elements only.
+    """
+    more = f", {distance}" if distance else ""
+    return (
+        f"SELECT eid, tags::text, ST_AsGeoJSON(geom, 7){more} FROM "
+        f"(SELECT eid, tags, geom FROM elements WHERE {condition} ORDER BY eid LIMIT {limit}) page"
+    )
+
+
+def write_features(rows: list[tuple[Any, ...]]) -> list[bytes]:
+    """Return the GeoJSON of rows of `select`: what the answer of mapyard.results has."""
+    written = []
+    for eid, tags, geometry, *distance in rows:
+        osm_id = eid >> 2
+        properties = b"," + tags[1:-1] if len(tags) > 2 else b""
+        if distance:
+            properties += b',"distance_m":%.2f' % distance[0]
+        written.append(_FEATURES[eid & 3] % (osm_id, osm_id, geometry, osm_id, properties))
+    return written
 
 
 class Backend:

@@ -54,15 +54,14 @@ class BoxRegion:
     def test(self, store: Store, rows: Rows) -> Mask:
         """Return which rows meet the box."""
         rows = np.asarray(rows, np.int64)
-        boxes = store.boxes(rows)
         passed = np.zeros(len(rows), np.bool_)
         for box in self.boxes or []:
-            places = np.flatnonzero(_overlap(boxes, box) & ~passed)
-            inside = _lie_inside(boxes[places], box)
+            places = store.find_meeting(rows, *_to_units(box))
+            inside = _lie_inside(store.boxes(rows[places]), box)
             passed[places[inside]] = True
             if not inside.all():
                 places = places[~inside]
-                passed[places] = _meet_box(store, rows[places], box)
+                passed[places[_meet_box(store, rows[places], box)]] = True
         return passed
 
 
@@ -98,14 +97,6 @@ def _lie_inside(boxes: NDArray[np.int32], box: Bbox) -> Mask:
     x0, y0, x1, y1 = _to_units(box)
     return (
         (boxes[:, 0] >= x0) & (boxes[:, 2] <= x1) & (boxes[:, 1] >= y0) & (boxes[:, 3] <= y1)
-        & (boxes[:, 0] <= boxes[:, 2])
-    )  # fmt: skip
-
-
-def _overlap(boxes: NDArray[np.int32], box: Bbox) -> Mask:
-    x0, y0, x1, y1 = _to_units(box)
-    return (
-        (boxes[:, 0] <= x1) & (boxes[:, 2] >= x0) & (boxes[:, 1] <= y1) & (boxes[:, 3] >= y0)
         & (boxes[:, 0] <= boxes[:, 2])
     )  # fmt: skip
 

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from mapyard.deadline import Deadline
 from mapyard.geo.geojson import DEFAULT_PRECISION, dump_floats, write_geometries
 from mapyard.osm.elements import TYPE_NAMES
-from mapyard.results.geometries import write_row_geometries
+from mapyard.results.geometries import write_row_geometries, write_row_geometry
 from mapyard.results.output import DEFAULT_OUTPUT, Output
 from mapyard.results.shaping import Geometries, find_boxes, find_centers, shape_geometries
 from mapyard.store.flags import AREA, TAINTED
-from mapyard.store.reader import E7, Rows, Store
+from mapyard.store.reader import Rows, Store
 
 type Floats = NDArray[np.float64]
 
@@ -78,29 +78,13 @@ def write_feature(store: Store, row: int, output: Output = DEFAULT_OUTPUT) -> by
     if b'"@' in tags:
         tags = _escape_at(tags)
     properties = b"," + tags[1:-1] if len(tags) > 2 else b""
-    if store.row_flags(row) & TAINTED:
+    flags = store.row_flags(row)
+    if flags & TAINTED:
         properties += b',"@tainted":true'
-    osm_id = int(store.ids[row])
+    osm_id = store.row_id(row)
     kind = (row >= store.way_start) + (row >= store.relation_start)
-    geometry = _write_geometry(store, row)
+    geometry = write_row_geometry(store, row, is_area=flags & AREA > 0)
     return _FEATURES[kind] % (osm_id, osm_id, b"", geometry, osm_id, properties)
-
-
-def _write_geometry(store: Store, row: int) -> bytes:
-    if row < store.way_start:
-        position = [int(store.lon[row]) / E7, int(store.lat[row]) / E7]
-        return b'{"type":"Point","coordinates":%b}' % orjson.dumps(position)
-    line = None if row >= store.relation_start else store.find_way_line(row)
-    if line is None:
-        return write_row_geometries(store, np.array([row]))[0]
-    line = np.round(line, DEFAULT_PRECISION) + 0.0
-    if not store.row_flags(row) & AREA:
-        return b'{"type":"LineString","coordinates":%b}' % dump_floats(line)
-    # Twice the signed area, from the first position as origin: positive is counterclockwise.
-    x, y = (line - line[0]).T
-    if x[:-1] @ y[1:] < x[1:] @ y[:-1]:
-        line = np.ascontiguousarray(line[::-1])
-    return b'{"type":"Polygon","coordinates":[%b]}' % dump_floats(line)
 
 
 def _write_geometries(

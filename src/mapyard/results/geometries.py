@@ -8,8 +8,10 @@ so their text is exact with 7 decimals.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import sumprod
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
 from mapyard.geo.geojson import dump_floats, split_lines, write_geometries
@@ -19,6 +21,8 @@ type Ints = NDArray[np.int64]
 
 _POINT = b'{"type":"Point","coordinates":['
 _LINE = b'{"type":"LineString","coordinates":['
+#: Ways up to this length are written node by node.
+_FEW_NODES = 60
 _POLYGON = b'{"type":"Polygon","coordinates":[['
 
 
@@ -42,6 +46,32 @@ def write_row_geometries(store: Store, rows: Rows) -> list[bytes]:
         for place, text in zip(relations.tolist(), texts, strict=True):
             written[place] = text
     return written
+
+
+def write_row_geometry(store: Store, row: int, *, is_area: bool) -> bytes:
+    """Return the same of one row, without arrays where they cost more than they save.
+
+    `is_area` is the store's flag of the row.
+    """
+    lon, lat = store.lon_view, store.lat_view
+    if row < store.way_start:
+        return _POINT + orjson.dumps((lon[row] / E7, lat[row] / E7))[1:] + b"}"
+    refs = None if row >= store.relation_start else store.find_way_refs(row)
+    if refs is None or not 2 <= len(refs) <= _FEW_NODES:
+        return write_row_geometries(store, np.array([row]))[0]
+    try:
+        if not is_area:
+            line = orjson.dumps([(lon[ref] / E7, lat[ref] / E7) for ref in refs])
+            return _LINE + line[1:] + b"}"
+        x, y = [lon[ref] for ref in refs], [lat[ref] for ref in refs]
+    except IndexError:  # a missing node
+        return write_row_geometries(store, np.array([row]))[0]
+    # Twice the signed area, exactly: negative is clockwise.
+    if sumprod(x[:-1], y[1:]) < sumprod(x[1:], y[:-1]):
+        x.reverse()
+        y.reverse()
+    ring = orjson.dumps([(lon / E7, lat / E7) for lon, lat in zip(x, y, strict=True)])
+    return _POLYGON + ring[1:] + b"]}"
 
 
 def _write_nodes(store: Store, rows: Ints, places: Sequence[int], written: list[bytes]) -> None:

@@ -74,17 +74,19 @@ def write_heap(folder: Path, name: str, items: list[bytes]) -> None:
 class Heap:
     """Byte strings by index, on two mapped columns."""
 
-    __slots__ = ("_bytes", "offsets")
+    __slots__ = ("_bytes", "_offset_view", "offsets")
 
     def __init__(self, folder: Path, name: str) -> None:
         self.offsets = open_column(folder, f"{name}_offsets")
+        self._offset_view = memoryview(self.offsets)
         self._bytes = memoryview(open_column(folder, f"{name}_bytes")).cast("B")
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
     def __getitem__(self, index: int) -> bytes:
-        return bytes(self._bytes[self.offsets[index] : self.offsets[index + 1]])
+        offsets = self._offset_view
+        return self._bytes[offsets[index] : offsets[index + 1]].tobytes()
 
     def take(self, indexes: Array) -> list[bytes]:
         """Return the strings at the indexes, in their order."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ class TagColumns(ElementColumns):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self._tag_rows: NDArray[np.uint32] = self._column("tag_rows")
+        self._tag_row_view = memoryview(self._tag_rows)
         self._tags = Heap(folder, "tag_json")
         self._keys = Heap(folder, "key_text")
         self._values = Heap(folder, "value_text")
@@ -158,8 +160,8 @@ class TagColumns(ElementColumns):
 
     def row_tags_json(self, row: int) -> bytes:
         """Return `tags_json` of one row, at a tenth of the cost."""
-        tagged = self._tag_rows
-        place = int(tagged.searchsorted(np.uint32(row)))  # of its type, else numpy copies all
+        tagged = self._tag_row_view
+        place = bisect_left(tagged, row)
         return self._tags[place] if place < len(tagged) and tagged[place] == row else b"{}"
 
     def tags(self, row: int) -> dict[str, str]:

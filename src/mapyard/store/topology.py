@@ -21,6 +21,8 @@ class TopologyColumns(ElementColumns):
         super().__init__(folder)
         self._way_offsets: Ints = self._column("way_offsets")
         self._way_refs: NDArray[np.uint32] = self._column("way_refs")
+        self._way_offset_view = memoryview(self._way_offsets)
+        self._way_ref_view = memoryview(self._way_refs)
 
     def way_nodes(self, rows: Rows) -> Ragged:
         """Return the node rows of ways, in order; values ≥ node_count are missing nodes.
