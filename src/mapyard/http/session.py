@@ -15,7 +15,9 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Final
 
 COOKIE: Final = "mapyard_api"
-LIFE_S: Final = 12 * 3_600
+#: Short, for nothing else ends it: who signs out elsewhere, or changes the password, waits no
+#: longer for other browsers' maps to stop. Open pages ask for a new one in time.
+LIFE_S: Final = 900
 
 
 def make_session_cookie(secret: bytes, account_id: int, *, is_https: bool) -> str:

@@ -183,6 +183,15 @@ def test_the_page_is_accessible(page: Browser, axe: str, tool: str) -> None:
     assert found == []
 
 
+def test_a_page_whose_session_has_ended_asks_for_a_new_one(page: Browser) -> None:
+    page.page.context.clear_cookies()
+    open_tool(page, "nearest")
+    with page.page.expect_console_message(lambda message: "401" in message.text):
+        click_map(page, 7.4246, 43.7384)
+    wait(page, "document.querySelector('.drawer .status')?.dataset.ok === 'true'")
+    page.errors[:] = [text for text in page.errors if "401" not in text]
+
+
 def test_keys_reach_every_tool(page: Browser) -> None:
     page.evaluate("document.activeElement.blur()")
     for key, title in (("2", "Route"), ("3", "Isochrone")):
@@ -222,6 +231,7 @@ def test_only_this_machine_is_given_the_owners_session(
         assert "HttpOnly" in cookie
         assert "SameSite=Strict" in cookie
         assert "Path=/api" in cookie
+        assert "Max-Age=900" in cookie
 
 
 def test_the_page_allows_no_other_origin(server: Server) -> None:

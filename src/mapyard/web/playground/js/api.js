@@ -22,15 +22,23 @@ function address(call) {
   return call.path + (query ? `?${query}` : "");
 }
 
+/** Let this page ask the API for some minutes more; returns whether it may. */
+export async function renewSession() {
+  const response = await fetch("/playground/session", { method: "POST" });
+  return response.ok && (await response.json()).session;
+}
+
 /** Send a call; returns {status, ms, bytes, json, text, headers}, raises ApiError on 4xx and 5xx. */
 export async function send(call, signal) {
   const started = performance.now();
-  const response = await fetch(address(call), {
+  const ask = () => fetch(address(call), {
     method: call.method,
     headers: { Accept: "application/json", ...(call.body ? { "Content-Type": "application/json" } : {}) },
     body: call.body ? JSON.stringify(call.body) : undefined,
     signal,
   });
+  let response = await ask();
+  if (response.status === 401 && (await renewSession())) response = await ask(); // it had slept
   const text = await response.text();
   const result = { status: response.status, ms: performance.now() - started, bytes: text.length, text, json: null };
   result.headers = response.headers;

@@ -1,6 +1,6 @@
 // The page: tools on the left, their panel beside it, the map behind.
 
-import { send } from "./api.js";
+import { renewSession, send } from "./api.js";
 import { Drawer } from "./drawer.js";
 import { MapView } from "./map.js";
 import { h, icon, iconButton, toast } from "./ui.js";
@@ -162,15 +162,16 @@ function dropFiles(page) {
 }
 
 async function start() {
-  const askForSession = () => fetch("/playground/session", { method: "POST" }).then((r) => r.json());
-  const [config, session] = await Promise.all([fetch("/playground/config.json").then((r) => r.json()), askForSession()]);
-  setInterval(() => askForSession().catch(() => {}), 3_600_000); // a session ends after some hours
+  const [config, session] = await Promise.all([fetch("/playground/config.json").then((r) => r.json()), renewSession()]);
+  const renew = () => document.hidden || renewSession().catch(() => {});
+  setInterval(renew, 300_000); // a session ends after a quarter of an hour
+  document.addEventListener("visibilitychange", renew);
   const panel = document.getElementById("panel");
   if (!config.dataset) {
     panel.append(h("header.panel-head", {}, h("h1", {}, "No map yet"), h("p", {}, "Nothing has been built on this server. Run mapyard build with an OpenStreetMap extract, then load this page again.")));
     return;
   }
-  const allowed = session.session || (await fetch("/api/v1/tiles.json")).ok;
+  const allowed = session || (await fetch("/api/v1/tiles.json")).ok;
   if (!allowed) {
     panel.append(h("header.panel-head", {}, h("h1", {}, "Sign in to use the map"),
       h("p", {}, "This page asks the API in the name of your account: it needs no key, only that you are signed in."),
