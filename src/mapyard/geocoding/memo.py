@@ -92,7 +92,7 @@ class Memo:
 
     def by_row(self, name: str, rows: Ints, compute: Callable[[Ints], Array]) -> Array:
         """Return compute(rows), an array with one item or line per row."""
-        if self.previous is None:
+        if self.previous is None or not self._has(f"{name}_rows"):
             values = compute(rows)
         else:
             known = self.previous.map_rows(self.get(f"{name}_rows"))
