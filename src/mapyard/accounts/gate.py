@@ -115,6 +115,11 @@ class AccountsGate:
         """Usage records that could not be kept (a full disk); for /metrics."""
         return self._journal.lost
 
+    @property
+    def is_redis_away(self) -> bool:
+        """Whether Redis does not answer, so that this machine enforces the limits alone."""
+        return self._limiter.is_away
+
     def close(self) -> None:
         """Let the journal go, so that the supervisor enters and deletes it."""
         self._journal.close()

@@ -43,6 +43,11 @@ class Used(NamedTuple):
 class Limiter(Protocol):
     """What admits requests: one machine's files, or Redis for several machines."""
 
+    @property
+    def is_away(self) -> bool:
+        """Whether the shared limits cannot be reached at the moment."""
+        ...
+
     def check(self, account_id: int, limits: Limits, *, premium: bool) -> Decision:
         """Admit a request and reserve its units, or say which limit forbids it."""
         ...
@@ -58,6 +63,9 @@ class Limiter(Protocol):
 
 class LocalLimiter:
     """Limits in `folder`, one file per account."""
+
+    #: A file of this machine always answers.
+    is_away: Final = False
 
     def __init__(
         self,

@@ -63,7 +63,7 @@ def command(
         int, typer.Option(min=1, max=20, help="Results of one address; a file has one per row.")
     ] = 5,
 ) -> None:
-    """Geocode a CSV file of any length, or one address.
+    """Geocode a CSV file of any length, or one address, or say what is at a position.
 
     The columns q (or address), or street, housenumber, postcode, city, county, state, country, or
     lat and lon (reverse) are read; all columns are kept, and those of the best match are added. A
@@ -74,6 +74,8 @@ def command(
       mapyard geocode customers.csv -o customers-placed.csv --workers 4
 
       mapyard geocode "Rue Grimaldi 5, Monaco"
+
+      mapyard geocode "43.7384, 7.4246"
     """
     folder = _find_dataset(data)
     filters = Filters(countries=tuple(c.strip().upper() for c in country.split(",") if c.strip()))
@@ -96,11 +98,7 @@ def command(
 
 
 def _find_dataset(data: Path | None) -> Path:
-    catalog = Catalog(data or get_settings().data)
-    current = catalog.find_current()
-    if current is None:
-        raise MapyardError("there is no dataset yet; build one with: mapyard build SOURCE")
-    folder = catalog.path(current)
+    folder = Catalog(data or get_settings().data).get_current()
     if not (folder / "text").is_dir():
         raise NotInstalled.part("text")
     return folder

@@ -60,7 +60,7 @@ def command(
 
     settings = get_settings()
     text = _read(file)
-    folder = Catalog(data or settings.data).path("current")
+    folder = Catalog(data or settings.data).get_current()
     store = open_store(folder / "elements")
     deadline = Deadline(timeout or settings.timeout_s)
     surroundings = Surroundings(

@@ -58,7 +58,7 @@ def command(
     else:
         raise InvalidRequest.of("FILE", f"there is no file {file}")
     catalog = Catalog(data or settings.data)
-    store = open_store(catalog.path("current") / "elements")
+    store = open_store(catalog.get_current() / "elements")
     engine = Engine(OsmSource(store), Limits(max_bytes=settings.query_bytes))
     result = engine.query(text, Deadline(timeout or settings.timeout_s))
     if isinstance(result, Truth) and output is None:

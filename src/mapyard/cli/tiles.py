@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mapyard.errors import InvalidRequest, MapyardError, NotInstalled
+from mapyard.errors import InvalidRequest, NotInstalled
 
 app = typer.Typer(help="Vector tiles as files.", no_args_is_help=True)
 
@@ -58,13 +58,7 @@ def export(
         raise InvalidRequest.of("out", f"{path} exists; overwrite it with --force")
     if not path.absolute().parent.is_dir():
         raise InvalidRequest.of("out", f"there is no folder {path.parent}")
-    catalog = Catalog(data or get_settings().data)
-    dataset_id = catalog.find_current()
-    if dataset_id is None:
-        raise MapyardError(
-            "there is no dataset yet; build one with: mapyard build SOURCE", status=404
-        )
-    folder = catalog.path(dataset_id) / TABLE_FOLDER
+    folder = Catalog(data or get_settings().data).get_current() / TABLE_FOLDER
     try:
         table = Table(folder)
     except FileNotFoundError:

@@ -49,6 +49,17 @@ class Catalog:
             return None
         return target if (self.folder / target / "manifest.json").is_file() else None
 
+    def get_current(self) -> Path:
+        """Return the folder of the served dataset; raises MapyardError when none can be read."""
+        dataset_id = self.find_current()
+        if dataset_id is None:
+            raise MapyardError(
+                "there is no dataset yet; build one with: mapyard build SOURCE", status=404
+            )
+        folder = self.path(dataset_id)
+        read_manifest(folder)
+        return folder
+
     def path(self, dataset_id: str) -> Path:
         """Return the folder of a dataset; raises MapyardError for an unknown id."""
         if dataset_id == "current":

@@ -96,6 +96,7 @@ class Application:
             metrics.QUEUE.labels(pool.name).set(pool.busy)
         if self.services.accounts is not None:
             metrics.LOST_USAGE.set(self.services.accounts.lost_records)
+            metrics.REDIS_AWAY.set(self.services.accounts.is_redis_away)
 
     async def _serve(self, request: Request) -> None:
         self.requests.running += 1

@@ -72,6 +72,12 @@ LOST_USAGE: Final = Gauge(
     registry=REGISTRY,
     multiprocess_mode="livesum",
 )
+REDIS_AWAY: Final = Gauge(
+    "mapyard_redis_away",
+    "1 while Redis does not answer and each machine enforces the limits by itself.",
+    registry=REGISTRY,
+    multiprocess_mode="livemax",
+)
 
 
 class _Tally:

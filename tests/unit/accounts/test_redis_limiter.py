@@ -128,5 +128,6 @@ def test_without_redis_each_machine_goes_on_by_itself(
     limiter = RedisLimiter("redis://127.0.0.1:1/0", fallback=LocalLimiter(tmp_path))
     assert ask(limiter, FREE, 11) == [""] * 10 + ["rate_limited"]
     assert limiter.is_away
+    assert not LocalLimiter(tmp_path).is_away
     assert caplog.text.count("Redis does not answer") == 1
     limiter.close()
