@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 import orjson
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from mapyard.deadline import Deadline
 from mapyard.geo.geojson import DEFAULT_PRECISION, dump_floats, write_geometries
 from mapyard.osm.elements import TYPE_NAMES
-from mapyard.results.geometries import write_row_geometries, write_row_geometry
+from mapyard.results.geometries import WHOLE, WRAPPERS, write_bodies, write_row_body
 from mapyard.results.output import DEFAULT_OUTPUT, Output
 from mapyard.results.shaping import Geometries, find_boxes, find_centers, shape_geometries
 from mapyard.store.flags import AREA, TAINTED
@@ -20,14 +21,24 @@ from mapyard.store.reader import Rows, Store
 
 type Floats = NDArray[np.float64]
 
+_TAINTED: Final = b',"@tainted":true'
 #: Geometries made over between two looks at the deadline: a large boundary takes milliseconds.
-_RESHAPED_AT_ONCE = 50
+_RESHAPED_AT_ONCE: Final = 50
 
-_FEATURES = [
-    f'{{"type":"Feature","id":"{name}/%d","osm_id":%d%b,"geometry":%b,'
-    f'"properties":{{"@type":"{name}","@id":%d%b}}}}'.encode()
-    for name in TYPE_NAMES
+#: Lists up to this length are written feature by feature.
+_FEW: Final = 10
+
+_FEATURES: Final = [
+    [
+        f'{{"type":"Feature","id":"{name}/%d","osm_id":%d%b,"geometry":{wrapper},'
+        f'"properties":{{"@type":"{name}","@id":%d{comma}%b%b}}}}'.encode()
+        for name in TYPE_NAMES
+        for wrapper in WRAPPERS
+    ]
+    for comma in ("", ",")
 ]
+#: By element type and kind of geometry, without tags and with them.
+_UNTAGGED, _TAGGED = _FEATURES
 
 
 def write_features(
@@ -48,24 +59,32 @@ def write_features(
     count = len(rows)
     if not count:
         return []
+    if count <= _FEW and output == DEFAULT_OUTPUT and extra is None:
+        ends = [b""] * count if distances_m is None else _write_distances(distances_m)
+        return [_write_one(store, row, end) for row, end in zip(rows.tolist(), ends, strict=True)]
     rows = np.asarray(rows, np.int64)
     boxed = "bbox" in output.include or "center" in output.include
     geometries: Geometries | None = store.geometries(rows) if boxed else None
-    written = _write_geometries(store, rows, output, geometries, deadline)
+    kinds, bodies = _write_geometries(store, rows, output, geometries, deadline)
+    tags = _write_tag_members(store, rows, output.fields)
+    more = _write_marks(store, rows, output)
     members = [b""] * count
-    properties = _write_properties(store, rows, output)
-    if geometries is not None and output.include:
-        members = _add_boxes(properties, geometries, output)
+    if geometries is not None:
+        members = _add_boxes(more, geometries, output)
     if distances_m is not None:
-        for place, text in enumerate(_split_floats(np.round(distances_m, 2))):
-            properties[place] += b',"distance_m":' + text
+        more = [m + d for m, d in zip(more, _write_distances(distances_m), strict=True)]
     if extra is not None:
-        properties = [p + b"," + e if e else p for p, e in zip(properties, extra, strict=True)]
-    ids = store.ids[rows].tolist()
+        more = [m + b"," + e if e else m for m, e in zip(more, extra, strict=True)]
     return [
-        _FEATURES[kind] % (osm_id, osm_id, member, geometry, osm_id, text)
-        for kind, osm_id, member, geometry, text in zip(
-            store.types(rows).tolist(), ids, members, written, properties, strict=True
+        (_TAGGED if text else _UNTAGGED)[form] % (osm_id, osm_id, member, body, osm_id, text, end)
+        for form, osm_id, member, body, text, end in zip(
+            (store.types(rows) * len(WRAPPERS) + kinds).tolist(),
+            store.ids[rows].tolist(),
+            members,
+            bodies,
+            tags,
+            more,
+            strict=True,
         )
     ]
 
@@ -74,17 +93,21 @@ def write_feature(store: Store, row: int, output: Output = DEFAULT_OUTPUT) -> by
     """Return the feature of one row: the same bytes as `write_features`, at a part of the cost."""
     if output != DEFAULT_OUTPUT:
         return write_features(store, np.array([row]), output)[0]
+    return _write_one(store, row, b"")
+
+
+def _write_one(store: Store, row: int, end: bytes) -> bytes:
     tags = store.row_tags_json(row)
     if b'"@' in tags:
         tags = _escape_at(tags)
-    properties = b"," + tags[1:-1] if len(tags) > 2 else b""
     flags = store.row_flags(row)
     if flags & TAINTED:
-        properties += b',"@tainted":true'
+        end = _TAINTED + end
+    kind, body = write_row_body(store, row, is_area=flags & AREA > 0)
+    form = ((row >= store.way_start) + (row >= store.relation_start)) * len(WRAPPERS) + kind
     osm_id = store.row_id(row)
-    kind = (row >= store.way_start) + (row >= store.relation_start)
-    geometry = write_row_geometry(store, row, is_area=flags & AREA > 0)
-    return _FEATURES[kind] % (osm_id, osm_id, b"", geometry, osm_id, properties)
+    features = _TAGGED if len(tags) > 2 else _UNTAGGED
+    return features[form] % (osm_id, osm_id, b"", body, osm_id, tags[1:-1], end)
 
 
 def _write_geometries(
@@ -93,12 +116,13 @@ def _write_geometries(
     output: Output,
     geometries: Geometries | None,
     deadline: Deadline | None,
-) -> list[bytes]:
+) -> tuple[NDArray[np.int64], list[bytes]]:
+    """Return kind and body (see results/geometries.py) of each geometry."""
     if not output.geometry:
-        return [b"null"] * len(rows)
+        return np.zeros(len(rows), np.int64), [b"null"] * len(rows)
     reshaped = output.centroid or output.simplify is not None or output.buffer is not None
     if not reshaped and output.precision == DEFAULT_PRECISION:
-        return write_row_geometries(store, rows)
+        return write_bodies(store, rows)
     shapes = geometries if geometries is not None else store.geometries(rows)
     written: list[bytes] = []
     for start in range(0, len(shapes), _RESHAPED_AT_ONCE):
@@ -106,7 +130,7 @@ def _write_geometries(
             deadline.check()
         part = shape_geometries(shapes[start : start + _RESHAPED_AT_ONCE], output)
         written += write_geometries(part, precision=output.precision)
-    return written
+    return np.full(len(rows), WHOLE), written
 
 
 def write_tags(store: Store, rows: Rows, fields: Sequence[str] | None = None) -> list[bytes]:
@@ -143,18 +167,19 @@ def _pick(text: bytes, fields: Sequence[str]) -> bytes:
     return orjson.dumps(picked)
 
 
-def _write_properties(store: Store, rows: Rows, output: Output) -> list[bytes]:
-    """Return the properties after @type and @id, each beginning with a comma."""
-    properties = [
-        b"," + text[1:-1] if len(text) > 2 else b""
-        for text in write_tags(store, rows, output.fields)
-    ]
+def _write_tag_members(store: Store, rows: Rows, fields: Sequence[str] | None) -> list[bytes]:
+    """Return the same without the braces."""
+    if fields is not None or _has_at_keys(store):
+        return [text[1:-1] for text in write_tags(store, rows, fields)]
+    return store.tag_members_json(rows)
+
+
+def _write_marks(store: Store, rows: Rows, output: Output) -> list[bytes]:
+    """Return what stands behind the tags, each member beginning with a comma."""
+    marks = [b""] * len(rows) if "meta" not in output.include else write_meta(store, rows)
     for place in np.flatnonzero(store.is_tainted(rows)).tolist():
-        properties[place] += b',"@tainted":true'
-    if "meta" in output.include:
-        meta = write_meta(store, rows)
-        properties = [p + m for p, m in zip(properties, meta, strict=True)]
-    return properties
+        marks[place] = _TAINTED + marks[place]
+    return marks
 
 
 def write_meta(store: Store, rows: Rows) -> list[bytes]:
@@ -204,5 +229,7 @@ def _add_boxes(properties: list[bytes], geometries: Geometries, output: Output) 
     ]
 
 
-def _split_floats(values: Floats) -> list[bytes]:
-    return dump_floats(np.ascontiguousarray(values))[1:-1].split(b",")
+def _write_distances(distances_m: Floats) -> list[bytes]:
+    """Return `,"distance_m":…` of each distance, rounded to centimeters."""
+    text = dump_floats(np.ascontiguousarray(np.round(distances_m, 2)))[1:-1]
+    return [b',"distance_m":' + part for part in text.split(b",")]

@@ -3,12 +3,15 @@
 Nodes and plain ways are written from their coordinates, relations are stored as text; only ways
 that the store had to repair or cut go through shapely. Stored coordinates are whole 1e-7 degrees,
 so their text is exact with 7 decimals.
+
+What is written is the *body* of a geometry: the part that is left out of `WRAPPERS`, so that a
+feature can be put together in one step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import sumprod
+from typing import Final
 
 import numpy as np
 import orjson
@@ -19,100 +22,137 @@ from mapyard.store.reader import E7, Rows, Store
 
 type Ints = NDArray[np.int64]
 
-_POINT = b'{"type":"Point","coordinates":['
-_LINE = b'{"type":"LineString","coordinates":['
-#: Ways up to this length are written node by node.
-_FEW_NODES = 60
-_POLYGON = b'{"type":"Polygon","coordinates":[['
+#: Kinds of bodies: the whole geometry, or the positions of one of these shapes.
+WHOLE: Final = 0
+POINT: Final = 1
+LINE: Final = 2
+POLYGON: Final = 3
+#: What stands around a body, by its kind.
+WRAPPERS: Final = (
+    "%b",
+    '{"type":"Point","coordinates":[%b]}',
+    '{"type":"LineString","coordinates":[%b]}',
+    '{"type":"Polygon","coordinates":[[%b]]}',
+)
+#: Ways up to this length are written node by node when asked for alone.
+_FEW_NODES: Final = 60
 
 
-def write_row_geometries(store: Store, rows: Rows) -> list[bytes]:
-    """Return the geometry of each row (any order) as JSON with 7 decimals, `null` for none."""
+def write_bodies(store: Store, rows: Rows) -> tuple[Ints, list[bytes]]:
+    """Return kind and body of each row's geometry (any order), with 7 decimals; `null` for none."""
     rows = np.asarray(rows, np.int64)
-    written: list[bytes] = [b"null"] * len(rows)
+    kinds = np.zeros(len(rows), np.int64)
     is_way = (rows >= store.way_start) & (rows < store.relation_start)
     if is_way.all():
-        _write_ways(store, rows, range(len(rows)), written)
-        return written
-    ways = np.flatnonzero(is_way)
+        return kinds, _write_ways(store, rows, kinds)
+    bodies = [b"null"] * len(rows)
+
+    def put(places: Ints, texts: list[bytes]) -> None:
+        for place, text in zip(places.tolist(), texts, strict=True):
+            bodies[place] = text
+
     nodes = np.flatnonzero(rows < store.way_start)
-    relations = np.flatnonzero(rows >= store.relation_start)
     if len(nodes):
-        _write_nodes(store, rows[nodes], nodes.tolist(), written)
+        chosen = rows[nodes]
+        positions = np.column_stack([store.lon[chosen], store.lat[chosen]]) / E7
+        put(nodes, dump_floats(positions)[2:-2].split(b"],["))
+        kinds[nodes] = POINT
+    ways = np.flatnonzero(is_way)
     if len(ways):
-        _write_ways(store, rows[ways], ways.tolist(), written)
+        way_kinds = kinds[ways]
+        put(ways, _write_ways(store, rows[ways], way_kinds))
+        kinds[ways] = way_kinds
+    relations = np.flatnonzero(rows >= store.relation_start)
     if len(relations):
-        texts = store.relation_geometries_json(rows[relations])
-        for place, text in zip(relations.tolist(), texts, strict=True):
-            written[place] = text
-    return written
+        put(relations, store.relation_geometries_json(rows[relations]))
+    return kinds, bodies
 
 
-def write_row_geometry(store: Store, row: int, *, is_area: bool) -> bytes:
+def _write_ways(store: Store, rows: Ints, kinds: Ints) -> list[bytes]:
+    """Return the bodies of ways, and put their kinds into `kinds`."""
+    stored = store.has_stored_shape(rows)
+    if stored.any():
+        bodies = [b""] * len(rows)
+        plain = np.flatnonzero(~stored)
+        plain_kinds = kinds[plain]
+        texts = _write_plain_ways(store, rows[plain], plain_kinds) if len(plain) else []
+        kinds[plain] = plain_kinds
+        others = np.flatnonzero(stored)
+        whole = write_geometries(store.geometries(rows[others]))
+        for places, written in ((plain, texts), (others, whole)):
+            for place, text in zip(places.tolist(), written, strict=True):
+                bodies[place] = text
+        return bodies
+    return _write_plain_ways(store, rows, kinds)
+
+
+def _write_plain_ways(store: Store, rows: Ints, kinds: Ints) -> list[bytes]:
+    x, y, offsets = store.way_positions(rows)
+    is_area = store.is_area(rows)
+    kinds[:] = np.where(is_area, POLYGON, LINE)
+    positions = np.empty((len(x), 2))
+    np.divide(x, E7, out=positions[:, 0])
+    np.divide(y, E7, out=positions[:, 1])
+    if len(x) and is_area.any():
+        _wind(positions, x, y, offsets, is_area)
+    bodies = split_lines(dump_floats(positions), offsets)
+    if not all(bodies):
+        # No node of the way is in the extract.
+        for place, body in enumerate(bodies):
+            if not body:
+                kinds[place], bodies[place] = WHOLE, b"null"
+    return bodies
+
+
+def _wind(
+    positions: NDArray[np.float64],
+    x: NDArray[np.int32],
+    y: NDArray[np.int32],
+    offsets: Ints,
+    is_area: NDArray[np.bool_],
+) -> None:
+    """Turn around the positions of clockwise rings of areas (RFC 7946 §3.1.6)."""
+    # Twice the signed area is exact in whole units: what of the sums does not fit 64 bits cancels
+    # out, as the area of a ring up to 180 degrees wide fits.
+    wide_x, wide_y = x.astype(np.int64), y.astype(np.int64)
+    sums = np.zeros(len(x), np.int64)
+    np.cumsum(wide_x[:-1] * wide_y[1:] - wide_x[1:] * wide_y[:-1], out=sums[1:])
+    clockwise = is_area & (sums[offsets[1:] - 1] < sums[offsets[:-1] % len(x)])
+    if clockwise.any():
+        lengths = np.diff(offsets)
+        places = np.flatnonzero(np.repeat(clockwise, lengths))
+        ends = (offsets[:-1] + offsets[1:] - 1)[clockwise]
+        positions[places] = positions[np.repeat(ends, lengths[clockwise]) - places]
+
+
+def write_row_body(store: Store, row: int, *, is_area: bool) -> tuple[int, bytes]:
     """Return the same of one row, without arrays where they cost more than they save.
 
     `is_area` is the store's flag of the row.
     """
     lon, lat = store.lon_view, store.lat_view
     if row < store.way_start:
-        return _POINT + orjson.dumps((lon[row] / E7, lat[row] / E7))[1:] + b"}"
-    refs = None if row >= store.relation_start else store.find_way_refs(row)
+        return POINT, orjson.dumps((lon[row] / E7, lat[row] / E7))[1:-1]
+    if row >= store.relation_start:
+        return WHOLE, store.relation_geometry_json(row)
+    refs = store.find_way_refs(row)
     if refs is None or not 2 <= len(refs) <= _FEW_NODES:
-        return write_row_geometries(store, np.array([row]))[0]
+        return _write_alone(store, row)
     try:
         if not is_area:
             line = orjson.dumps([(lon[ref] / E7, lat[ref] / E7) for ref in refs])
-            return _LINE + line[1:] + b"}"
+            return LINE, line[1:-1]
         x, y = [lon[ref] for ref in refs], [lat[ref] for ref in refs]
     except IndexError:  # a missing node
-        return write_row_geometries(store, np.array([row]))[0]
+        return _write_alone(store, row)
     # Twice the signed area, exactly: negative is clockwise.
     if sumprod(x[:-1], y[1:]) < sumprod(x[1:], y[:-1]):
         x.reverse()
         y.reverse()
     ring = orjson.dumps([(lon / E7, lat / E7) for lon, lat in zip(x, y, strict=True)])
-    return _POLYGON + ring[1:] + b"]}"
+    return POLYGON, ring[1:-1]
 
 
-def _write_nodes(store: Store, rows: Ints, places: Sequence[int], written: list[bytes]) -> None:
-    positions = np.column_stack([store.lon[rows], store.lat[rows]]) / E7
-    pairs = dump_floats(positions)[2:-2].split(b"],[")
-    for place, pair in zip(places, pairs, strict=True):
-        written[place] = _POINT + pair + b"]}"
-
-
-def _write_ways(store: Store, rows: Ints, places: Sequence[int], written: list[bytes]) -> None:
-    stored = store.has_stored_shape(rows)
-    if stored.any():
-        chosen = np.flatnonzero(stored)
-        texts = write_geometries(store.geometries(rows[chosen]))
-        for index, text in zip(chosen.tolist(), texts, strict=True):
-            written[places[index]] = text
-        plain = np.flatnonzero(~stored)
-        rows, places = rows[plain], [places[index] for index in plain.tolist()]
-        if not len(rows):
-            return
-    units, offsets = store.way_coordinates(rows)
-    is_area = store.is_area(rows)
-    if is_area.any():
-        units = _wind(units, offsets, is_area)
-    lines = split_lines(dump_floats(units / E7), offsets)
-    for place, line, area in zip(places, lines, is_area.tolist(), strict=True):
-        if line:
-            written[place] = _POLYGON + line + b"]]}" if area else _LINE + line + b"]}"
-
-
-def _wind(units: NDArray[np.int32], offsets: Ints, is_area: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """Return the coordinates with clockwise rings of areas turned around (RFC 7946 §3.1.6)."""
-    lengths = np.diff(offsets)
-    owners = np.repeat(np.arange(len(lengths)), lengths)
-    # Relative to the first position, so that sums of products stay small.
-    near = (units - units[offsets[:-1]][owners]).astype(np.float64)
-    cross = near[:-1, 0] * near[1:, 1] - near[1:, 0] * near[:-1, 1]
-    cross[owners[:-1] != owners[1:]] = 0.0
-    clockwise = is_area & (np.bincount(owners[:-1], cross, len(lengths)) < 0)
-    if not clockwise.any():
-        return units
-    places = np.arange(len(units))
-    mirrored = (offsets[:-1] + offsets[1:] - 1)[owners] - places
-    return units[np.where(clockwise[owners], mirrored, places)]
+def _write_alone(store: Store, row: int) -> tuple[int, bytes]:
+    kinds, bodies = write_bodies(store, np.array([row]))
+    return int(kinds[0]), bodies[0]

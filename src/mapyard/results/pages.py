@@ -77,9 +77,11 @@ def write_collection(
     head = b",".join([_HEAD, *extra]) + b',"features":['
     if not features:
         return head + b"]}"
-    # One join: the features of a page may be megabytes.
-    first, *rest = features
-    return b",".join([head + first, *rest]) + b"]}"
+    # One join and nothing behind it: the features of a page may be megabytes.
+    parts = list(features)
+    parts[0] = head + parts[0]
+    parts[-1] += b"]}"
+    return b",".join(parts)
 
 
 def open_collection() -> bytes:

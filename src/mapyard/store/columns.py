@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -72,42 +73,49 @@ def write_heap(folder: Path, name: str, items: list[bytes]) -> None:
 
 
 class Heap:
-    """Byte strings by index, on two mapped columns."""
+    """Byte strings by index, on two mapped columns.
 
-    __slots__ = ("_bytes", "_offset_view", "offsets")
+    The bytes are read from the map itself: that gives a string in half the time of a view on it.
+    """
+
+    __slots__ = ("_base", "_data", "_offset_view", "offsets")
 
     def __init__(self, folder: Path, name: str) -> None:
         self.offsets = open_column(folder, f"{name}_offsets")
         self._offset_view = memoryview(self.offsets)
-        self._bytes = memoryview(open_column(folder, f"{name}_bytes")).cast("B")
+        with (folder / f"{name}_bytes.npy").open("rb") as file:
+            np.lib.format.read_magic(file)
+            np.lib.format.read_array_header_1_0(file)
+            self._base = file.tell()
+            self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
     def __getitem__(self, index: int) -> bytes:
-        offsets = self._offset_view
-        return self._bytes[offsets[index] : offsets[index + 1]].tobytes()
+        base, offsets = self._base, self._offset_view
+        return self._data[base + offsets[index] : base + offsets[index + 1]]
 
-    def take(self, indexes: Array) -> list[bytes]:
-        """Return the strings at the indexes, in their order."""
-        data = self._bytes
-        starts = self.offsets[indexes].tolist()
-        ends = self.offsets[np.asarray(indexes) + 1].tolist()
-        return [bytes(data[a:b]) for a, b in zip(starts, ends, strict=True)]
+    def take(self, indexes: Array, trim: int = 0) -> list[bytes]:
+        """Return the strings at the indexes, in their order, without `trim` bytes at both ends."""
+        data = self._data
+        starts = (self.offsets[indexes] + (self._base + trim)).tolist()
+        ends = (self.offsets[indexes + 1] + (self._base - trim)).tolist()
+        return [data[a:b] for a, b in zip(starts, ends, strict=True)]
 
     def span(self, start: int, stop: int) -> list[bytes]:
         """Return the strings of the index range [start, stop)."""
         if stop <= start:
             return []
         offsets = self.offsets[start : stop + 1]
-        base = int(offsets[0])
-        data = bytes(self._bytes[base : int(offsets[-1])])
-        edges = (offsets - base).tolist()
+        data = self._data[self._base + int(offsets[0]) : self._base + int(offsets[-1])]
+        edges = (offsets - offsets[0]).tolist()
         return [data[a:b] for a, b in pairwise(edges)]
 
     def raw(self, start: int, stop: int) -> memoryview:
         """Return the bytes of the index range, run together, without a copy."""
-        return self._bytes[self.offsets[start] : self.offsets[stop]]
+        offsets = self._offset_view
+        return memoryview(self._data)[self._base + offsets[start] : self._base + offsets[stop]]
 
     def find(self, text: bytes, start: int, stop: int) -> int:
         """Return the first index in [start, stop) whose string is ≥ text; the range is sorted."""

@@ -181,6 +181,10 @@ class GeometryColumns(TopologyColumns):
         """Return the GeoJSON geometry of relations as text: 7 decimals, wound, `null` for none."""
         return self._relation_json.take(np.asarray(rows, np.int64) - self.relation_start)
 
+    def relation_geometry_json(self, row: int) -> bytes:
+        """Return the same of one relation."""
+        return self._relation_json[row - self.relation_start]
+
     def _way_shapes(self, rows: Ints) -> NDArray[np.object_]:
         """Shape ways from their nodes; those that needed more than this are stored as WKB."""
         refs, offsets = self.way_nodes(rows)
@@ -215,10 +219,15 @@ class GeometryColumns(TopologyColumns):
 
     def way_coordinates(self, rows: Rows) -> tuple[NDArray[np.int32], Ints]:
         """Return the present nodes of ways: (n, 2) lon, lat in 1e-7 degree, and offsets."""
+        x, y, offsets = self.way_positions(rows)
+        return np.column_stack([x, y]), offsets
+
+    def way_positions(self, rows: Rows) -> tuple[NDArray[np.int32], NDArray[np.int32], Ints]:
+        """Return the same with lon and lat apart."""
         refs, offsets = self.way_nodes(rows)
         present = refs < self.node_count
         if not present.all():
             kept = np.concatenate([[0], np.cumsum(present)])
             offsets = kept[offsets]
             refs = refs[present]
-        return np.column_stack([self.lon[refs], self.lat[refs]]), offsets
+        return self.lon[refs], self.lat[refs], offsets

@@ -152,11 +152,20 @@ class TagColumns(ElementColumns):
 
     def tags_json(self, rows: Rows) -> list[bytes]:
         """Return each row's tags as one JSON object in UTF-8, keys sorted; b"{}" without tags."""
+        return self._take_tags(rows, 0, b"{}")
+
+    def tag_members_json(self, rows: Rows) -> list[bytes]:
+        """Return the same without the braces; b"" without tags."""
+        return self._take_tags(rows, 1, b"")
+
+    def _take_tags(self, rows: Rows, trim: int, without: bytes) -> list[bytes]:
         place, has = self._tag_places(np.asarray(rows))
-        texts = self._tags.take(place) if has.any() else [b"{}"] * len(place)
-        if not has.all():
-            texts = [t if h else b"{}" for t, h in zip(texts, has.tolist(), strict=True)]
-        return texts
+        if has.all():
+            return self._tags.take(place, trim)
+        if not has.any():
+            return [without] * len(place)
+        texts = self._tags.take(place, trim)
+        return [t if h else without for t, h in zip(texts, has.tolist(), strict=True)]
 
     def row_tags_json(self, row: int) -> bytes:
         """Return `tags_json` of one row, at a tenth of the cost."""
