@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mapyard.build.pipeline import STORE_STEP, StepContext
+from mapyard.build.progress import Reporter
+from mapyard.build.text import STEP as TEXT_STEP
 from mapyard.features.search import search_names
 from mapyard.geocoding.geocoder import Geocoder, open_geocoder
+from mapyard.osm.source import prepare_source
+from mapyard.settings import Settings
+from mapyard.store.patch import Patched, patch_store
 from mapyard.store.reader import Store, open_store
 from mapyard.text.index import KEY_FIELDS, TERM_FIELDS, TextIndex
+from mapyard.updates.changes import read_changes
 
 #: Columns that say how documents are numbered in the index, which depends on its history.
 _NUMBERS = ("document_number.npy", "number_document.npy")
@@ -36,16 +43,12 @@ def compare_tables(one: Path, other: Path) -> list[str]:
 
 def compare_indexes(one: Path, other: Path) -> list[str]:
     """Return what differs in the documents of two indexes, by field and term."""
-    dumps = [dict(_dump_index(folder)) for folder in (one, other)]
+    ours, theirs = (dict(_dump_index(folder)) for folder in (one, other))
     return [
-        f"{field} {term}: {_shorten(dumps[0].get((field, term)))} {_shorten(dumps[1].get((field, term)))}"
-        for field, term in sorted(dumps[0].keys() | dumps[1].keys())
-        if dumps[0].get((field, term)) != dumps[1].get((field, term))
+        f"{' '.join(key)}: {str(ours.get(key))[:60]} {str(theirs.get(key))[:60]}"
+        for key in sorted(ours.keys() | theirs.keys())
+        if ours.get(key) != theirs.get(key)
     ]
-
-
-def _shorten(values: list[int] | None) -> str:
-    return str(values)[:60]
 
 
 def _dump_index(dataset: Path) -> Iterator[tuple[tuple[str, str], list[Any]]]:
@@ -142,3 +145,38 @@ def _make_questions(asked: _Asked, count: int, random: Any) -> Iterator[tuple[An
 
 def _name(gazetteer: Any, document: int) -> str:
     return gazetteer.tags(document).get("name") or gazetteer.label(document) or "x"
+
+
+# ---- datasets of store and text ---------------------------------------------------------------
+
+Problems = Mapping[str, list[tuple[str, str]]]
+
+
+def _context(folder: Path) -> StepContext:
+    folder.mkdir(parents=True)
+    settings = Settings(data=folder)
+    return StepContext(folder, folder / "source.osm.pbf", folder, settings, Reporter(quiet=True))
+
+
+def build_text(folder: Path, source: Path) -> Problems:
+    """Build store and text index in a new folder; return the problems of the store."""
+    ctx = _context(folder)
+    prepare_source([source], ctx.source)
+    info = STORE_STEP.run(ctx) or {}
+    TEXT_STEP.run(ctx)
+    problems: Problems = info["problem_ids"]
+    return problems
+
+
+def update_text(
+    before: Path, folder: Path, diff: Path, problems: Problems
+) -> tuple[Patched, Mapping[str, Any]]:
+    """Apply a diff to the store and text index of a folder, into a new one."""
+    ctx = _context(folder)
+    changes = read_changes([diff], folder / "changed.osm.pbf")
+    ctx.previous = before
+    ctx.patched = patch_store(
+        before / "elements", folder / "elements", changes.blocks, changes.deleted, dict(problems)
+    )
+    figures = TEXT_STEP.run(ctx) or {}
+    return ctx.patched, figures

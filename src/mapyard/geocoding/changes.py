@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from mapyard.geocoding.assembly import Assembly
 from mapyard.geocoding.columns import Ints, count_pairs
-from mapyard.geocoding.documents import find_town_postcodes
+from mapyard.geocoding.documents import find_town_postcodes, list_context
 from mapyard.store.reader import E7
+from mapyard.text.names import iter_names
 
 Digests = NDArray[np.uint64]
 Mask = NDArray[np.bool_]
@@ -104,15 +105,19 @@ def _find_anchors(made: Assembly) -> Ints:
 def _find_digests(made: Assembly) -> Digests:
     """Return a number per document of all that documents.py writes of it but its own tags."""
     names = _digest_names(made)
-    places = names[: len(made.places)]
+    places = _hash_texts(["\n".join(list_context(place)) for place in made.places])
     postcodes, cities = _hash_texts(made.postcode_texts), _hash_texts(made.addresses.city.texts)
     parent = np.append(made.assignment.parent, -1)[made.entry]
     entry_city = np.append(made.addresses.city.codes, -1)[made.entry]
     digest = names.copy()
+    # The order of places is that of rank and size: what moves in it is written again.
+    digest[: len(places)] = _hash_bytes(
+        [orjson.dumps([p.tags, p.rank, p.area_deg2]) for p in made.places]
+    )
     for column in (
         _digest_chains(made, places),
-        _take(places, made.town),
-        _take(places, made.part),
+        _take(places, _larger(made, made.town)),
+        _take(places, _larger(made, made.part)),
         _take(names, parent),
         _take(cities, entry_city),
         _take(cities, made.city),
@@ -129,9 +134,8 @@ def _find_digests(made: Assembly) -> Digests:
 def _digest_names(made: Assembly) -> Digests:
     """Return a number of what places, streets and labelled documents are called; 0 for others."""
     digest = np.zeros(made.count, np.uint64)
-    # The order of places is that of rank and size: what moves in it is written again.
-    tags = [orjson.dumps([p.tags, p.rank, p.area_deg2]) for p in made.places]
-    digest[: len(tags)] = _hash_bytes(tags)
+    called = [[name for _, _, name in iter_names(place.tags)] for place in made.places]
+    digest[: len(called)] = _hash_texts(["\n".join(names) for names in called])
     streets = _hash_texts(["\n".join(names) for names in made.street_names()])
     digest[made.first_street : made.first_street + len(streets)] = streets
     labelled = np.fromiter(made.labels, np.int64, len(made.labels))
@@ -148,6 +152,12 @@ def _digest_chains(made: Assembly, places: Digests) -> Digests:
         around = [other for other in chains[made.chain[place]] if other < place]
         digest[place] = _sum(places, around)
     return digest
+
+
+def _larger(made: Assembly, around: Ints) -> Ints:
+    """Return the places around documents, −1 for those that are no larger than the document."""
+    document = np.arange(made.count)
+    return np.where((document < len(made.places)) & (around >= document), -1, around)
 
 
 def _sum(values: Digests, indexes: Iterable[int]) -> int:

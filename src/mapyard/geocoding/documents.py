@@ -12,7 +12,7 @@ from mapyard.geocoding.assembly import Assembly
 from mapyard.geocoding.categories import CATEGORY_KEYS
 from mapyard.geocoding.columns import Ints, count_pairs
 from mapyard.geocoding.kinds import LAYERS, NAMES, PLACE
-from mapyard.geocoding.places import COUNTRY
+from mapyard.geocoding.places import COUNTRY, Place
 from mapyard.store.reader import E7
 from mapyard.text.analysis import name_keys, slots, terms
 from mapyard.text.index import IndexWriter
@@ -124,13 +124,7 @@ class DocumentTexts:
         return self._of_place[place]
 
     def _find_place_terms(self, place: int) -> dict[str, None]:
-        tags = self._made.places[place].tags
-        if self._made.places[place].rank <= COUNTRY:
-            return {}  # countries are understood by themselves, see query.py
-        names = list(iter_names(tags))
-        if len(names) > _MANY:
-            names = [n for n in names if n[1] in CONTEXT_LANGS]
-        return {t: None for base, _, name in names if base not in _OLD for t in terms(name)}
+        return {t: None for name in list_context(self._made.places[place]) for t in terms(name)}
 
     def _name_terms(self, document: int) -> dict[str, None]:
         if document < 0:
@@ -167,6 +161,16 @@ class DocumentTexts:
         else:
             found = []
         return found + self._cities_and_postcodes.get(document, [])
+
+
+def list_context(place: Place) -> list[str]:
+    """Return the names of a place that are context of what lies in it."""
+    if place.rank <= COUNTRY:
+        return []  # countries are understood by themselves, see query.py
+    names = list(iter_names(place.tags))
+    if len(names) > _MANY:
+        names = [n for n in names if n[1] in CONTEXT_LANGS]
+    return [name for base, _, name in names if base not in _OLD]
 
 
 def find_town_postcodes(made: Assembly) -> tuple[Ints, Ints]:

@@ -4,9 +4,59 @@ from pathlib import Path
 
 import pytest
 
-from mapyard.text.index import TextIndex
+from mapyard.text.index import IndexWriter, TextIndex
 
 
-def test_an_index_that_is_not_built_is_not_found(tmp_path: Path) -> None:
+def add(writer: IndexWriter, number: int, word: str) -> None:
+    writer.add((("place_name", [word]),), (), (("document", number),))
+
+
+def numbers_of(index: TextIndex, word: str, limit: int = 10) -> list[int]:
+    hits = index.search_parts(index.term("place_name", word), limit)
+    return index.numbers("document", hits.addresses).tolist()
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    writer = IndexWriter(tmp_path / "base")
+    for number in range(6):
+        add(writer, number, "weg")
+    writer.close()
+    return tmp_path / "base"
+
+
+def patch(base: Path, folder: Path, deleted: list[int], added: list[int]) -> TextIndex:
+    writer = IndexWriter(folder, base)
+    writer.delete("document", deleted)
+    for number in added:
+        add(writer, number, "weg")
+    writer.close()
+    return TextIndex(folder)
+
+
+def test_a_missing_index_is_a_file_not_found(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        TextIndex(tmp_path / "index")
+        TextIndex(tmp_path / "nothing")
+
+
+def test_a_patched_index_counts_what_is_there(base: Path, tmp_path: Path) -> None:
+    index = patch(base, tmp_path / "one", [1, 2], [2, 7])
+    assert sorted(numbers_of(index, "weg")) == [0, 2, 3, 4, 5, 7]
+    assert index.frequency("place_name", "weg") == index.document_count == 6
+    assert TextIndex(base).frequency("place_name", "weg") == 6
+    gone = patch(base, tmp_path / "none", list(range(6)), [9])
+    assert gone.frequency("place_name", "weg") == 1
+
+
+def test_fresh_documents_are_written_again_by_each_patch(base: Path, tmp_path: Path) -> None:
+    patch(base, tmp_path / "one", [1], [7, 8])
+    index = patch(tmp_path / "one", tmp_path / "two", [0], [8, 9])
+    assert sorted(numbers_of(index, "weg")) == [2, 3, 4, 5, 8, 9]
+    names = {path.stem for path in (tmp_path / "two").iterdir() if path.suffix == ".term"}
+    assert len(names) == 2
+
+
+def test_both_parts_give_their_first_ones(base: Path, tmp_path: Path) -> None:
+    index = patch(base, tmp_path / "one", [0], [0, 20, 21])
+    assert numbers_of(index, "weg", 2) == [1, 2, 0, 20]
+    assert numbers_of(TextIndex(base), "weg", 2) == [0, 1]
