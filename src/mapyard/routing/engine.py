@@ -17,6 +17,7 @@ from valhalla import Actor, ValhallaError
 
 from mapyard.errors import MapyardError, NotFound, TooLarge, Unsupported
 from mapyard.routing.config import make_serve_config
+from mapyard.routing.contraction.tables import Tables
 
 Action = Literal[
     "route", "locate", "isochrone", "matrix", "trace_route", "trace_attributes", "expansion"
@@ -57,6 +58,8 @@ class Engine:
         }
         #: Actors that no call uses, by kind; the one used last is taken first.
         self._idle: dict[bool, list[Actor]] = {True: [], False: []}
+        #: Prepared matrices of the same graph.
+        self.tables = Tables(tiles_tar.parent)
 
     def call(
         self, action: Action, request: dict[str, Any], *, one_search_per_origin: bool = True

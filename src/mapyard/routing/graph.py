@@ -14,6 +14,7 @@ from typing import Any
 from mapyard.geo.bbox import Bbox
 from mapyard.routing.admins import build_admins
 from mapyard.routing.config import make_build_config
+from mapyard.routing.contraction.build import build_tables
 from mapyard.routing.timezones import build_timezones
 from mapyard.routing.tools import RoutingBuildFailed, run_module, run_tool
 
@@ -114,6 +115,8 @@ def build_graph(
     on_progress(0.97, "packing")
     run_module("valhalla.valhalla_build_extract", ["-c", config_path])
     (work / TILES_NAME).replace(directory / TILES_NAME)
+    on_progress(0.98, "preparing matrices")
+    build_tables(directory)
     meta = GraphMeta(f"valhalla {version('pyvalhalla')}", edge_count, timezone_count)
     meta.write(directory)
     shutil.rmtree(work)

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from mapyard.deadline import Deadline, no_deadline
 from mapyard.errors import TooLarge
 from mapyard.geo.sphere import haversine_m
+from mapyard.routing.contraction.places import read_places
+from mapyard.routing.contraction.table import ModeTable
 from mapyard.routing.engine import Engine
 from mapyard.routing.modes import Mode, make_costing
 from mapyard.routing.snapping import (
@@ -18,7 +20,9 @@ from mapyard.routing.snapping import (
     Role,
     check_on_roads,
     check_positions,
+    explain,
     find_connected,
+    find_roads,
     make_locations,
 )
 
@@ -31,7 +35,7 @@ _PAIRS_PER_CALL: Final = {True: 2_500, False: 10_000}
 #: It looks at the whole surroundings of each origin, so that its time grows with the area; near by
 #: it is 2 to 3 times faster and agrees with routes in every cell. Cars need the other algorithm,
 #: from both ends: it alone prunes dead ends and private roads as routes do. Measured in
-#: docs/decisions/032.
+#: docs/decisions/032. Both are asked only where no prepared table is (docs/decisions/038).
 _ONE_SEARCH_SPREAD_M: Final = 60_000.0
 
 
@@ -75,10 +79,7 @@ def compute_matrix(
         )
     check_positions(origins, "origins")
     check_positions(destinations, "destinations")
-    everything = np.concatenate([origins, destinations])
     cells = _Cells(engine, mode, origins, destinations, radius_m, deadline or no_deadline())
-    # The engine does not refuse positions far from every road: it leaves their cells empty, or 0.
-    check_on_roads(engine, everything, mode, radius_m)
     cells.compute()
     cells.connect()
     if mode == "foot":
@@ -104,8 +105,9 @@ class _Cells:
         self._origins = origins
         self._destinations = destinations
         self._radius_m = radius_m
-        self._sources = make_locations(origins, radius_m)
-        self._targets = make_locations(destinations, radius_m)
+        #: Where they are looked for on the roads.
+        self._from, self._to = origins, destinations
+        self._table = engine.tables.find(mode)
         self._deadline = deadline
         self._one_search = (
             mode != "auto"
@@ -115,7 +117,12 @@ class _Cells:
         self.durations_s = np.full_like(self.distances_m, np.nan)
 
     def compute(self) -> None:
-        """Compute all cells between the nearest roads."""
+        """Compute all cells between the nearest roads; raise `NoRoad` where there are none."""
+        if self._table is None:
+            # The engine does not refuse positions far from every road: it leaves their cells
+            # empty, or 0.
+            everything = np.concatenate([self._origins, self._destinations])
+            check_on_roads(self._engine, everything, self._mode, self._radius_m)
         self._fill(np.ones(self.durations_s.shape, np.bool_))
 
     def connect(self) -> None:
@@ -123,21 +130,19 @@ class _Cells:
         empty = np.isnan(self.durations_s)
         if not empty.any():
             return
-        self._sources, from_moved = self._connect(self._origins, "origin", empty.any(axis=1))
-        self._targets, to_moved = self._connect(
-            self._destinations, "destination", empty.any(axis=0)
-        )
+        self._from, from_moved = self._connect(self._origins, "origin", empty.any(axis=1))
+        self._to, to_moved = self._connect(self._destinations, "destination", empty.any(axis=0))
         self._fill(empty & from_moved[:, None])
         self._fill(empty & ~from_moved[:, None] & to_moved)
 
     def _connect(
         self, positions: NDArray[np.float64], role: Role, wanted: NDArray[np.bool_]
-    ) -> tuple[list[dict[str, Any]], NDArray[np.bool_]]:
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         places, moved = positions.copy(), np.zeros(len(positions), np.bool_)
         places[wanted], moved[wanted] = find_connected(
             self._engine, positions[wanted], self._mode, self._radius_m, role
         )
-        return make_locations(places, self._radius_m), moved
+        return places, moved
 
     def _fill(self, wanted: NDArray[np.bool_]) -> None:
         """Compute the wanted cells, within their rows and columns."""
@@ -145,7 +150,34 @@ class _Cells:
         columns = np.flatnonzero(wanted.any(axis=0))
         if not rows.size:
             return
-        targets = [self._targets[column] for column in columns.tolist()]
+        if self._table is None:
+            self._ask_engine(wanted, rows, columns)
+        else:
+            found = self._look_up(self._table, rows, columns)
+            self._keep(wanted, np.ix_(rows, columns), *found)
+
+    def _look_up(
+        self, table: ModeTable, rows: NDArray[np.int64], columns: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return metres and whole seconds out of the prepared table."""
+        # A position given as origin and as destination is looked up once.
+        asked, back = np.unique(
+            np.concatenate([self._from[rows], self._to[columns]]), axis=0, return_inverse=True
+        )
+        roads = find_roads(self._engine, asked, self._mode, self._radius_m, reach=1, verbose=True)
+        if not all(roads):
+            everything = np.concatenate([self._origins, self._destinations])
+            raise explain(self._engine, everything, self._mode, self._radius_m)
+        places = read_places([[road.edge for road in row] for row in roads], table.edge_ids)
+        distances_m, durations_s = table.compute(
+            places.of(back[: len(rows)]), places.of(back[len(rows) :]), self._deadline
+        )
+        return distances_m, np.round(durations_s)
+
+    def _ask_engine(
+        self, wanted: NDArray[np.bool_], rows: NDArray[np.int64], columns: NDArray[np.int64]
+    ) -> None:
+        targets = make_locations(self._to[columns], self._radius_m)
         rows_per_call = max(1, _PAIRS_PER_CALL[self._one_search] // len(targets))
         if self._one_search:
             # With fewer targets than sources it searches backward, and misses turns at an end.
@@ -154,19 +186,27 @@ class _Cells:
             self._deadline.check()
             some = rows[start : start + rows_per_call]
             request = self._costing | {
-                "sources": [self._sources[row] for row in some.tolist()],
+                "sources": make_locations(self._from[some], self._radius_m),
                 "targets": targets,
                 "verbose": False,
             }
             answer = self._engine.call("matrix", request, one_search_per_origin=self._one_search)
             found = answer["sources_to_targets"]
-            block = np.ix_(some, columns)
             durations_s = np.array(found["durations"], np.float64)
-            # Where no way leads, distances are left over from the search.
-            answered = wanted[block] & ~np.isnan(durations_s)
             distances_m = np.array(found["distances"], np.float64) * 1000.0
-            self.durations_s[block] = np.where(answered, durations_s, self.durations_s[block])
-            self.distances_m[block] = np.where(answered, distances_m, self.distances_m[block])
+            self._keep(wanted, np.ix_(some, columns), distances_m, durations_s)
+
+    def _keep(
+        self,
+        wanted: NDArray[np.bool_],
+        block: tuple[Any, ...],
+        distances_m: NDArray[np.float64],
+        durations_s: NDArray[np.float64],
+    ) -> None:
+        # Where no way leads, distances are left over from the engine's search.
+        answered = wanted[block] & ~np.isnan(durations_s)
+        self.durations_s[block] = np.where(answered, durations_s, self.durations_s[block])
+        self.distances_m[block] = np.where(answered, distances_m, self.distances_m[block])
 
     def ask_far_ferries(self) -> None:
         """Ask for cells over ferries beyond `_COARSE_FERRIES_M` again as routes."""
@@ -176,7 +216,8 @@ class _Cells:
         cells = np.argwhere((air_m > _COARSE_FERRIES_M) & fast)
         for row, column in cells[:_MOST_ASKED_AGAIN].tolist():
             self._deadline.check()
-            locations = [self._sources[row], self._targets[column]]
+            ends = np.stack([self._from[row], self._to[column]])
+            locations = make_locations(ends, self._radius_m)
             request = self._costing | {"locations": locations, "directions_type": "none"}
             summary = self._engine.call("route", request)["trip"]["summary"]
             self.distances_m[row, column] = summary["length"] * 1000.0

@@ -1,0 +1,65 @@
+"""Places on edges that stand for positions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapyard.routing.contraction.tiles import EdgeIds, Ints
+from mapyard.store.columns import ranges
+
+type Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Columns of places, in the order of their positions; a position may have several."""
+
+    count: int  #: of positions
+    position: Ints
+    edge: Ints  #: -1 where the graph has none
+    share: Floats  #: of the edge that lies before the place, 0–1
+    away_m: Floats  #: from the position
+
+    def take(self, rows: Ints) -> Places:
+        """Return some of the places."""
+        return Places(
+            self.count, self.position[rows], self.edge[rows], self.share[rows], self.away_m[rows]
+        )
+
+    def of(self, positions: Ints) -> Places:
+        """Return the places of some positions, each as often as asked for, numbered anew."""
+        count = np.bincount(self.position, minlength=self.count)
+        first = np.cumsum(count) - count
+        rows = ranges(first[positions], count[positions])
+        return Places(
+            count=len(positions),
+            position=np.repeat(np.arange(len(positions)), count[positions]),
+            edge=self.edge[rows],
+            share=self.share[rows],
+            away_m=self.away_m[rows],
+        )
+
+    def leave_out(self, share: float) -> Places:
+        """Return the places without those at an end of their edge, where there are others.
+
+        At a crossing nobody sets out on the road that ends there.
+        """
+        at_end = self.share == share
+        has_others = np.bincount(self.position[~at_end], minlength=self.count) > 0
+        return self.take(np.flatnonzero(~at_end | ~has_others[self.position]))
+
+
+def read_places(roads: list[list[dict[str, Any]]], edge_ids: EdgeIds) -> Places:
+    """Return the places of the engine's verbose answers, a list of edges per position."""
+    edges = [edge for row in roads for edge in row]
+    return Places(
+        count=len(roads),
+        position=np.repeat(np.arange(len(roads)), [len(row) for row in roads]),
+        edge=edge_ids.find(np.array([edge["edge_id"]["value"] for edge in edges], np.int64)),
+        share=np.array([edge["percent_along"] for edge in edges], np.float64),
+        away_m=np.array([edge["distance"] for edge in edges], np.float64),
+    )

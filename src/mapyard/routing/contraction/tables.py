@@ -1,0 +1,91 @@
+"""The prepared matrices of a graph: made at its build, checked against routes, opened when asked.
+
+Beside the tiles lie, per mode, the orders of contraction (`matrix-auto.npz`), and `matrix.json`
+with what the check found. Everything else is worked out from the tiles when a mode is first asked
+for; `docs/decisions/038-contracted-matrices.md` says what that takes.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from mapyard.routing.contraction.search import is_available
+from mapyard.routing.contraction.table import ModeTable
+from mapyard.routing.contraction.tiles import read_graph
+from mapyard.routing.modes import MODES, Mode
+
+_META_NAME: Final = "matrix.json"
+TILES_NAME: Final = "tiles.tar"
+#: Rises when costs or rules change: tables that were checked under others are not used.
+_FORMAT: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ModeCheck:
+    """How often a mode's table agreed with routes, and whether it is used."""
+
+    compared: int
+    agreed: int
+    is_used: bool
+
+
+def write_meta(directory: Path, checks: dict[Mode, ModeCheck]) -> None:
+    """Write matrix.json; modes without a check have no table."""
+    content = {
+        "format": _FORMAT,
+        "engine": version("pyvalhalla"),
+        "modes": {mode: asdict(check) for mode, check in checks.items()},
+    }
+    (directory / _META_NAME).write_text(json.dumps(content, indent=1) + "\n")
+
+
+def write_orders(directory: Path, mode: Mode, table: ModeTable) -> None:
+    """Keep what took long to find."""
+    strict, relaxed = table.orders
+    np.savez(_orders_path(directory, mode), strict=strict, relaxed=relaxed)
+
+
+class Tables:
+    """The tables of a graph, each opened when it is first asked for. Threads may share it."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._usable = _find_usable_modes(directory)
+        self._opened: dict[Mode, ModeTable] = {}
+        self._lock = threading.Lock()
+
+    def find(self, mode: Mode) -> ModeTable | None:
+        """Return the mode's table, or None where the engine has to work its matrices out."""
+        if mode not in self._usable:
+            return None
+        with self._lock:
+            if mode not in self._opened:
+                with np.load(_orders_path(self._directory, mode)) as orders:
+                    self._opened[mode] = ModeTable(
+                        read_graph(self._directory / TILES_NAME),
+                        mode,
+                        (orders["strict"], orders["relaxed"]),
+                    )
+            return self._opened[mode]
+
+
+def _find_usable_modes(directory: Path) -> frozenset[Mode]:
+    path = directory / _META_NAME
+    if not is_available() or not path.is_file():
+        return frozenset()
+    content: dict[str, Any] = json.loads(path.read_text())
+    if content["format"] != _FORMAT:
+        return frozenset()
+    checks = content["modes"]
+    return frozenset(mode for mode in MODES if mode in checks and checks[mode]["is_used"])
+
+
+def _orders_path(directory: Path, mode: Mode) -> Path:
+    return directory / f"matrix-{mode}.npz"

@@ -1,0 +1,179 @@
+"""From turns to a plain directed graph, in which every way is one that the engine would take.
+
+Its vertices stand for edges of the road graph, at their begin; its arcs for turns. In two of the
+engine's rules it matters where on the way an edge is: roads for their destinations only are taken
+on the first and the last stretch only, and dead ends are left at the first stretch and entered at
+the last. Edges with such a rule get two vertices, one for the stretch before and one for the
+stretch after; all others one. `make_relaxed` is without these rules: the engine asks again without
+them where it finds no way, and where both ends are next to each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapyard.routing.contraction.tiles import Ints, RoadGraph
+from mapyard.routing.contraction.turns import Turns
+
+type Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class VertexGraph:
+    """A directed graph over edges.
+
+    A way begins at the vertex `begin[edge]` and ends at any vertex `v` with `edge[v]` and
+    `is_end[v]`.
+    """
+
+    edge: Ints  #: per vertex
+    is_end: Bools  #: per vertex
+    begin: Ints  #: per edge of the road graph, -1 where it is not used
+    tail: Ints  #: per arc
+    head: Ints
+    turn: Ints  #: per arc, its place in `Turns`
+
+
+def make_relaxed(graph: RoadGraph, turns: Turns, usable: Bools, access: int) -> VertexGraph:
+    """Return the graph without rules for dead ends and destinations."""
+    onward = turns.select(~turns.is_reverse)
+    has_onward = np.zeros(len(usable), np.bool_)
+    has_onward[onward.origin] = True
+    kept = np.flatnonzero(~turns.is_reverse | ~has_onward[turns.origin])
+    edge = np.flatnonzero(usable)
+    begin = np.full(len(usable), -1)
+    begin[edge] = np.arange(len(edge))
+    plain = VertexGraph(
+        edge=edge,
+        is_end=np.ones(len(edge), np.bool_),
+        begin=begin,
+        tail=begin[turns.origin[kept]],
+        head=begin[turns.destination[kept]],
+        turn=kept,
+    )
+    return _forbid_paths(plain, _find_restrictions(graph, access))
+
+
+def make_strict(
+    graph: RoadGraph,
+    turns: Turns,
+    usable: Bools,
+    access: int,
+    *,
+    destination_only: bool,
+    avoided: list[list[int]],
+) -> VertexGraph:
+    """Return the graph with rules for dead ends and, if asked for, for destinations.
+
+    `avoided` are further sequences of edges that no way may hold.
+    """
+    into, out_of = graph.edges.not_thru == 1, np.zeros(len(usable), np.bool_)
+    inside = graph.end >= 0
+    out_of[inside] = into[graph.opposing[inside]]
+    private = (graph.edges.destination_only == 1) & destination_only
+    a, b = turns.origin, turns.destination
+    # Forward from the origin: no way out of a public road into a private one. Backward from the
+    # destination the same, so that in all a way leaves private roads once and enters them once.
+    first, last = ~(private[b] & ~private[a]), ~(private[a] & ~private[b])
+    # Back on the same road only where a search from its side has no other way.
+    first &= ~turns.is_reverse | ~_any_of(a, first & ~turns.is_reverse & ~(into[b] & ~into[a]))
+    last &= ~turns.is_reverse | ~_any_of(b, last & ~turns.is_reverse & ~(out_of[a] & ~out_of[b]))
+
+    edge = np.flatnonzero(usable)
+    twice = edge[(into | out_of | private)[edge]]
+    before = np.full(len(usable), -1)
+    before[edge] = np.arange(len(edge))
+    after = before.copy()
+    after[twice] = len(edge) + np.arange(len(twice))
+    tails, heads, kept = [], [], []
+    for tail, head, allowed in (
+        (before[a], before[b], first & (into[a] | ~into[b])),
+        (after[a], after[b], last & (out_of[b] | ~out_of[a])),
+        (before[a], after[b], first | last),
+    ):
+        tails.append(tail[allowed])
+        heads.append(head[allowed])
+        kept.append(np.flatnonzero(allowed))
+    tail, head, turn = np.concatenate(tails), np.concatenate(heads), np.concatenate(kept)
+    vertices = np.concatenate([edge, twice])
+    _, unique = np.unique(tail * len(vertices) + head, return_index=True)
+    is_end = np.zeros(len(vertices), np.bool_)
+    is_end[after[edge]] = True
+    strict = VertexGraph(
+        edge=vertices,
+        is_end=is_end,
+        begin=before,
+        tail=tail[unique],
+        head=head[unique],
+        turn=turn[unique],
+    )
+    return _forbid_paths(strict, _find_restrictions(graph, access) + avoided)
+
+
+def _find_restrictions(graph: RoadGraph, access: int) -> list[list[int]]:
+    return [path for modes, path in graph.restrictions if modes & access]
+
+
+def _any_of(edges: Ints, mask: Bools) -> Bools:
+    """Return per turn whether its edge has any turn in the mask."""
+    has = np.zeros(int(edges.max(initial=-1)) + 1, np.bool_)
+    has[edges[mask]] = True
+    return has[edges]
+
+
+def _forbid_paths(vertices: VertexGraph, paths: list[list[int]]) -> VertexGraph:
+    """Return the graph without ways that take the edges of a path one after the other.
+
+    Who takes the first turn of a path goes on to a copy of the next vertex, which knows where one
+    came from, and so on; the last copy is without the forbidden arc.
+    """
+    if not paths:
+        return vertices
+    touched = np.unique([edge for path in paths for edge in path[:-1]])
+    near = np.isin(vertices.edge[vertices.tail], touched)
+    arcs: dict[int, dict[int, int]] = {}  # tail → head → turn, of the vertices around
+    for tail, head, turn in zip(
+        vertices.tail[near].tolist(), vertices.head[near].tolist(), vertices.turn[near].tolist(),
+        strict=True,
+    ):  # fmt: skip
+        arcs.setdefault(tail, {})[head] = turn
+    edge, is_end = vertices.edge.tolist(), vertices.is_end.tolist()
+    of_edge: dict[int, list[int]] = {}
+    for vertex in np.flatnonzero(np.isin(vertices.edge, touched)).tolist():
+        of_edge.setdefault(edge[vertex], []).append(vertex)
+
+    def copy(vertex: int) -> int:
+        edge.append(edge[vertex])
+        is_end.append(is_end[vertex])
+        twin = len(edge) - 1
+        of_edge[edge[vertex]].append(twin)
+        arcs[twin] = dict(arcs.get(vertex, {}))
+        return twin
+
+    for path in paths:
+        tails = list(of_edge.get(path[0], ()))
+        for step in path[1:-1]:
+            twins = []
+            for tail in tails:
+                for head in [head for head in arcs.get(tail, ()) if edge[head] == step]:
+                    twin = copy(head)
+                    arcs[tail][twin] = arcs[tail].pop(head)
+                    twins.append(twin)
+            tails = twins
+        for tail in tails:
+            for head in [head for head in arcs.get(tail, ()) if edge[head] == path[-1]]:
+                del arcs[tail][head]
+
+    changed = [(tail, head, turn) for tail, heads in arcs.items() for head, turn in heads.items()]
+    tail, head, turn = np.array(changed, np.int64).reshape(-1, 3).T
+    return VertexGraph(
+        edge=np.array(edge),
+        is_end=np.array(is_end),
+        begin=vertices.begin,
+        tail=np.concatenate([vertices.tail[~near], tail]),
+        head=np.concatenate([vertices.head[~near], head]),
+        turn=np.concatenate([vertices.turn[~near], turn]),
+    )
