@@ -104,9 +104,10 @@ def _choose_plan(
     boxes = query.region.boxes if query.region is not None else None
     if rarest is not None and rarest.count <= _SHORT:
         return _Plan(rarest.rows(), left[1:], _SHORT)
+    searches = [store.begin_search(box) for box in boxes or ()]
     in_boxes = total
     if boxes is not None:
-        in_boxes = min(total, sum(store.estimate_box(box) for box in boxes))
+        in_boxes = min(total, sum(search.estimate for search in searches))
     matches = float(in_boxes)
     for matcher in left:
         matches *= matcher.count / total if not matcher.is_absence else 1.0
@@ -119,7 +120,7 @@ def _choose_plan(
         return _Plan(rarest.rows(), left[1:], window(rarest.count))
     if boxes is None or total * share < in_boxes:
         return _Plan(None, left, window(total))
-    found = [store.search_box(box) for box in boxes]
+    found = [search.rows() for search in searches]
     rows = found[0] if len(found) == 1 else np.unique(np.concatenate(found))
     return _Plan(rows, left, window(len(rows)))
 

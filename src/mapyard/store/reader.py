@@ -52,15 +52,19 @@ class Store(TagColumns, GeometryColumns):
 
     def search_box(self, bbox: Bbox) -> NDArray[np.uint32]:
         """Return the sorted listed rows whose box meets a bbox in degrees (candidates only)."""
-        return _search(self.feature_rtree, bbox)
+        return self.begin_search(bbox).rows()
+
+    def begin_search(self, bbox: Bbox) -> BoxSearch:
+        """Return a begun `search_box`: it knows an estimate, and its rows when asked for them."""
+        return BoxSearch(self.feature_rtree, bbox)
 
     def estimate_box(self, bbox: Bbox) -> int:
         """Return about how many rows `search_box` would find, rather too many; in microseconds."""
-        return sum(self.feature_rtree.estimate(*_units(box)) for box in bbox.split())
+        return self.begin_search(bbox).estimate
 
     def search_nodes(self, bbox: Bbox) -> NDArray[np.uint32]:
         """Return the sorted rows of all nodes in a bbox in degrees, exactly, edges included."""
-        return _search(self.node_rtree, bbox)
+        return BoxSearch(self.node_rtree, bbox).rows()
 
 
 def _units(box: Bbox) -> tuple[int, int, int, int]:
@@ -73,12 +77,26 @@ def _units(box: Bbox) -> tuple[int, int, int, int]:
     )
 
 
-def _search(tree: Rtree, bbox: Bbox) -> NDArray[np.uint32]:
-    """Search a tree with a bbox in degrees, outward rounded; two boxes at the antimeridian."""
-    found = [tree.search(*_units(box)) for box in bbox.split()]
-    if len(found) == 1:
-        return np.sort(found[0])
-    return np.unique(np.concatenate(found))
+class BoxSearch:
+    """Search with a bbox in degrees; two boxes at the antimeridian."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, tree: Rtree, bbox: Bbox) -> None:
+        self._parts = [tree.begin(*_units(box)) for box in bbox.split()]
+
+    @property
+    def estimate(self) -> int:
+        """About how many rows will be found, rather too many."""
+        return sum(part.estimate for part in self._parts)
+
+    def rows(self) -> NDArray[np.uint32]:
+        """Return the sorted rows whose box meets the bbox."""
+        if len(self._parts) == 1:
+            rows = self._parts[0].rows()
+            rows.sort()
+            return rows
+        return np.unique(np.concatenate([part.rows() for part in self._parts]))
 
 
 def open_store(folder: Path) -> Store:

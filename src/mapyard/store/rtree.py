@@ -13,8 +13,14 @@ from numpy.typing import NDArray
 
 from mapyard.store.columns import open_column, write_column
 
-FANOUT = 16
+_BITS = 4
+FANOUT = 1 << _BITS
 _ARANGE = np.arange(FANOUT, dtype=np.int64)
+
+#: Levels of up to this many boxes are compared whole.
+_AT_ONCE = 512
+#: Nodes that are enough for an estimate.
+_ENOUGH = 64
 
 # (n, 4): x0, y0, x1, y1; points are (n, 2), so x1 and y1 are read as [-2] and [-1].
 Boxes = NDArray[np.int32]
@@ -127,43 +133,70 @@ class Rtree:
             count = -(-count // FANOUT)
             self._levels.append(upper[start : start + count])
             start += count
+        # Full nodes of a level, each one row, so that the boxes of a node are copied at once.
+        self._nodes = [
+            level[: len(level) // FANOUT * FANOUT].reshape(-1, FANOUT * level.shape[1])
+            for level in self._levels
+        ]
+        self._top = next(
+            depth for depth, level in enumerate(self._levels) if len(level) <= _AT_ONCE
+        )
+
+    def begin(self, x0: int, y0: int, x1: int, y1: int) -> Search:
+        """Return a search that has gone down far enough to say about how much it will find."""
+        return Search(self, (x0, y0, x1, y1))
 
     def search(self, x0: int, y0: int, x1: int, y1: int) -> NDArray[np.uint32]:
         """Return the rows (Hilbert order) whose box meets the box, edges included."""
-        found: NDArray[np.int64] | None = None
-        for boxes in reversed(self._levels):
-            if found is None:
-                near = boxes
-            else:
-                found = (found[:, None] * FANOUT + _ARANGE).ravel()
-                if len(found) and found[-1] >= len(boxes):
-                    found = found[found < len(boxes)]
-                near = boxes[found]
-            hit = (
-                (near[:, 0] <= x1) & (near[:, -2] >= x0) & (near[:, 1] <= y1) & (near[:, -1] >= y0)
-            )
-            found = np.flatnonzero(hit) if found is None else found[hit]
-            if not len(found):
-                break
-        return self.rows[found]
+        return self.rows[self.descend((x0, y0, x1, y1), self._top, None, 0)[1]]
 
     def estimate(self, x0: int, y0: int, x1: int, y1: int) -> int:
         """Return about how many items `search` would find, rather too many; for query plans."""
-        found: NDArray[np.int64] | None = None
-        for depth in range(len(self._levels) - 1, -1, -1):
-            boxes = self._levels[depth]
-            if found is None:
-                near = boxes
-            else:
-                found = (found[:, None] * FANOUT + _ARANGE).ravel()
-                if len(found) and found[-1] >= len(boxes):
-                    found = found[found < len(boxes)]
-                near = boxes[found]
-            hit = (near[:, 0] <= x1) & (near[:, 2] >= x0) & (near[:, 1] <= y1) & (near[:, 3] >= y0)
-            found = np.flatnonzero(hit) if found is None else found[hit]
-            if depth <= 1 or len(found) > 64:
-                return min(len(found) * FANOUT**depth, len(self.rows))
-        return 0
+        return self.begin(x0, y0, x1, y1).estimate
+
+    @property
+    def top(self) -> int:
+        """The level where searches begin: the first with few boxes; 0 are the items."""
+        return self._top
+
+    def descend(
+        self,
+        box: tuple[int, int, int, int],
+        depth: int,
+        nodes: NDArray[np.int64] | None,
+        stop: int,
+        enough: int | None = None,
+    ) -> tuple[int, NDArray[np.int64]]:
+        """Go down from the children of `nodes` at a level (None: all of it) to level `stop`.
+
+        Return the level reached and the places there whose box meets the box; higher than `stop`
+        where more than `enough` are found.
+        """
+        x0, y0, x1, y1 = box
+        while True:
+            near = self._boxes_below(depth, nodes)
+            places = np.flatnonzero(
+                (near[:, 0] <= x1) & (near[:, -2] >= x0) & (near[:, 1] <= y1) & (near[:, -1] >= y0)
+            )
+            if nodes is not None:
+                places = (nodes << _BITS)[places >> _BITS] + (places & (FANOUT - 1))
+            if depth == stop or not len(places) or (enough is not None and len(places) > enough):
+                return depth, places
+            nodes, depth = places, depth - 1
+
+    def _boxes_below(self, depth: int, nodes: NDArray[np.int64] | None) -> Boxes:
+        """Return the boxes of a level in the nodes above it, FANOUT each."""
+        level = self._levels[depth]
+        if nodes is None:
+            return level
+        whole = self._nodes[depth]
+        if nodes[-1] < len(whole):
+            return whole.take(nodes, axis=0).reshape(-1, level.shape[1])
+        # The last node is not full: its last box stands for those it lacks, and then for none.
+        places = (nodes[:, None] * FANOUT + _ARANGE).ravel()
+        near = level.take(np.minimum(places, len(level) - 1), axis=0)
+        near[places >= len(level), 0] = np.iinfo(np.int32).max
+        return near
 
     def search_many(self, boxes: Boxes) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
         """Return all pairs (index of a query box, row) that meet, in no particular order."""
@@ -188,3 +221,27 @@ class Rtree:
             found, query = found[hit], query[hit]
         assert found is not None
         return query, self.rows[found]
+
+
+class Search:
+    """A begun search of one box; rows come in Hilbert order."""
+
+    __slots__ = ("_box", "_depth", "_places", "_tree")
+
+    def __init__(self, tree: Rtree, box: tuple[int, int, int, int]) -> None:
+        self._tree = tree
+        self._box = box
+        stop = min(1, tree.top)
+        self._depth, self._places = tree.descend(box, tree.top, None, stop, _ENOUGH)
+
+    @property
+    def estimate(self) -> int:
+        """About how many items the search will find, rather too many."""
+        return min(len(self._places) * FANOUT**self._depth, len(self._tree.rows))
+
+    def rows(self) -> NDArray[np.uint32]:
+        """Return the rows whose box meets the box, edges included."""
+        places = self._places
+        if self._depth and len(places):
+            places = self._tree.descend(self._box, self._depth - 1, places, 0)[1]
+        return self._tree.rows[places]
