@@ -1,10 +1,11 @@
 """Applying daily diffs to store and text index, against building both anew.
 
-    python -m bench.updates EXTRACT DIFF.osc.gz [DIFF...]
+    python -m bench.updates EXTRACT DIFF.osc.gz [DIFF...] [--searches 400]
 
 EXTRACT is what the diffs apply to (for a bigger one: copies with the first keeping its ids). The
-diffs are applied one after the other. CPU time of this process, and its peak memory: of its own, and
-with the pages of mapped files that the system may take back. Routing and tiles are not measured here.
+diffs are applied one after the other. CPU time of this process; its peak memory, of its own and
+with the pages of mapped files, which the system may take back. Routing and tiles are not measured
+here. At the end, searches in the index as the updates left it against one written anew.
 """
 
 from __future__ import annotations
@@ -16,64 +17,149 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
+import numpy as np
 
-from mapyard.build.pipeline import STORE_STEP, Step, StepContext
+from mapyard.build.pipeline import STORE_STEP, StepContext
 from mapyard.build.progress import Reporter
 from mapyard.build.text import STEP as TEXT_STEP
+from mapyard.features.search import search_names
+from mapyard.geocoding.geocoder import Geocoder, open_geocoder
 from mapyard.osm.patch import patch_source
 from mapyard.osm.pbf import Header
 from mapyard.settings import Settings
 from mapyard.store.patch import patch_store
 from mapyard.store.reader import open_store
-from mapyard.updates.changes import read_changes
+from mapyard.updates.changes import Changes, read_changes
 from mapyard.updates.select import select_newer
+
+Problems = dict[str, list[tuple[str, str]]]
 
 
 class Memory:
-    """Watches the memory of this process; peaks in bytes."""
+    """Watches the memory of this process until closed; peaks in bytes."""
 
     def __init__(self) -> None:
-        self.own = self.all = 0
+        self._own = self._all = 0
         self._is_over = threading.Event()
         threading.Thread(target=self._watch, daemon=True).start()
 
     def _watch(self) -> None:
         while not self._is_over.wait(0.02):
-            self._look()
-
-    def _look(self) -> None:
-        lines = Path("/proc/self/status").read_text().splitlines()
-        kilobytes = {
-            name: int(rest.split()[0])
-            for name, _, rest in (line.partition(":") for line in lines)
-            if name in ("RssAnon", "VmRSS")
-        }
-        self.own = max(self.own, kilobytes["RssAnon"] * 1024)
-        self.all = max(self.all, kilobytes["VmRSS"] * 1024)
+            lines = Path("/proc/self/status").read_text().splitlines()
+            values = dict(line.split(":", 1) for line in lines)
+            self._own = max(self._own, int(values["RssAnon"].split()[0]) * 1024)
+            self._all = max(self._all, int(values["VmRSS"].split()[0]) * 1024)
 
     def close(self) -> str:
         """Stop watching and say what was seen."""
         self._is_over.set()
         return (
-            f"peak {self.own / 1e6:,.0f} MB of its own, {self.all / 1e6:,.0f} MB with mapped pages"
+            f"peak {self._own / 1e6:,.0f} MB of its own, {self._all / 1e6:,.0f} with mapped pages"
         )
 
 
-def _measure[T](work: Callable[[], T]) -> tuple[T, float]:
+def measure[T](work: Callable[[], T]) -> tuple[T, float]:
+    """Return what a call gives, and its seconds of CPU."""
     started_s = time.process_time()
     return work(), time.process_time() - started_s
 
 
-def _open(folder: Path, source: Path) -> StepContext:
-    return StepContext(folder, source, folder, Settings(data=folder), Reporter(quiet=True))
+def open_context(folder: Path) -> StepContext:
+    """Return the context of a new dataset folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    settings = Settings(data=folder)
+    return StepContext(folder, folder / "source.osm.pbf", folder, settings, Reporter(quiet=True))
 
 
-def _build(ctx: StepContext, steps: list[Step]) -> list[float]:
-    return [_measure(lambda step=step: step.run(ctx))[1] for step in steps]  # type: ignore[misc]
+def build(folder: Path, extract: Path) -> tuple[float, float, str, Problems]:
+    """Build store and text; return seconds of both, memory, problems. Once for a kept folder."""
+    figures = folder / "figures.json"
+    if not figures.exists():
+        memory = Memory()
+        ctx = open_context(folder)
+        ctx.source = extract
+        info, store_s = measure(lambda: STORE_STEP.run(ctx) or {})
+        _, text_s = measure(lambda: TEXT_STEP.run(ctx))
+        found = (store_s, text_s, memory.close(), info["problem_ids"])
+        figures.write_bytes(msgspec.json.encode(found))
+    return msgspec.json.decode(figures.read_bytes(), type=tuple[float, float, str, Problems])
+
+
+def apply_store(ctx: StepContext, before: Path, diff: Path, problems: Problems) -> Changes:
+    """Write the store with a diff."""
+    old = open_store(before / "elements")
+    changes = select_newer(old, read_changes([diff], ctx.folder / "changed.osm.pbf"))
+    ctx.previous = before
+    ctx.patched = patch_store(
+        before / "elements", ctx.folder / "elements", changes.blocks, changes.deleted, problems
+    )
+    return changes
+
+
+def apply(ctx: StepContext, before: Path, diff: Path, extract: Path, problems: Problems) -> Any:
+    """Apply a diff to store, text and source; return changes, figures, and seconds of the three."""
+    changes, store_s = measure(lambda: apply_store(ctx, before, diff, problems))
+    figures, text_s = measure(lambda: TEXT_STEP.run(ctx) or {})
+    keys, gone = changes.changed_keys, changes.deleted_keys
+    changed = ctx.folder / "changed.osm.pbf"
+    _, source_s = measure(lambda: patch_source(extract, ctx.source, changed, keys, gone, Header()))
+    ctx.source.unlink()
+    return len(keys) + len(gone), figures, (store_s, text_s, source_s)
+
+
+# ---- searches -----------------------------------------------------------------------------------
+
+
+def compare_searches(updated: Path, count: int) -> None:
+    """Print how long searches take in an index after updates, and in one written anew."""
+    anew = open_context(updated / "anew")
+    (anew.folder / "elements").symlink_to((updated / "elements").absolute())
+    TEXT_STEP.run(anew)
+    texts = list_texts(open_geocoder(updated / "text", anew.store), count)
+    runs: dict[str, list[Mapping[str, Any]]] = {"updated": [], "anew": []}
+    for _ in range(5):
+        for name, folder in (("updated", updated), ("anew", anew.folder)):
+            geocoder = open_geocoder(folder / "text", anew.store)
+            runs[name].append(time_searches(geocoder, texts))
+    for kind in runs["anew"][0]:
+        parts = []
+        for name, found in runs.items():
+            # The best of the rounds for each search: what other processes take is left out.
+            times_ms = np.min([np.array(run[kind]) for run in found], axis=0) * 1e3
+            p50, p95 = np.percentile(times_ms, (50, 95))
+            parts.append(f"{name} p50 {p50:.2f} p95 {p95:.2f} mean {times_ms.mean():.2f} ms")
+        print(f"{kind}: {'; '.join(parts)}")
+
+
+def list_texts(geocoder: Geocoder, count: int) -> list[str]:
+    """Return names of random documents."""
+    g = geocoder.gazetteer
+    documents = np.random.default_rng(1).integers(0, len(g.kind), 4 * count).tolist()
+    names = [g.tags(d).get("name") or g.label(d) for d in documents]
+    return list(dict.fromkeys(name for name in names if name))[:count]
+
+
+def time_searches(geocoder: Geocoder, texts: list[str]) -> Mapping[str, Any]:
+    """Return the seconds of each search by kind."""
+    index = geocoder.gazetteer.index
+    kinds: dict[str, Callable[[str], Any]] = {
+        "forward": lambda text: geocoder.forward(f"{text} 7", 5),
+        "autocomplete": lambda text: geocoder.autocomplete(text[:3], 5),
+        "one letter": lambda text: geocoder.autocomplete(text[:1], 5),
+        "search": lambda text: search_names(index, text, 20),
+    }
+    found: dict[str, list[float]] = {}
+    for kind, ask in kinds.items():
+        for text in texts:
+            started_s = time.perf_counter()
+            ask(text)
+            found.setdefault(kind, []).append(time.perf_counter() - started_s)
+    return found
 
 
 def main() -> None:
@@ -81,69 +167,33 @@ def main() -> None:
     parser.add_argument("extract", type=Path)
     parser.add_argument("diffs", type=Path, nargs="+")
     parser.add_argument("--keep", type=Path, help="folder of the full build, made when not there")
+    parser.add_argument("--searches", type=int, default=0, help="searches to time at the end")
     arguments = parser.parse_args()
     print(f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}")
     print("command: python -m bench.updates", *(Path(a).name for a in sys.argv[1:4]), "…")
     with tempfile.TemporaryDirectory() as name:
-        folder = arguments.keep or Path(name) / "built"
-        figures = folder / "figures.json"
-        if not figures.exists():
-            folder.mkdir(parents=True)
-            memory = Memory()
-            ctx = _open(folder, arguments.extract)
-            info, store_s = _measure(lambda: STORE_STEP.run(ctx))
-            _, text_s = _measure(lambda: TEXT_STEP.run(ctx))
-            figures.write_bytes(
-                msgspec.json.encode([store_s, text_s, memory.close(), info["problem_ids"]])
-            )
-        store_s, text_s, peak, problems = msgspec.json.decode(figures.read_bytes())
+        before = arguments.keep or Path(name) / "built"
+        store_s, text_s, peak, problems = build(before, arguments.extract)
         build_s = store_s + text_s
         print(
             f"full build: store {store_s:.2f} s, text {text_s:.2f} s, both {build_s:.2f} s; {peak}"
         )
-        previous = folder
         for number, diff in enumerate(arguments.diffs):
             memory = Memory()
-            new = Path(name) / str(number)
-            new.mkdir()
-            changed = new / "changed.osm.pbf"
-            source_s = 0.0
-
-            def apply_store(ctx: StepContext, diff: Path = diff) -> int:
-                old = open_store(previous / "elements")
-                changes = select_newer(old, read_changes([diff], changed))
-                ctx.previous = previous
-                ctx.patched = patch_store(
-                    previous / "elements",
-                    new / "elements",
-                    changes.blocks,
-                    changes.deleted,
-                    problems,
-                )
-                _, nonlocal_s = _measure(
-                    lambda: patch_source(
-                        arguments.extract, new / "source.osm.pbf", changed,
-                        changes.changed_keys, changes.deleted_keys, Header(),
-                    )
-                )  # fmt: skip
-                source.append(nonlocal_s)
-                return len(changes.changed_keys) + len(changes.deleted_keys)
-
-            source: list[float] = []
-            ctx = _open(new, new / "source.osm.pbf")
-            count, both_s = _measure(lambda ctx=ctx: apply_store(ctx))
-            source_s = source[0]
-            patch_s = both_s - source_s
-            result, index_s = _measure(lambda ctx=ctx: TEXT_STEP.run(ctx))
-            total_s = patch_s + index_s
+            ctx = open_context(Path(name) / str(number))
+            changes, figures, seconds = apply(ctx, before, diff, arguments.extract, problems)
+            both_s = seconds[0] + seconds[1]
             print(
-                f"{diff.name}: {count:,} changes; store {patch_s:.2f} s, text {index_s:.2f} s, both "
-                f"{total_s:.2f} s = {total_s / build_s:.1%} of the build; source {source_s:.2f} s; "
-                f"{result['written_documents']:,} of {result['index_documents']:,} documents "
-                f"written; {memory.close()}"
+                f"{diff.name}: {changes:,} changes; store {seconds[0]:.2f} s, "
+                f"text {seconds[1]:.2f} s ({figures['written_documents']:,} of {figures['index_documents']:,} documents), "
+                f"both {both_s:.2f} s = {both_s / build_s:.1%} of the build; source "
+                f"{seconds[2]:.2f} s; {memory.close()}",
+                flush=True,
             )
-            problems = ctx.patched.problems
-            previous = new
+            assert ctx.patched is not None
+            problems, before = ctx.patched.problems, ctx.folder
+        if arguments.searches:
+            compare_searches(before, arguments.searches)
 
 
 if __name__ == "__main__":
