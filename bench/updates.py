@@ -185,8 +185,8 @@ def main() -> None:
             both_s = seconds[0] + seconds[1]
             print(
                 f"{diff.name}: {changes:,} changes; store {seconds[0]:.2f} s, "
-                f"text {seconds[1]:.2f} s ({figures['written_documents']:,} of {figures['index_documents']:,} documents), "
-                f"both {both_s:.2f} s = {both_s / build_s:.1%} of the build; source "
+                f"text {seconds[1]:.2f} s ({figures['written_documents']:,} of "
+                f"{figures['index_documents']:,} documents), both {both_s:.2f} s = {both_s / build_s:.1%} of the build; source "
                 f"{seconds[2]:.2f} s; {memory.close()}",
                 flush=True,
             )
