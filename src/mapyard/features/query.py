@@ -142,7 +142,7 @@ def _iter_windows(
             size = min(2 * size, _LARGEST_WINDOW)
             yield rows if len(types) == len(ALL_TYPES) else rows[np.isin(store.types(rows), types)]
         return
-    runs = [_cut_run(store, source, element_type, after_eid) for element_type in types]
+    runs = _cut_runs(store, source, types, after_eid)
     while runs := [run for run in runs if len(run)]:
         windows = [run[:size] for run in runs]
         rows = np.concatenate(windows) if len(windows) > 1 else windows[0]
@@ -163,14 +163,19 @@ def _iter_windows(
         size = min(2 * size, _LARGEST_WINDOW)
 
 
-def _cut_run(store: Store, source: Rows, element_type: int, after_eid: int | None) -> Rows:
-    """Return the rows of one type of a sorted source, behind `after_eid`."""
-    start, stop = store.type_range(element_type)
-    if after_eid is not None:
-        first_id = (after_eid - element_type) // 4 + 1
-        start += int(np.searchsorted(store.ids[start:stop], first_id))
-    low, high = np.searchsorted(source, np.array([start, stop], source.dtype))
-    return source[low:high]
+def _cut_runs(
+    store: Store, source: Rows, types: tuple[int, ...], after_eid: int | None
+) -> list[Rows]:
+    """Return the rows of each type of a sorted source, behind `after_eid`."""
+    edges = []
+    for element_type in types:
+        start, stop = store.type_range(element_type)
+        if after_eid is not None:
+            first_id = (after_eid - element_type) // 4 + 1
+            start += int(np.searchsorted(store.ids[start:stop], first_id))
+        edges += [start, stop]
+    places = source.searchsorted(np.array(edges, source.dtype)).tolist()
+    return [source[low:high] for low, high in zip(places[::2], places[1::2], strict=True)]
 
 
 def _find_listed(store: Store, after_eid: int) -> int:

@@ -56,8 +56,7 @@ class BoxRegion:
         rows = np.asarray(rows, np.int64)
         passed = np.zeros(len(rows), np.bool_)
         for box in self.boxes or []:
-            places = store.find_meeting(rows, *_to_units(box))
-            inside = _lie_inside(store.boxes(rows[places]), box)
+            places, inside = store.find_meeting(rows, *_to_units(box))
             passed[places[inside]] = True
             if not inside.all():
                 places = places[~inside]

@@ -65,9 +65,10 @@ def write_features(
     rows = np.asarray(rows, np.int64)
     boxed = "bbox" in output.include or "center" in output.include
     geometries: Geometries | None = store.geometries(rows) if boxed else None
-    kinds, bodies = _write_geometries(store, rows, output, geometries, deadline)
+    flags = store.flags(rows)
+    kinds, bodies = _write_geometries(store, rows, flags, output, geometries, deadline)
     tags = _write_tag_members(store, rows, output.fields)
-    more = _write_marks(store, rows, output)
+    more = _write_marks(store, rows, flags, output)
     members = [b""] * count
     if geometries is not None:
         members = _add_boxes(more, geometries, output)
@@ -113,6 +114,7 @@ def _write_one(store: Store, row: int, end: bytes) -> bytes:
 def _write_geometries(
     store: Store,
     rows: Rows,
+    flags: NDArray[np.uint8],
     output: Output,
     geometries: Geometries | None,
     deadline: Deadline | None,
@@ -122,7 +124,7 @@ def _write_geometries(
         return np.zeros(len(rows), np.int64), [b"null"] * len(rows)
     reshaped = output.centroid or output.simplify is not None or output.buffer is not None
     if not reshaped and output.precision == DEFAULT_PRECISION:
-        return write_bodies(store, rows)
+        return write_bodies(store, rows, flags)
     shapes = geometries if geometries is not None else store.geometries(rows)
     written: list[bytes] = []
     for start in range(0, len(shapes), _RESHAPED_AT_ONCE):
@@ -174,10 +176,10 @@ def _write_tag_members(store: Store, rows: Rows, fields: Sequence[str] | None) -
     return store.tag_members_json(rows)
 
 
-def _write_marks(store: Store, rows: Rows, output: Output) -> list[bytes]:
+def _write_marks(store: Store, rows: Rows, flags: NDArray[np.uint8], output: Output) -> list[bytes]:
     """Return what stands behind the tags, each member beginning with a comma."""
     marks = [b""] * len(rows) if "meta" not in output.include else write_meta(store, rows)
-    for place in np.flatnonzero(store.is_tainted(rows)).tolist():
+    for place in np.flatnonzero(flags & TAINTED).tolist():
         marks[place] = _TAINTED + marks[place]
     return marks
 

@@ -18,6 +18,7 @@ import orjson
 from numpy.typing import NDArray
 
 from mapyard.geo.geojson import dump_floats, split_lines, write_geometries
+from mapyard.store.flags import AREA
 from mapyard.store.reader import E7, Rows, Store
 
 type Ints = NDArray[np.int64]
@@ -38,13 +39,17 @@ WRAPPERS: Final = (
 _FEW_NODES: Final = 60
 
 
-def write_bodies(store: Store, rows: Rows) -> tuple[Ints, list[bytes]]:
-    """Return kind and body of each row's geometry (any order), with 7 decimals; `null` for none."""
+def write_bodies(store: Store, rows: Rows, flags: NDArray[np.uint8]) -> tuple[Ints, list[bytes]]:
+    """Return kind and body of each row's geometry (any order), with 7 decimals; `null` for none.
+
+    `flags` are the store's of the rows.
+    """
     rows = np.asarray(rows, np.int64)
     kinds = np.zeros(len(rows), np.int64)
     is_way = (rows >= store.way_start) & (rows < store.relation_start)
+    is_area = (flags & AREA) > 0
     if is_way.all():
-        return kinds, _write_ways(store, rows, kinds)
+        return kinds, _write_ways(store, rows, is_area, kinds)
     bodies = [b"null"] * len(rows)
 
     def put(places: Ints, texts: list[bytes]) -> None:
@@ -60,7 +65,7 @@ def write_bodies(store: Store, rows: Rows) -> tuple[Ints, list[bytes]]:
     ways = np.flatnonzero(is_way)
     if len(ways):
         way_kinds = kinds[ways]
-        put(ways, _write_ways(store, rows[ways], way_kinds))
+        put(ways, _write_ways(store, rows[ways], is_area[ways], way_kinds))
         kinds[ways] = way_kinds
     relations = np.flatnonzero(rows >= store.relation_start)
     if len(relations):
@@ -68,14 +73,16 @@ def write_bodies(store: Store, rows: Rows) -> tuple[Ints, list[bytes]]:
     return kinds, bodies
 
 
-def _write_ways(store: Store, rows: Ints, kinds: Ints) -> list[bytes]:
+def _write_ways(store: Store, rows: Ints, is_area: NDArray[np.bool_], kinds: Ints) -> list[bytes]:
     """Return the bodies of ways, and put their kinds into `kinds`."""
     stored = store.has_stored_shape(rows)
     if stored.any():
         bodies = [b""] * len(rows)
         plain = np.flatnonzero(~stored)
         plain_kinds = kinds[plain]
-        texts = _write_plain_ways(store, rows[plain], plain_kinds) if len(plain) else []
+        texts = (
+            _write_plain_ways(store, rows[plain], is_area[plain], plain_kinds) if len(plain) else []
+        )
         kinds[plain] = plain_kinds
         others = np.flatnonzero(stored)
         whole = write_geometries(store.geometries(rows[others]))
@@ -83,13 +90,15 @@ def _write_ways(store: Store, rows: Ints, kinds: Ints) -> list[bytes]:
             for place, text in zip(places.tolist(), written, strict=True):
                 bodies[place] = text
         return bodies
-    return _write_plain_ways(store, rows, kinds)
+    return _write_plain_ways(store, rows, is_area, kinds)
 
 
-def _write_plain_ways(store: Store, rows: Ints, kinds: Ints) -> list[bytes]:
+def _write_plain_ways(
+    store: Store, rows: Ints, is_area: NDArray[np.bool_], kinds: Ints
+) -> list[bytes]:
     x, y, offsets = store.way_positions(rows)
-    is_area = store.is_area(rows)
-    kinds[:] = np.where(is_area, POLYGON, LINE)
+    kinds[:] = LINE
+    kinds[is_area] = POLYGON
     positions = np.empty((len(x), 2))
     np.divide(x, E7, out=positions[:, 0])
     np.divide(y, E7, out=positions[:, 1])
@@ -154,5 +163,6 @@ def write_row_body(store: Store, row: int, *, is_area: bool) -> tuple[int, bytes
 
 
 def _write_alone(store: Store, row: int) -> tuple[int, bytes]:
-    kinds, bodies = write_bodies(store, np.array([row]))
+    rows = np.array([row])
+    kinds, bodies = write_bodies(store, rows, store.flags(rows))
     return int(kinds[0]), bodies[0]

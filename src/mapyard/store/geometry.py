@@ -52,28 +52,37 @@ class GeometryColumns(TopologyColumns):
             boxes[is_node, 0] = boxes[is_node, 2] = self.lon[nodes]
             boxes[is_node, 1] = boxes[is_node, 3] = self.lat[nodes]
         if not is_node.all():
-            boxes[~is_node] = self._box[rows[~is_node] - self.way_start]
+            boxes[~is_node] = self._box.take(rows[~is_node] - self.way_start, axis=0)
         return boxes
 
-    def find_meeting(self, rows: Rows, x0: int, y0: int, x1: int, y1: int) -> Ints:
-        """Return the places in `rows` (any order) whose box meets a box, edges included.
+    def find_meeting(
+        self, rows: Rows, x0: int, y0: int, x1: int, y1: int
+    ) -> tuple[Ints, NDArray[np.bool_]]:
+        """Return the places in `rows` (any order) whose box meets a box, and which lie inside.
 
-        Cheaper than `boxes`: what one column rules out is not looked up in the next.
+        Edges count. Cheaper than `boxes`: what one column rules out is not looked up in the next.
         """
         is_node = rows < self.way_start
         nodes = np.flatnonzero(is_node)
         if len(nodes):
-            x = self.lon[rows[nodes]]
+            x = self.lon.take(rows.take(nodes))
             nodes = nodes[(x >= x0) & (x <= x1)]
-            y = self.lat[rows[nodes]]
+            y = self.lat.take(rows.take(nodes))
             nodes = nodes[(y >= y0) & (y <= y1)]
         others = np.flatnonzero(~is_node)
         if not len(others):
-            return nodes
-        box = self._box[np.asarray(rows, np.int64)[others] - self.way_start]
-        meets = (box[:, 0] <= x1) & (box[:, 2] >= x0) & (box[:, 1] <= y1) & (box[:, 3] >= y0)
-        others = others[meets]
-        return np.concatenate([nodes, others]) if len(nodes) else others
+            return nodes, np.ones(len(nodes), np.bool_)
+        box = self._box.take(rows.take(others) - self.way_start, axis=0)
+        meets = np.flatnonzero(
+            (box[:, 0] <= x1) & (box[:, 2] >= x0) & (box[:, 1] <= y1) & (box[:, 3] >= y0)
+        )
+        box, others = box.take(meets, axis=0), others.take(meets)
+        inside = (box[:, 0] >= x0) & (box[:, 2] <= x1) & (box[:, 1] >= y0) & (box[:, 3] <= y1)
+        if not len(nodes):
+            return others, inside
+        return np.concatenate([nodes, others]), np.concatenate(
+            [np.ones(len(nodes), np.bool_), inside]
+        )
 
     def is_area(self, rows: Rows) -> NDArray[np.bool_]:
         """Return which rows have a Polygon or MultiPolygon by the area rule."""
@@ -88,16 +97,22 @@ class GeometryColumns(TopologyColumns):
         return self._flag(rows, CLOSED)
 
     def _flag(self, rows: Rows, bit: int) -> NDArray[np.bool_]:
+        return (self.flags(rows) & bit) > 0
+
+    def flags(self, rows: Rows) -> NDArray[np.uint8]:
+        """Return the flag bits (store/flags.py) of each row; nodes have none."""
         rows = np.asarray(rows, np.int64)
-        result = np.zeros(len(rows), np.bool_)
         is_relation = rows >= self.relation_start
-        is_way = (rows >= self.way_start) & ~is_relation
-        if is_way.any():
-            result[is_way] = (self._way_flags[rows[is_way] - self.way_start] & bit) > 0
-        if is_relation.any():
-            flags = self._relation_flags[rows[is_relation] - self.relation_start]
-            result[is_relation] = (flags & bit) > 0
-        return result
+        is_way = rows >= self.way_start
+        if not is_relation.any():
+            if is_way.all():
+                return self._way_flags.take(rows - self.way_start)
+        else:
+            is_way &= ~is_relation
+        flags = np.zeros(len(rows), np.uint8)
+        flags[is_way] = self._way_flags.take(rows[is_way] - self.way_start)
+        flags[is_relation] = self._relation_flags.take(rows[is_relation] - self.relation_start)
+        return flags
 
     def row_flags(self, row: int) -> int:
         """Return the flag bits (store/flags.py) of one row; nodes have none."""
@@ -209,7 +224,7 @@ class GeometryColumns(TopologyColumns):
     def has_stored_shape(self, rows: Rows) -> NDArray[np.bool_]:
         """Return which rows have a shape that is more than their nodes' positions."""
         stored = self._geometry_rows
-        if not len(stored):
+        if not len(stored) or not len(rows) or rows.max() < stored[0]:
             return np.zeros(len(rows), np.bool_)
         rows = np.asarray(rows).astype(np.uint32)
         place = stored.searchsorted(rows)
@@ -225,9 +240,9 @@ class GeometryColumns(TopologyColumns):
     def way_positions(self, rows: Rows) -> tuple[NDArray[np.int32], NDArray[np.int32], Ints]:
         """Return the same with lon and lat apart."""
         refs, offsets = self.way_nodes(rows)
-        present = refs < self.node_count
-        if not present.all():
+        if len(refs) and refs.max() >= self.node_count:
+            present = refs < self.node_count
             kept = np.concatenate([[0], np.cumsum(present)])
             offsets = kept[offsets]
             refs = refs[present]
-        return self.lon[refs], self.lat[refs], offsets
+        return self.lon.take(refs), self.lat.take(refs), offsets

@@ -30,13 +30,14 @@ class TopologyColumns(ElementColumns):
         `node_ids` gives the OSM ids of both kinds.
         """
         index = np.asarray(rows, np.int64) - self.way_start
-        starts = self._way_offsets[index]
-        lengths = self._way_offsets[index + 1] - starts
+        starts = self._way_offsets.take(index)
+        lengths = self._way_offsets.take(index + 1) - starts
         offsets = np.zeros(len(index) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
         if len(index) == 1:
             return Ragged(self._way_refs[starts[0] : starts[0] + lengths[0]], offsets)
-        return Ragged(self._way_refs[ranges(starts, lengths)], offsets)
+        places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
+        return Ragged(self._way_refs.take(places), offsets)
 
     @cached_property
     def missing_node_ids(self) -> Ints:
