@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, product
 from typing import Any, Final
 
 import numpy as np
@@ -28,10 +28,16 @@ GAP_M: Final = 2_000.0
 #: Distance from the road at which a point counts 60 % for the confidence, as share of its radius.
 _CONFIDENCE_SHARE: Final = 0.5
 
-#: Points nearer to the last one are placed on the way that the others find, metres.
-_TRACE_OPTIONS: Final = {"interpolation_distance": 20.0}
-#: Way over which dense points are averaged, and the numbers of points that are tried for it.
-_SMOOTH_M: Final = 30.0
+#: Points nearer to the last one are placed on the way that the others find, metres: the finer the
+#: more ways are found, until noise leads backward on a one-way and breaks the trace.
+_INTERPOLATIONS_M: Final = (5.0, 10.0, 20.0)
+#: What a turn costs the matcher, so that noise does not lead into side roads and back.
+_TURN_PENALTIES: Final[dict[Mode, float]] = {"auto": 16.0, "foot": 20.0, "bicycle": 8.0}
+#: Way over which dense points are averaged, and the numbers of points that are tried for it:
+#: walkers turn within a few metres, and no one-way breaks a way that noise leads back and forth.
+_SMOOTH_M: Final[dict[Mode, float]] = {"auto": 25.0, "foot": 15.0, "bicycle": 25.0}
+#: The same where these are three points only.
+_SMOOTH_THREE_M: Final = 30.0
 _LAGS: Final = (2, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 _ATTRIBUTES: Final = (
     *EDGE_ATTRIBUTES,
@@ -197,7 +203,7 @@ def _split(trace: NDArray[np.float64]) -> list[tuple[int, int]]:
     return list(pairwise(cuts))
 
 
-def _smooth(trace: NDArray[np.float64]) -> NDArray[np.float64]:
+def _smooth(trace: NDArray[np.float64], mode: Mode) -> NDArray[np.float64]:
     """Return the points of a dense trace averaged over about `_SMOOTH_M` of way each.
 
     Noise makes dense points go back and forth; the engine would take that for turning, or break
@@ -209,7 +215,7 @@ def _smooth(trace: NDArray[np.float64]) -> NDArray[np.float64]:
             break
         ahead, behind = trace[lag:], trace[:-lag]
         step_m = haversine_m(behind[:, 0], behind[:, 1], ahead[:, 0], ahead[:, 1])
-        if np.median(step_m) > _SMOOTH_M:
+        if np.median(step_m) > (_SMOOTH_THREE_M if lag == _LAGS[0] else _SMOOTH_M[mode]):
             break
         half = lag // 2
     if half == 0:
@@ -238,24 +244,32 @@ def _match_stretch(
     points: list[dict[str, float]] = [
         {"lon": lon, "lat": lat, "radius": radius_m}
         for (lon, lat), radius_m in zip(
-            _smooth(trace[start:stop]).tolist(), radiuses_m[start:stop].tolist(), strict=True
+            _smooth(trace[start:stop], mode).tolist(), radiuses_m[start:stop].tolist(), strict=True
         )
     ]
-    if timestamps_s is None:
-        return _ask(engine, points, mode, start)
-    timed = [
-        point | {"time": time_s}
-        for point, time_s in zip(points, timestamps_s[start:stop].tolist(), strict=True)
-    ]
-    found = _ask(engine, timed, mode, start)
-    if found is not None and found.is_whole:
-        return found
-    # Clocks that stand still or jump break the way: then it is found without them.
-    untimed = _ask(engine, points, mode, start)
-    return max(found, untimed, key=lambda one: -1 if one is None else one.quality)
+    variants = [points]
+    if timestamps_s is not None:
+        # Clocks that stand still or jump break the way: then it is found without them.
+        times_s = timestamps_s[start:stop].tolist()
+        timed = [point | {"time": time_s} for point, time_s in zip(points, times_s, strict=True)]
+        variants.insert(0, timed)
+    best: _Stretch | None = None
+    for variant, interpolation_m in product(variants, _INTERPOLATIONS_M):
+        found = _ask(engine, variant, mode, start, interpolation_m)
+        if found is not None and (best is None or found.quality > best.quality):
+            best = found
+        if best is not None and best.is_whole:
+            break
+    return best
 
 
-def _ask(engine: Engine, points: list[dict[str, float]], mode: Mode, start: int) -> _Stretch | None:
+def _ask(
+    engine: Engine,
+    points: list[dict[str, float]],
+    mode: Mode,
+    start: int,
+    interpolation_m: float,
+) -> _Stretch | None:
     try:
         answer = engine.call(
             "trace_attributes",
@@ -263,7 +277,10 @@ def _ask(engine: Engine, points: list[dict[str, float]], mode: Mode, start: int)
                 "shape": points,
                 "costing": COSTINGS[mode],
                 "shape_match": "map_snap",
-                "trace_options": _TRACE_OPTIONS,
+                "trace_options": {
+                    "interpolation_distance": interpolation_m,
+                    "turn_penalty_factor": _TURN_PENALTIES[mode],
+                },
                 "filters": {"action": "include", "attributes": _ATTRIBUTES},
             },
         )
