@@ -44,13 +44,16 @@ class Places:
         )
 
     def leave_out(self, share: float) -> Places:
-        """Return the places without those at an end of their edge, where there are others.
+        """Return the places at crossings without those on roads that end, or begin, there.
 
-        At a crossing nobody sets out on the road that ends there.
+        Nobody sets out on a road that ends at the crossing, or arrives on one that begins there.
+        Two places alone are the two directions of one road.
         """
-        at_end = self.share == share
-        has_others = np.bincount(self.position[~at_end], minlength=self.count) > 0
-        return self.take(np.flatnonzero(~at_end | ~has_others[self.position]))
+        kept = self.share != share
+        is_crossing = np.bincount(self.position, minlength=self.count) > 2
+        has_others = np.bincount(self.position[kept], minlength=self.count) > 0
+        kept |= ~(is_crossing & has_others)[self.position]
+        return self.take(np.flatnonzero(kept))
 
 
 def read_places(roads: list[list[dict[str, Any]]], edge_ids: EdgeIds) -> Places:
