@@ -30,12 +30,17 @@ def engine(tmp_path_factory):
             894,
         ),
         ("issue-13-istanbul", [], [339724492, 85641655], 240),
+        (
+            "andorra_for_map_matching",
+            ["Carretera General 3", "Carretera de Sorteny"],
+            [177526454, 23857247],
+            672,
+        ),
     ],
 )
 def test_a_recorded_trace_lies_on_its_streets(engine, name, streets, ways, length_m):
     lonlat, seconds = read_gpx((TRACES / f"{name}.gpx").read_text())
-    assert seconds is not None
-    for options in ({}, {"timestamps_s": seconds}):
+    for options in ({}, {"timestamps_s": seconds}) if seconds is not None else ({},):
         match = match_trace(engine, lonlat, "auto", **options)
         names = list(dict.fromkeys(street for leg in match.legs for street in leg.names))
         assert names == streets
