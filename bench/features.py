@@ -180,9 +180,8 @@ def ask_peer(
     def fetch(sql: str, parameters: tuple[Any, ...]) -> list[bytes]:
         return postgis.write_features(cursor.execute(sql, parameters, prepare=prepare).fetchall())
 
-    by_id = postgis.select("eid = %s", 1)
     eids = [encode_eid(WAY, osm_id) for osm_id in questions.ids]
-    runs: dict[str, Callable[[int], bytes]] = {BY_ID: lambda i: fetch(by_id, (eids[i],))[0]}
+    runs: dict[str, Callable[[int], bytes]] = {BY_ID: lambda i: fetch(postgis.BY_ID, (eids[i],))[0]}
     for case in CASES:
         tag = f" AND {case.tag}" if case.tag else ""
         sql = postgis.select(case.condition + tag, case.limit, case.distance)

@@ -116,8 +116,11 @@ def load(connection: psycopg.Connection, store: Store) -> None:
     connection.execute("SET client_encoding TO SQL_ASCII")
 
 
+BY_ID = "SELECT eid, tags::text, ST_AsGeoJSON(geom, 7) FROM elements WHERE eid = %s"
+
+
 def select(condition: str, limit: int, distance: str = "") -> str:
-    """Return the statement for whole features in the order of their eids.
+    """Return the statement for a page of whole features in the order of their eids.
 
     The page is cut inside, so that texts are made for its elements only.
     """

@@ -36,7 +36,7 @@ WRAPPERS: Final = (
     '{"type":"Polygon","coordinates":[[%b]]}',
 )
 #: Ways up to this length are written node by node when asked for alone.
-_FEW_NODES: Final = 60
+_FEW_NODES: Final = 24
 
 
 def write_bodies(store: Store, rows: Rows, flags: NDArray[np.uint8]) -> tuple[Ints, list[bytes]]:
@@ -131,7 +131,8 @@ def _wind(
         lengths = np.diff(offsets)
         places = np.flatnonzero(np.repeat(clockwise, lengths))
         ends = (offsets[:-1] + offsets[1:] - 1)[clockwise]
-        positions[places] = positions[np.repeat(ends, lengths[clockwise]) - places]
+        pairs = positions.view(np.complex128)[:, 0]  # moved as one
+        pairs[places] = pairs.take(np.repeat(ends, lengths[clockwise]) - places)
 
 
 def write_row_body(store: Store, row: int, *, is_area: bool) -> tuple[int, bytes]:
@@ -145,8 +146,15 @@ def write_row_body(store: Store, row: int, *, is_area: bool) -> tuple[int, bytes
     if row >= store.relation_start:
         return WHOLE, store.relation_geometry_json(row)
     refs = store.find_way_refs(row)
-    if refs is None or not 2 <= len(refs) <= _FEW_NODES:
+    if refs is None or len(refs) < 2:
         return _write_alone(store, row)
+    if len(refs) > _FEW_NODES:
+        nodes = np.asarray(refs)
+        return (
+            _write_long(store, nodes, is_area=is_area)
+            if nodes.max() < store.node_count
+            else _write_alone(store, row)
+        )
     try:
         if not is_area:
             line = orjson.dumps([(lon[ref] / E7, lat[ref] / E7) for ref in refs])
@@ -160,6 +168,16 @@ def write_row_body(store: Store, row: int, *, is_area: bool) -> tuple[int, bytes
         y.reverse()
     ring = orjson.dumps([(lon / E7, lat / E7) for lon, lat in zip(x, y, strict=True)])
     return POLYGON, ring[1:-1]
+
+
+def _write_long(store: Store, nodes: NDArray[np.uint32], *, is_area: bool) -> tuple[int, bytes]:
+    x, y = store.lon.take(nodes), store.lat.take(nodes)
+    positions = np.array((x, y), np.float64, order="F").T / E7
+    if is_area:
+        wide_x, wide_y = x.astype(np.int64), y.astype(np.int64)
+        if wide_x[:-1] @ wide_y[1:] < wide_x[1:] @ wide_y[:-1]:
+            positions = np.ascontiguousarray(positions[::-1])
+    return POLYGON if is_area else LINE, dump_floats(positions)[1:-1]
 
 
 def _write_alone(store: Store, row: int) -> tuple[int, bytes]:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from mapyard.deadline import no_deadline
 from mapyard.errors import InvalidRequest
+from mapyard.features import distance
 from mapyard.features.distance import Center
 from mapyard.features.query import FeatureQuery, collect_rows
 from mapyard.features.regions import (
@@ -169,6 +170,23 @@ def test_ways_are_measured_alike_with_and_without_shapely(
     measured = Center(shapely.Point(0.005, 0.002)).distances_m(pacific, rows)
     assert measured[[0, 3]].tolist() == [np.inf, np.inf]
     assert measured[2] == pytest.approx(0.002 * DEGREE_M, rel=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_only_segments_that_are_not_nearest_go_unmeasured(
+    monaco_store: Store, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    store = monaco_store
+    random = np.random.default_rng(seed)
+    lon, lat = random.uniform(7.40, 7.45), random.uniform(43.72, 43.76)
+    center = Center(shapely.Point(lon, lat))
+    rows = np.arange(store.way_start, store.relation_start)
+    monkeypatch.setattr(distance, "_MANY_NODES", 0)
+    chosen = center.distances_m(store, rows)
+    monkeypatch.setattr(distance, "_MANY_NODES", 10**9)
+    whole = center.distances_m(store, rows)
+    assert chosen.tolist() == whole.tolist()
+    assert np.isfinite(whole).sum() > 1_000
 
 
 def test_queries_differ_by_their_regions() -> None:

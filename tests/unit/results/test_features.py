@@ -175,6 +175,50 @@ def test_one_feature_has_the_same_bytes_as_in_a_list(monaco_store: Store) -> Non
     assert [write_feature(store, row) for row in rows.tolist()] == listed
 
 
+def test_short_lists_have_the_same_bytes_as_long_ones(monaco_store: Store) -> None:
+    store = monaco_store
+    # By id, so that nodes, ways and relations stand beside each other.
+    rows = store.listed[::7].astype(np.int64)
+    distances_m = np.arange(len(rows)) / 7
+    listed = write_features(store, rows, distances_m=distances_m)
+    assert b'"distance_m":0.14' in listed[1]
+    for count in (1, 3, 10, 11):
+        for start in range(0, len(rows) - count, 53):
+            part = slice(start, start + count)
+            few = write_features(store, rows[part], distances_m=distances_m[part])
+            assert few == listed[part]
+
+
+def test_long_ways_and_missing_nodes_have_the_same_bytes_alone(
+    make_store: Callable[..., Store],
+) -> None:
+    turns = np.arange(1, 61) / 10
+    around = zip(
+        (7.0 + np.cos(turns) / 100).tolist(), (43.0 + np.sin(turns) / 100).tolist(), strict=True
+    )
+    ring = [*range(1, 61), 1]
+    area = {"building": "yes"}
+    store = make_store(
+        nodes=dict(enumerate(around, start=1)),
+        ways={
+            1: (ring, area),
+            2: (ring[::-1], area),
+            3: (ring, {"highway": "footway"}),
+            4: ([1, 2, 999, 3], {}),
+            5: ([*range(1, 40), 999], {}),
+            6: ([5, 9, 2, 5], area),
+            7: ([5, 2, 9, 5], area),
+            8: ([998, 999], {}),
+        },
+    )
+    rows = np.arange(store.row_count)
+    assert [write_feature(store, row) for row in rows.tolist()] == write_features(store, rows)
+    rings = [json.loads(write_feature(store, store.find_row(WAY, i)))["geometry"] for i in (1, 2)]
+    assert [shape["type"] for shape in rings] == ["Polygon", "Polygon"]
+    for shape in rings:
+        assert shapely.LinearRing(shape["coordinates"][0]).is_ccw
+
+
 def test_a_deadline_ends_the_making_over_of_geometries(monaco_store: Store) -> None:
     rows = monaco_store.listed[:100].astype(np.int64)
     with pytest.raises(Timeout):

@@ -1,18 +1,19 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import osmium
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mapyard.geo.bbox import Bbox
 from mapyard.osm.elements import NODE, RELATION, WAY, decode_eid, encode_eid
 from mapyard.store.columns import find_place, ranges
 from mapyard.store.reader import Store
-from mapyard.store.rtree import FANOUT, build_levels
+from mapyard.store.rtree import FANOUT, Rtree, build_levels, write_rtree
 from osm_files import EXAMPLES
 
 KINDS = {"n": NODE, "w": WAY, "r": RELATION}
@@ -106,6 +107,44 @@ def test_boxes_find_what_a_scan_finds(monaco_store: Store, seed: int) -> None:
     lon, lat = store.lon / 1e7, store.lat / 1e7
     inside = (lon >= west) & (lon <= east) & (lat >= south) & (lat <= north)
     assert store.search_nodes(box).tolist() == np.flatnonzero(inside).tolist()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_boxes_are_met_as_a_scan_finds(monaco_store: Store, seed: int) -> None:
+    store = monaco_store
+    random = np.random.default_rng(seed)
+    x0, x1 = np.sort(random.integers(74_000_000, 74_500_000, 2)).tolist()
+    y0, y1 = np.sort(random.integers(437_200_000, 437_600_000, 2)).tolist()
+    rows = store.listed[random.integers(0, len(store.listed), 2_000)]
+    boxes = store.boxes(rows)
+    meets = (boxes[:, 0] <= x1) & (boxes[:, 2] >= x0) & (boxes[:, 1] <= y1) & (boxes[:, 3] >= y0)
+    inside = (boxes[:, 0] >= x0) & (boxes[:, 2] <= x1) & (boxes[:, 1] >= y0) & (boxes[:, 3] <= y1)
+    places, lie_inside = store.find_meeting(rows, x0, y0, x1, y1)
+    assert np.sort(places).tolist() == np.flatnonzero(meets).tolist()
+    assert lie_inside.tolist() == inside[places].tolist()
+
+
+@given(st.integers(1, 5_000), st.integers(0, 2**32 - 1))
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_tree_of_any_size_finds_what_a_scan_finds(tmp_path: Path, count: int, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    low = random.integers(0, 1_000, (count, 2))
+    boxes = np.hstack([low, low + random.integers(0, 50, (count, 2))]).astype(np.int32)
+    rows = np.arange(count, dtype=np.uint32)
+    write_rtree(tmp_path, "tree", rows, boxes)
+    write_rtree(tmp_path, "points", rows, boxes[:, :2])
+    for name, items in (("tree", boxes), ("points", boxes[:, :2])):
+        tree = Rtree(tmp_path, name)
+        for _ in range(5):
+            x0, y0 = random.integers(-100, 1_100, 2).tolist()
+            x1, y1 = x0 + int(random.integers(0, 300)), y0 + int(random.integers(0, 300))
+            hit = (items[:, 0] <= x1) & (items[:, -2] >= x0)
+            hit &= (items[:, 1] <= y1) & (items[:, -1] >= y0)
+            found = np.sort(tree.search(x0, y0, x1, y1))
+            assert found.tolist() == np.flatnonzero(hit).tolist()
+            begun = tree.begin(x0, y0, x1, y1)
+            assert begun.estimate >= len(found)
+            assert np.sort(begun.rows()).tolist() == found.tolist()
 
 
 def test_many_boxes_at_once_equal_one_by_one(monaco_store: Store) -> None:
