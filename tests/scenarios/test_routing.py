@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from mapyard.errors import Unsupported
+from mapyard.routing import compute_matrix, find_routes
 from mapyard.routing.engine import NoRoute
 from mapyard.routing.match import match_trace
+from mapyard.routing.modes import MODES, Mode
 from scenarios.ascii_map import Scene
 
 pytestmark = pytest.mark.xdist_group("scenarios")
@@ -170,3 +172,26 @@ def test_a_matched_trace_follows_the_signs(scenes: Scenes) -> None:
     match = match_trace(scene.engine, trace)
     assert match.matchings[0].way_ids == [scene.way_ids["abc"]]
     assert match.confidence > 0.95
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_cells_of_matrices_are_routes(scenes: Scenes, mode: Mode) -> None:
+    """Over every drawing: the contraction knows all the rules that routes know."""
+    engine = next(iter(scenes.values())).engine
+    assert engine.tables.find(mode) is not None
+    wrong = []
+    for scene in scenes.values():
+        names = list(scene.positions)
+        # Some steps into the drawing, so that no place is on a crossing only.
+        places = np.array([scene.positions[name] for name in names]) + 1e-5
+        matrix = compute_matrix(engine, places, places, mode)
+        for row, column in np.ndindex(matrix.durations_s.shape):
+            try:
+                route = find_routes(engine, places[[row, column]], mode)[0]
+                expected = (route.duration_s, route.distance_m)
+            except NoRoute:
+                expected = (np.nan, np.nan)
+            cell = matrix.durations_s[row, column], matrix.distances_m[row, column]
+            if not np.allclose(cell, expected, rtol=0.01, atol=1.0, equal_nan=True):
+                wrong.append((scene.name, names[row], names[column], cell, expected))
+    assert not wrong

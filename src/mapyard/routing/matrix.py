@@ -108,6 +108,7 @@ class _Cells:
         #: Where they are looked for on the roads.
         self._from, self._to = origins, destinations
         self._table = engine.tables.find(mode)
+        self._roads: dict[tuple[float, float], list[dict[str, Any]]] = {}
         self._deadline = deadline
         self._one_search = (
             mode != "auto"
@@ -160,19 +161,28 @@ class _Cells:
         self, table: ModeTable, rows: NDArray[np.int64], columns: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return metres and whole seconds out of the prepared table."""
-        # A position given as origin and as destination is looked up once.
-        asked, back = np.unique(
-            np.concatenate([self._from[rows], self._to[columns]]), axis=0, return_inverse=True
-        )
-        roads = find_roads(self._engine, asked, self._mode, self._radius_m, reach=1, verbose=True)
-        if not all(roads):
-            everything = np.concatenate([self._origins, self._destinations])
-            raise explain(self._engine, everything, self._mode, self._radius_m)
-        places = read_places([[road.edge for road in row] for row in roads], table.edge_ids)
+        asked = np.concatenate([self._from[rows], self._to[columns]])
+        places = read_places(self._find_roads(asked), table.edge_ids)
+        ends = np.arange(len(asked))
         distances_m, durations_s = table.compute(
-            places.of(back[: len(rows)]), places.of(back[len(rows) :]), self._deadline
+            places.of(ends[: len(rows)]), places.of(ends[len(rows) :]), self._deadline
         )
         return distances_m, np.round(durations_s)
+
+    def _find_roads(self, positions: NDArray[np.float64]) -> list[list[dict[str, Any]]]:
+        """Return the nearest roads of positions; each position is looked up once."""
+        keys = [(lon, lat) for lon, lat in positions.tolist()]
+        missing = list(dict.fromkeys(key for key in keys if key not in self._roads))
+        if missing:
+            found = find_roads(
+                self._engine, np.array(missing), self._mode, self._radius_m, reach=1, verbose=True
+            )
+            if not all(found):
+                everything = np.concatenate([self._origins, self._destinations])
+                raise explain(self._engine, everything, self._mode, self._radius_m)
+            for key, roads in zip(missing, found, strict=True):
+                self._roads[key] = [road.edge for road in roads]
+        return [self._roads[key] for key in keys]
 
     def _ask_engine(
         self, wanted: NDArray[np.bool_], rows: NDArray[np.int64], columns: NDArray[np.int64]

@@ -167,4 +167,5 @@ BICYCLE: Final = ModeCosts(
     find_usable=_find_usable,
     cost_edges=_cost_edges,
     cost_turns=_cost_turns,
+    asks_again=False,
 )

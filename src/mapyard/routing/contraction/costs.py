@@ -47,6 +47,8 @@ class ModeCosts:
     obeys_turn_restrictions: bool = True
     #: Roads for their destinations only are entered on the last stretch only.
     avoids_destination_only: bool = False
+    #: Where no way is found, the engine asks once more, without rules for dead ends and such.
+    asks_again: bool = True
     #: Sequences of edges that cost so much that a way never holds them.
     find_avoided: Callable[[RoadGraph, Turns], list[list[int]]] = lambda graph, turns: []
 

@@ -43,18 +43,6 @@ class Places:
             away_m=self.away_m[rows],
         )
 
-    def leave_out(self, share: float) -> Places:
-        """Return the places at crossings without those on roads that end, or begin, there.
-
-        Nobody sets out on a road that ends at the crossing, or arrives on one that begins there.
-        Two places alone are the two directions of one road.
-        """
-        kept = self.share != share
-        is_crossing = np.bincount(self.position, minlength=self.count) > 2
-        has_others = np.bincount(self.position[kept], minlength=self.count) > 0
-        kept |= ~(is_crossing & has_others)[self.position]
-        return self.take(np.flatnonzero(kept))
-
 
 def read_places(roads: list[list[dict[str, Any]]], edge_ids: EdgeIds) -> Places:
     """Return the places of the engine's verbose answers, a list of edges per position."""

@@ -23,6 +23,9 @@ from mapyard.store.columns import ranges
 type Order = NDArray[np.uint32]
 
 MODE_COSTS: Final[dict[Mode, ModeCosts]] = {"auto": CAR, "foot": FOOT, "bicycle": BICYCLE}
+#: At a crossing nobody sets out on a road that ends there, or arrives on one that begins there,
+#: not even where it costs nothing to turn from one to the other.
+_LAST_CHOICE_S: Final = 1e-3
 
 
 class ModeTable:
@@ -35,6 +38,7 @@ class ModeTable:
         costs = MODE_COSTS[mode]
         usable = costs.find_usable(graph)
         self.edge_ids = graph.edge_ids
+        self._asks_again = costs.asks_again
         self.usable = np.flatnonzero(usable)
         turns = find_turns(graph, usable, costs.access, restricted=costs.obeys_turn_restrictions)
         strict = make_strict(
@@ -73,11 +77,13 @@ class ModeTable:
 
         Raises `Timeout` at the deadline.
         """
-        leaving, arriving = origins.leave_out(1.0), destinations.leave_out(0.0)
-        lengths_m, times_s = self._search(self._strict, leaving, arriving, deadline)
-        # The engine is less strict where both ends are next to each other, and where it finds
-        # no way else.
-        again = np.isnan(times_s) | (self._touch(origins, destinations) & (lengths_m > 0))
+        lengths_m, times_s = self._search(self._strict, origins, destinations, deadline)
+        # The engine is less strict where both ends are next to each other, and in some modes where
+        # it finds no way else.
+        none = np.isnan(times_s)
+        again = self._touch(origins, destinations) & (none | (lengths_m > 0))
+        if self._asks_again:
+            again |= none
         # Most of them are whole columns and whole rows, of positions without connection.
         whole = again.mean(axis=0) > 0.5
         for part in (again & whole, again & ~whole):
@@ -86,7 +92,7 @@ class ModeTable:
                 continue
             block = np.ix_(rows, columns)
             relaxed = self._search(
-                self._relaxed, leaving.of(rows), arriving.of(columns), deadline, part[block]
+                self._relaxed, origins.of(rows), destinations.of(columns), deadline, part[block]
             )
             for values, others in zip((lengths_m, times_s), relaxed, strict=True):
                 values[block] = np.where(part[block], others, values[block])
@@ -130,7 +136,9 @@ class ModeTable:
         costs_s[around] = rounds.costs_s[which]
         costs_s += _cut(self._costs_s, origins, destinations)
         # The engine counts a second of cost per metre to the road.
-        costs_s += origins.away_m[:, None] + destinations.away_m[None, :]
+        begins_s = origins.away_m + _LAST_CHOICE_S * (origins.share == 1)
+        ends_s = destinations.away_m + _LAST_CHOICE_S * (destinations.share == 0)
+        costs_s += begins_s[:, None] + ends_s[None, :]
 
         shape = (origins.count, destinations.count)
         lengths_m, times_s = np.full(shape, np.nan), np.full(shape, np.nan)
