@@ -46,8 +46,11 @@ def _run(ctx: StepContext) -> Mapping[str, Any]:
             ctx.progress.stage(f"routing: {what}", total=100, unit="%")
         ctx.progress.advance(round(100 * share))
 
+    bbox = find_bbox(store.lon, store.lat)
+    # An update shares the machine with the server.
+    threads = 1 if ctx.previous is not None else None
     meta: GraphMeta | None = build_graph(
-        ctx.source, ctx.folder / "routing", find_bbox(store.lon, store.lat), on_progress=follow
+        ctx.source, ctx.folder / "routing", bbox, threads=threads, on_progress=follow
     )
     if meta is None:
         return {"edges": 0}

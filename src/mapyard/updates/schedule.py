@@ -101,5 +101,5 @@ def start_update(settings: Settings) -> subprocess.Popen[bytes]:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        preexec_fn=lambda: os.nice(15),
+        preexec_fn=lambda: os.nice(19),
     )
