@@ -88,9 +88,6 @@ def write_shape(geometry: shapely.Geometry, output: WayOutput) -> orjson.Fragmen
     """Return the GeoJSON of a geometry, cut at the antimeridian, or None when not wanted."""
     if not output.geometry:
         return None
-    if geometry.geom_type == "Point":
-        position = [round(geometry.x, output.precision), round(geometry.y, output.precision)]
-        return orjson.Fragment(orjson.dumps({"type": "Point", "coordinates": position}))
     if output.simplify is not None:
         geometry = shapely.simplify(geometry, output.simplify / _METERS_PER_DEGREE)
     cut = cut_antimeridian(np.array([geometry], np.object_))
@@ -104,20 +101,40 @@ def make_feature(
     members: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return a GeoJSON feature as `output` asks for it."""
+    bounds = geometry.bounds if output.include else None
+    return _make_feature(write_shape(geometry, output), bounds, properties, output, members)
+
+
+def make_point_feature(
+    lon: float,
+    lat: float,
+    properties: dict[str, Any],
+    output: WayOutput,
+    members: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return the feature of one position, as `output` asks for it."""
+    position = [round(lon, output.precision), round(lat, output.precision)]
+    shape = {"type": "Point", "coordinates": position} if output.geometry else None
+    return _make_feature(shape, (lon, lat, lon, lat), properties, output, members)
+
+
+def _make_feature(
+    shape: orjson.Fragment | dict[str, Any] | None,
+    bounds: tuple[float, float, float, float] | None,
+    properties: dict[str, Any],
+    output: WayOutput,
+    members: dict[str, Any] | None,
+) -> dict[str, Any]:
     if output.fields is not None:
         properties = {name: properties[name] for name in output.fields if name in properties}
     feature: dict[str, Any] = {"type": "Feature"}
-    if output.include:
-        west, south, east, north = geometry.bounds
+    if bounds is not None and output.include:
+        west, south, east, north = bounds
         if "bbox" in output.include:
             feature["bbox"] = [west, south, east, north]
         if "center" in output.include:
             properties["@center"] = [(west + east) / 2, (south + north) / 2]
-    return feature | {
-        "geometry": write_shape(geometry, output),
-        "properties": properties,
-        **(members or {}),
-    }
+    return feature | {"geometry": shape, "properties": properties, **(members or {})}
 
 
 def make_collection(features: list[Any], members: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def find_isochrones(
     # From a road without connection, the area holds both what routes reach from there and what they
     # reach from the connected road that they are moved on to.
     _, moved = find_connected(engine, position, mode, radius_m, "origin")
-    reach = np.where(moved, CONNECTED_REACH, 1)
+    reach = CONNECTED_REACH if moved[0] else 1
     scale = 60.0 if metric == "time" else 1000.0
     distinct = np.unique(wanted)
     request: dict[str, Any] = make_costing(mode) | {

@@ -10,7 +10,14 @@ import numpy as np
 from mapyard.routing.config import COSTINGS
 from mapyard.routing.engine import Engine
 from mapyard.routing.modes import Mode
-from mapyard.routing.snapping import Snapped, check_positions, explain, find_roads, read_edge
+from mapyard.routing.snapping import (
+    Snapped,
+    check_positions,
+    explain,
+    find_roads,
+    make_location,
+    read_edge,
+)
 
 MAX_RADIUS_M: Final = 5_000.0
 MAX_NUMBER: Final = 10
@@ -61,7 +68,8 @@ def find_nearest(
     Raises `NoRoad` when there is none, with the nearest one's distance if within 5 km.
     """
     position = np.array([[lon, lat]])
-    check_positions(position, "position")
+    if not (abs(lon) <= 180 and abs(lat) <= 90):  # nor is not a number
+        check_positions(position, "position")
     if number == 1:
         roads = find_roads(engine, position, mode, radius_m, reach=1, verbose=True)[0]
     else:
@@ -82,13 +90,7 @@ def _find_several(
     roads: list[Snapped] = []
     for search_m in _SEARCH_RADII_M:
         within_m = min(search_m, radius_m)
-        location = {
-            "lon": lon,
-            "lat": lat,
-            "radius": within_m,
-            "search_cutoff": radius_m,
-            "minimum_reachability": 1,
-        }
+        location = make_location(lon, lat, radius_m) | {"radius": within_m}
         answer = engine.call(
             "locate", {"locations": [location], "costing": COSTINGS[mode], "verbose": True}
         )

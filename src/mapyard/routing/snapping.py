@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapyard.errors import InvalidRequest
-from mapyard.geo.sphere import haversine_m
+from mapyard.geo.sphere import distance_m, haversine_m
 from mapyard.routing.config import COSTINGS
 from mapyard.routing.engine import Engine, NoRoad
 from mapyard.routing.modes import Mode
@@ -74,21 +74,22 @@ def check_positions(positions: NDArray[np.float64], name: str = "positions") -> 
         )
 
 
-def make_locations(
-    positions: NDArray[np.float64],
-    radius_m: float = DEFAULT_RADIUS_M,
-    reach: NDArray[np.int64] | None = None,
-) -> list[dict[str, Any]]:
-    """Return the engine's locations of positions (n, 2), lon and lat.
+def make_location(
+    lon: float, lat: float, radius_m: float = DEFAULT_RADIUS_M, reach: int = 1
+) -> dict[str, Any]:
+    """Return the engine's location of a position.
 
     With a `reach` over 1, the nearest road that reaches so many others is offered beside the
     nearest one.
     """
-    reaches = [1] * len(positions) if reach is None else reach.tolist()
-    return [
-        {"lon": lon, "lat": lat, "search_cutoff": radius_m, "minimum_reachability": value}
-        for (lon, lat), value in zip(positions.tolist(), reaches, strict=True)
-    ]
+    return {"lon": lon, "lat": lat, "search_cutoff": radius_m, "minimum_reachability": reach}
+
+
+def make_locations(
+    positions: NDArray[np.float64], radius_m: float = DEFAULT_RADIUS_M, reach: int = 1
+) -> list[dict[str, Any]]:
+    """Return the engine's locations of positions (n, 2), lon and lat."""
+    return [make_location(lon, lat, radius_m, reach) for lon, lat in positions.tolist()]
 
 
 def find_roads(
@@ -101,22 +102,18 @@ def find_roads(
     verbose: bool = False,
 ) -> list[list[Snapped]]:
     """Return per position its candidates, nearest first; an empty list where there is none."""
-    on_map = np.abs(positions[:, 1]) <= _MAX_LAT
     found: list[list[Snapped]] = [[] for _ in positions]
-    if not on_map.any():
+    places = positions.tolist()
+    on_map = [index for index, (_, lat) in enumerate(places) if abs(lat) <= _MAX_LAT]
+    if not on_map:
         return found
-    locations = make_locations(
-        positions[on_map], radius_m, np.full(int(on_map.sum()), reach, np.int64)
-    )
+    locations = make_locations(positions[on_map], radius_m, reach)
     answer = engine.call(
         "locate", {"locations": locations, "costing": COSTINGS[mode], "verbose": verbose}
     )
-    for index, row in zip(np.flatnonzero(on_map).tolist(), answer, strict=True):
-        edges = row.get("edges") or []
-        found[index] = sorted(
-            (read_edge(edge, *positions[index].tolist()) for edge in edges),
-            key=lambda snapped: snapped.distance_m,
-        )
+    for index, row in zip(on_map, answer, strict=True):
+        roads = [read_edge(edge, *places[index]) for edge in row.get("edges") or ()]
+        found[index] = sorted(roads, key=lambda snapped: snapped.distance_m)
     return found
 
 
@@ -124,7 +121,7 @@ def read_edge(edge: dict[str, Any], lon: float, lat: float) -> Snapped:
     """Return a candidate of a `locate` answer, seen from the asked position."""
     at_lon, at_lat = edge["correlated_lon"], edge["correlated_lat"]
     reach = min(edge.get("outbound_reach", 0), edge.get("inbound_reach", 0))
-    return Snapped(at_lon, at_lat, float(haversine_m(lon, lat, at_lon, at_lat)), reach, edge)
+    return Snapped(at_lon, at_lat, distance_m(lon, lat, at_lon, at_lat), reach, edge)
 
 
 def find_connected(
@@ -193,9 +190,9 @@ def explain(engine: Engine, positions: NDArray[np.float64], mode: Mode, radius_m
     """Return the error that names the first position without a road, and the nearest one's way."""
     roads = find_roads(engine, positions, mode, EXPLAIN_RADIUS_M, reach=1)
     distances_m = [row[0].distance_m if row else None for row in roads]
-    for index, distance_m in enumerate(distances_m):
-        if distance_m is None or distance_m > radius_m:
-            return no_road(index, distance_m, mode, radius_m)
+    for index, nearest_m in enumerate(distances_m):
+        if nearest_m is None or nearest_m > radius_m:
+            return no_road(index, nearest_m, mode, radius_m)
     return NoRoad(f"there is no road for mode {mode} near one of the positions")
 
 

@@ -13,7 +13,13 @@ from mapyard.elevation.profile import MAX_POINTS, Heights, find_heights, make_pr
 from mapyard.errors import InvalidRequest
 from mapyard.http.endpoints import Answer, Context, Example, endpoint
 from mapyard.http.params import Geometry, Params, Position, Positions, spelled
-from mapyard.http.ways import WayOutput, get_rasters, make_collection, make_feature
+from mapyard.http.ways import (
+    WayOutput,
+    get_rasters,
+    make_collection,
+    make_feature,
+    make_point_feature,
+)
 
 type Format = Annotated[Literal["json", "geojson"], Meta(description="both are GeoJSON")]
 type Interval = Annotated[
@@ -176,14 +182,9 @@ def _make_point(
     lon: float, lat: float, height_m: float | None, heights: Heights, output: WayOutput
 ) -> dict[str, Any]:
     properties = {"elevation_m": height_m, **_describe(heights)}
-    feature = make_feature(shapely.Point(lon, lat), properties, output)
-    if output.geometry:
-        digits = output.precision
-        coordinates = [round(lon, digits), round(lat, digits)]
-        feature["geometry"] = {
-            "type": "Point",
-            "coordinates": coordinates if height_m is None else [*coordinates, height_m],
-        }
+    feature = make_point_feature(lon, lat, properties, output)
+    if output.geometry and height_m is not None:
+        feature["geometry"]["coordinates"].append(height_m)
     return feature
 
 

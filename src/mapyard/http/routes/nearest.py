@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal
 
-import shapely
 from msgspec import Meta
 
 from mapyard.http.endpoints import Answer, Context, Example, endpoint
@@ -16,7 +15,7 @@ from mapyard.http.ways import (
     find_way_tags,
     get_engine,
     make_collection,
-    make_feature,
+    make_point_feature,
 )
 from mapyard.routing.nearest import MAX_NUMBER, MAX_RADIUS_M, NearestRoad, find_nearest
 
@@ -95,4 +94,4 @@ def _make_feature(ctx: Context, road: NearestRoad, output: WayOutput) -> dict[st
         if ctx.is_client_library
         else None
     )
-    return make_feature(shapely.Point(road.lon, road.lat), properties, output, flat)
+    return make_point_feature(road.lon, road.lat, properties, output, flat)
