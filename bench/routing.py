@@ -1,12 +1,11 @@
 """Routing: our cost over the engine's, and the engine against OSRM on the same extract.
 
     uv sync --group bench
-    python -m bench.routing EXTRACT.osm.pbf [--elevation FOLDER] [--repetitions 200] [--mixed 10000]
+    python -m bench.routing EXTRACT.osm.pbf [--elevation FOLDER] [--repetitions 200]
 
 Everything runs in one process and one run; calls that are compared take turns. Numbers are CPU time
 of the calling thread, medians unless said otherwise. Positions are random nodes of the extract's
 roads with a fixed seed. OSRM (MLD, its own car profile) is left out where osrm-bindings is missing.
-`--mixed` sends that many requests of all kinds and prints the memory of the process on the way.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ import orjson
 import psutil
 from numpy.typing import NDArray
 
-from bench.routing_checks import SEED, pick_places, read_road_nodes, sample_trace
+from bench.routing_checks import SEED, pick_places, read_road_nodes
+from bench.routing_traces import add_noise, sample_path
 from mapyard.build.pipeline import build_dataset
 from mapyard.build.progress import Reporter
 from mapyard.build.steps import select_steps
 from mapyard.elevation import find_heights, open_elevation
 from mapyard.errors import MapyardError
-from mapyard.http.local import LocalClient
 from mapyard.routing import (
     Engine,
     compute_matrix,
@@ -52,7 +51,6 @@ from mapyard.routing import (
 from mapyard.routing.config import COSTINGS
 from mapyard.routing.edges import find_edges
 from mapyard.routing.engine import make_actor
-from mapyard.settings import Settings
 
 try:
     import osrm
@@ -305,7 +303,8 @@ def make_traces(
             route = find_routes(engine, pair, mode)[0]
             if route.duration_s > 100:
                 path = find_edges(engine, route.positions, mode)
-                traces.append(sample_trace(path, path.elapsed_s[-1] / 100, rng, gap=False))
+                points = sample_path(path, path.elapsed_s[-1] / 100, gap=False)
+                traces.append(add_noise(points, rng))
         if len(traces) == 20:
             break
     return traces
@@ -322,34 +321,11 @@ def bench_isochrones(engine: Engine, pairs: list[Floats]) -> None:
             print(f"isochrone {mode} {time_s:g} s: {np.median(times):.1f} ms (OSRM has none)")
 
 
-def bench_memory(data: Path, pairs: list[Floats], count: int) -> None:
-    """Send mixed requests and print the resident memory on the way."""
-    with LocalClient(Settings(data=data)) as client:
-        for number in range(count + 1):
-            pair = pairs[number % len(pairs)].tolist()
-            kind = number % 10
-            if kind < 5:
-                client.post("/api/v1/route", json={"origin": pair[0], "destination": pair[1]})
-            elif kind < 7:
-                client.post("/api/v1/nearest", json={"geometry": pair[0]})
-            elif kind == 7:
-                client.post("/api/v1/isochrone", json={"geometry": pair[0], "time": 300})
-            elif kind == 8:
-                client.post("/api/v1/matrix", json={"origins": pair, "destinations": pair})
-            else:
-                client.post("/api/v1/map-match", json={"trace": pair})
-            if number % max(1, count // 10) == 0:
-                pages = int(Path("/proc/self/statm").read_text().split()[1])
-                size_mb = pages * os.sysconf("SC_PAGE_SIZE") / 1e6
-                print(f"  {number:6,} requests: {size_mb:.0f} MB", flush=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("extract", type=Path)
     parser.add_argument("--elevation", type=Path)
     parser.add_argument("--repetitions", type=int, default=200)
-    parser.add_argument("--mixed", type=int, default=10_000)
     options = parser.parse_args()
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
     print(f"{options.extract.name}, {options.repetitions} repetitions, seed {SEED}\n")
@@ -367,9 +343,6 @@ def main() -> None:
             bench_elevation(options.elevation, places)
         bench_isochrones(engine, pairs)
         bench_osrm(engine, options.extract, pairs, nodes)
-        if options.mixed:
-            print("memory:")
-            bench_memory(data, pairs, options.mixed)
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"peak memory {peak_mb:.0f} MB")
 
