@@ -12,8 +12,8 @@ import numpy as np
 from mapyard.deadline import no_deadline
 from mapyard.routing.contraction.places import read_places
 from mapyard.routing.contraction.search import is_available
-from mapyard.routing.contraction.table import MODE_COSTS, ModeTable
-from mapyard.routing.contraction.tables import TILES_NAME, ModeCheck, write_meta, write_orders
+from mapyard.routing.contraction.table import MODE_COSTS, ModeTable, find_edge_order
+from mapyard.routing.contraction.tables import TILES_NAME, ModeCheck, write_meta, write_order
 from mapyard.routing.contraction.tiles import RoadGraph, UnknownTiles, read_graph
 from mapyard.routing.engine import Engine, NoRoad, NoRoute, TooFarApart
 from mapyard.routing.modes import MODES, Mode, make_costing
@@ -40,17 +40,13 @@ def build_tables(directory: Path) -> dict[Mode, ModeCheck]:
     """
     checks: dict[Mode, ModeCheck] = {}
     graph = _read_graph(directory / TILES_NAME) if is_available() else None
-    if graph is not None:
+    modes = [] if graph is None else _choose_modes(graph)
+    if graph is not None and modes:
+        edge_order = find_edge_order(graph)
+        write_order(directory, edge_order)
         engine = Engine(directory / TILES_NAME)
-        for mode in MODES:
-            count = int(np.count_nonzero(MODE_COSTS[mode].find_usable(graph)))
-            if not 0 < count <= MAX_EDGES:
-                log.info("matrices for %s are left to the engine: %d edges", mode, count)
-                continue
-            table = ModeTable(graph, mode)
-            checks[mode] = _check(engine, graph, table, mode)
-            if checks[mode].is_used:
-                write_orders(directory, mode, table)
+        for mode in modes:
+            checks[mode] = _check(engine, graph, ModeTable(graph, mode, edge_order), mode)
         engine.close()
     write_meta(directory, checks)
     return checks
@@ -62,6 +58,15 @@ def _read_graph(tiles_tar: Path) -> RoadGraph | None:
     except UnknownTiles as error:
         log.warning("matrices are left to the engine: unknown tiles: %s", error)
         return None
+
+
+def _choose_modes(graph: RoadGraph) -> list[Mode]:
+    """Return the modes that have roads, but not too many."""
+    counts = {mode: int(MODE_COSTS[mode].find_usable(graph).sum()) for mode in MODES}
+    for mode, count in counts.items():
+        if count > MAX_EDGES:
+            log.info("matrices for %s are left to the engine: %d edges", mode, count)
+    return [mode for mode, count in counts.items() if 0 < count <= MAX_EDGES]
 
 
 def _check(engine: Engine, graph: RoadGraph, table: ModeTable, mode: Mode) -> ModeCheck:

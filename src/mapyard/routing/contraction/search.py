@@ -58,12 +58,11 @@ def is_available() -> bool:
     return routingkit is not None
 
 
-def find_order(vertices: VertexGraph, lon: Floats, lat: Floats) -> NDArray[np.uint32]:
-    """Return the order of contraction, from the vertices' places: the part that takes long."""
+def find_order(tail: Ints, head: Ints, lon: Floats, lat: Floats) -> NDArray[np.uint32]:
+    """Return an order of contraction of a graph's vertices, by their places: what takes long."""
     order = routingkit.compute_order_inertial(
-        len(vertices.edge), vertices.tail.tolist(), vertices.head.tolist(), lat.tolist(),
-        lon.tolist(),
-    )  # fmt: skip
+        len(lon), tail.tolist(), head.tolist(), lat.tolist(), lon.tolist()
+    )
     return np.array(order, np.uint32)
 
 
@@ -73,7 +72,7 @@ class Contraction:
     def __init__(
         self,
         vertices: VertexGraph,
-        order: NDArray[np.uint32],
+        order: Ints,
         costs_s: Floats,
         times_s: Floats,
         lengths_m: Floats,

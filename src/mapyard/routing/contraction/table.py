@@ -20,21 +20,35 @@ from mapyard.routing.contraction.vertices import VertexGraph, make_relaxed, make
 from mapyard.routing.modes import Mode
 from mapyard.store.columns import ranges
 
-type Order = NDArray[np.uint32]
-
 MODE_COSTS: Final[dict[Mode, ModeCosts]] = {"auto": CAR, "foot": FOOT, "bicycle": BICYCLE}
 #: At a crossing nobody sets out on a road that ends there, or arrives on one that begins there,
 #: not even where it costs nothing to turn from one to the other.
 _LAST_CHOICE_S: Final = 1e-3
 
 
+def find_edge_order(graph: RoadGraph) -> NDArray[np.uint32]:
+    """Return all edges that any mode uses in an order of contraction, which serves every mode."""
+    usable = np.logical_or.reduce([costs.find_usable(graph) for costs in MODE_COSTS.values()])
+    turns = find_turns(graph, usable, access=-1, restricted=False)
+    turns = turns.select(~turns.is_reverse)
+    edges = np.flatnonzero(usable)
+    number = np.zeros(len(usable), np.int64)
+    number[edges] = np.arange(len(edges))
+    start, end = graph.start[edges], graph.end[edges]
+    order = find_order(
+        number[turns.origin],
+        number[turns.destination],
+        (graph.lon[start] + graph.lon[end]) / 2,
+        (graph.lat[start] + graph.lat[end]) / 2,
+    )
+    return edges[order].astype(np.uint32)
+
+
 class ModeTable:
     """All that the matrices of one mode need. Threads may share one."""
 
-    def __init__(
-        self, graph: RoadGraph, mode: Mode, orders: tuple[Order, Order] | None = None
-    ) -> None:
-        """Prepare the searches; orders of contraction that are known already save most of it."""
+    def __init__(self, graph: RoadGraph, mode: Mode, edge_order: Ints) -> None:
+        """Prepare the searches."""
         costs = MODE_COSTS[mode]
         usable = costs.find_usable(graph)
         self.edge_ids = graph.edge_ids
@@ -47,7 +61,8 @@ class ModeTable:
             avoided=costs.find_avoided(graph, turns),
         )  # fmt: skip
         relaxed = make_relaxed(graph, turns, usable, costs.access)
-        self.orders = orders or (_find_order(graph, strict), _find_order(graph, relaxed))
+        rank = np.empty(len(usable), np.int64)
+        rank[edge_order] = np.arange(len(edge_order))
         self._costs_s, self._times_s = costs.cost_edges(graph)
         self._lengths_m = graph.edges.length_m.astype(np.float64)
         self._nodes = (
@@ -56,19 +71,19 @@ class ModeTable:
         )
         turn_costs_s, turn_times_s = costs.cost_turns(graph, turns)
 
-        def contract(vertices: VertexGraph, order: Order, *, for_many: bool) -> Contraction:
+        def contract(vertices: VertexGraph, *, for_many: bool) -> Contraction:
             before = turns.origin[vertices.turn]
             return Contraction(
                 vertices,
-                order,
+                np.argsort(rank[vertices.edge], kind="stable"),
                 self._costs_s[before] + turn_costs_s[vertices.turn],
                 self._times_s[before] + turn_times_s[vertices.turn],
                 self._lengths_m[before],
                 for_many=for_many,
             )
 
-        self._strict = contract(strict, self.orders[0], for_many=True)
-        self._relaxed = contract(relaxed, self.orders[1], for_many=False)
+        self._strict = contract(strict, for_many=True)
+        self._relaxed = contract(relaxed, for_many=False)
 
     def compute(
         self, origins: Places, destinations: Places, deadline: Deadline
@@ -192,11 +207,3 @@ def _group(places: Places) -> Ints:
     groups = np.full((places.count, max(1, int(size.max(initial=0)))), -1)
     groups[places.position, within] = np.arange(len(places.position))
     return groups
-
-
-def _find_order(graph: RoadGraph, vertices: VertexGraph) -> Order:
-    """Contract by the middles of the edges."""
-    start, end = graph.start[vertices.edge], graph.end[vertices.edge]
-    lon = (graph.lon[start] + graph.lon[end]) / 2
-    lat = (graph.lat[start] + graph.lat[end]) / 2
-    return find_order(vertices, lon, lat)

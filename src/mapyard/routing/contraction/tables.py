@@ -1,7 +1,7 @@
 """The prepared matrices of a graph: made at its build, checked against routes, opened when asked.
 
-Beside the tiles lie, per mode, the orders of contraction (`matrix-auto.npz`), and `matrix.json`
-with what the check found. Everything else is worked out from the tiles when a mode is first asked
+Beside the tiles lie the order of contraction (`matrix-order.npy`) and `matrix.json` with what the
+check found, per mode. Everything else is worked out from the tiles when a mode is first asked
 for; `docs/decisions/038-contracted-matrices.md` says what that takes.
 """
 
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mapyard.routing.contraction.search import is_available
 from mapyard.routing.contraction.table import ModeTable
@@ -22,6 +23,7 @@ from mapyard.routing.contraction.tiles import read_graph
 from mapyard.routing.modes import MODES, Mode
 
 _META_NAME: Final = "matrix.json"
+_ORDER_NAME: Final = "matrix-order.npy"
 TILES_NAME: Final = "tiles.tar"
 #: Rises when costs or rules change: tables that were checked under others are not used.
 _FORMAT: Final = 1
@@ -46,10 +48,9 @@ def write_meta(directory: Path, checks: dict[Mode, ModeCheck]) -> None:
     (directory / _META_NAME).write_text(json.dumps(content, indent=1) + "\n")
 
 
-def write_orders(directory: Path, mode: Mode, table: ModeTable) -> None:
+def write_order(directory: Path, edge_order: NDArray[np.uint32]) -> None:
     """Keep what took long to find."""
-    strict, relaxed = table.orders
-    np.savez(_orders_path(directory, mode), strict=strict, relaxed=relaxed)
+    np.save(directory / _ORDER_NAME, edge_order)
 
 
 class Tables:
@@ -67,12 +68,9 @@ class Tables:
             return None
         with self._lock:
             if mode not in self._opened:
-                with np.load(_orders_path(self._directory, mode)) as orders:
-                    self._opened[mode] = ModeTable(
-                        read_graph(self._directory / TILES_NAME),
-                        mode,
-                        (orders["strict"], orders["relaxed"]),
-                    )
+                graph = read_graph(self._directory / TILES_NAME)
+                edge_order = np.load(self._directory / _ORDER_NAME)
+                self._opened[mode] = ModeTable(graph, mode, edge_order)
             return self._opened[mode]
 
 
@@ -85,7 +83,3 @@ def _find_usable_modes(directory: Path) -> frozenset[Mode]:
         return frozenset()
     checks = content["modes"]
     return frozenset(mode for mode in MODES if mode in checks and checks[mode]["is_used"])
-
-
-def _orders_path(directory: Path, mode: Mode) -> Path:
-    return directory / f"matrix-{mode}.npz"
