@@ -92,7 +92,7 @@ def write_features(
 
 def write_feature(store: Store, row: int, output: Output = DEFAULT_OUTPUT) -> bytes:
     """Return the feature of one row: the same bytes as `write_features`, at a part of the cost."""
-    if output != DEFAULT_OUTPUT:
+    if output is not DEFAULT_OUTPUT and output != DEFAULT_OUTPUT:
         return write_features(store, np.array([row]), output)[0]
     return _write_one(store, row, b"")
 
