@@ -88,7 +88,9 @@ def pick_paths(engine: Engine, places: Floats, mode: Mode, count: int) -> list[E
     for origin, destination in zip(places[::2], places[1::2], strict=False):
         try:
             route = find_routes(engine, np.array([origin, destination]), mode)[0]
-            if 500 < route.distance_m < 15_000 and not route.has_ferry:
+            # One point per second, at most 10,000 in all.
+            short = route.duration_s < 9_000 and route.distance_m < 15_000
+            if short and route.distance_m > 500 and not route.has_ferry:
                 paths.append(find_edges(engine, route.positions, mode))
         except MapyardError:
             continue
