@@ -32,6 +32,7 @@ type Floats = NDArray[np.float64]
 
 #: One unit of weight, in seconds of cost; weights stay below 2³¹, which is 59 hours.
 _COST_UNIT_S: Final = 1e-4
+_NO_WAY: Final = 2**31 - 1
 #: One unit more, or less, for so much time; and for a metre.
 _TIME_UNIT_S: Final = 0.05
 #: Units of time and length together up to which a way is not walked along.
@@ -92,14 +93,16 @@ class Contraction:
         cost = np.round(costs_s / _COST_UNIT_S).astype(np.int64)
         time = np.round(times_s / _TIME_UNIT_S).astype(np.int64)
         length = np.round(lengths_m).astype(np.int64)
-        self._weights = cost.astype(np.uint32)
+        # Too slow for any way, such as roads without a speed.
+        closed = cost >= _NO_WAY
+        self._weights = np.where(closed, _NO_WAY, cost).astype(np.uint32)
         hierarchy = routingkit.CCH(
             order.tolist(), vertices.tail.tolist(), vertices.head.tolist(), False
         )
-        self._plain = routingkit.CCHMetric(hierarchy, cost.tolist())
+        self._plain = routingkit.CCHMetric(hierarchy, self._weights.tolist())
         # One that adds the time, one that adds the length, one that takes both off.
         self._shifted = [
-            routingkit.CCHMetric(hierarchy, weights.tolist())
+            routingkit.CCHMetric(hierarchy, np.where(closed, _NO_WAY, weights).tolist())
             for weights in (cost + time, cost + length, cost - time - length)
             if for_many
         ]
@@ -155,6 +158,8 @@ class Contraction:
         query = routingkit.CCHQuery(self._plain)
         for place, vertex in enumerate(vertices.tolist()):
             arcs = self._by_tail[slice(*np.searchsorted(self._tails, [vertex, vertex + 1]))]
+            if not len(arcs):
+                continue  # a query without a source would be an error
             starts = zip(self._head[arcs].tolist(), self._weights[arcs].tolist(), strict=True)
             found = query.run_multi(list(starts), [(vertex, 0)])
             if found.distance is not None:

@@ -58,7 +58,11 @@ class Tables:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._usable = _find_usable_modes(directory)
+        self._usable = (
+            {mode for mode, check in read_checks(directory).items() if check.is_used}
+            if is_available()
+            else set()
+        )
         self._opened: dict[Mode, ModeTable] = {}
         self._lock = threading.Lock()
 
@@ -74,12 +78,10 @@ class Tables:
             return self._opened[mode]
 
 
-def _find_usable_modes(directory: Path) -> frozenset[Mode]:
+def read_checks(directory: Path) -> dict[Mode, ModeCheck]:
+    """Return what was written beside the tiles; nothing where it was made under other rules."""
     path = directory / _META_NAME
-    if not is_available() or not path.is_file():
-        return frozenset()
-    content: dict[str, Any] = json.loads(path.read_text())
-    if content["format"] != _FORMAT:
-        return frozenset()
-    checks = content["modes"]
-    return frozenset(mode for mode in MODES if mode in checks and checks[mode]["is_used"])
+    content: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {}
+    if content.get("format") != _FORMAT:
+        return {}
+    return {mode: ModeCheck(**content["modes"][mode]) for mode in MODES if mode in content["modes"]}

@@ -1,0 +1,238 @@
+"""Matrices out of the contraction of Monaco, and of graphs that fit on a line."""
+
+import json
+import logging
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from mapyard.deadline import no_deadline
+from mapyard.routing import compute_matrix, find_routes, open_routing
+from mapyard.routing.contraction import build, search
+from mapyard.routing.contraction.build import build_tables
+from mapyard.routing.contraction.levels import read_level
+from mapyard.routing.contraction.places import Places
+from mapyard.routing.contraction.search import Contraction
+from mapyard.routing.contraction.tables import Tables, read_checks
+from mapyard.routing.contraction.tiles import UnknownTiles, read_graph
+from mapyard.routing.contraction.vertices import VertexGraph, _forbid_paths
+from mapyard.routing.engine import NoRoad, NoRoute
+from mapyard.routing.modes import MODES
+
+CASINO = (7.4281, 43.7392)
+SEA = (7.45, 43.70)
+
+
+@pytest.fixture(scope="module")
+def road_graph(graph):
+    return read_graph(graph / "tiles.tar")
+
+
+@pytest.fixture(scope="module")
+def places(road_graph):
+    """24 positions on roads, one of them twice."""
+    rng = np.random.default_rng(5)
+    edge = rng.choice(np.flatnonzero(road_graph.edges.access & 1), 23)
+    nodes = np.column_stack([road_graph.lon, road_graph.lat])
+    middle = (nodes[road_graph.start[edge]] + nodes[road_graph.end[edge]]) / 2
+    return np.concatenate([middle, middle[:1]])
+
+
+@pytest.fixture
+def copy(graph, tmp_path):
+    """The graph in a folder of its own."""
+    return shutil.copytree(graph, tmp_path / "routing")
+
+
+def find_cell(engine, pair, mode):
+    try:
+        route = find_routes(engine, pair, mode)[0]
+    except NoRoute:
+        return np.nan, np.nan
+    return route.duration_s, route.distance_m
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_cells_are_routes(engine, places, mode):
+    assert engine.tables.find(mode) is not None
+    matrix = compute_matrix(engine, places[:12], places[12:], mode)
+    expected = np.array(
+        [[find_cell(engine, np.array([a, b]), mode) for b in places[12:]] for a in places[:12]]
+    )
+    good = np.isclose(matrix.durations_s, expected[..., 0], rtol=0.01, atol=1, equal_nan=True)
+    good &= np.isclose(matrix.distances_m, expected[..., 1], rtol=0.01, atol=5, equal_nan=True)
+    assert good.mean() >= 0.99
+    assert np.isfinite(matrix.durations_s).mean() > 0.5
+    assert (matrix.durations_s[np.isfinite(matrix.durations_s)] % 1 == 0).all()
+
+
+def test_the_way_to_oneself_is_nothing(engine, places):
+    matrix = compute_matrix(engine, places, places)
+    assert not matrix.durations_s.diagonal().any()
+    assert matrix.durations_s[0, -1] == matrix.distances_m[0, -1] == 0.0
+
+
+def test_backward_on_a_one_way_road_leads_around(engine, road_graph):
+    edges = road_graph.edges
+    back = road_graph.opposing
+    oneway = (edges.access & 1 > 0) & (edges.access[back] & 1 == 0) & (edges.length_m > 60)
+    nodes = np.column_stack([road_graph.lon, road_graph.lat])
+    found = 0
+    for edge in np.flatnonzero(oneway)[::9]:
+        ends = nodes[[road_graph.end[edge], road_graph.start[edge]]]
+        pair = 0.7 * ends + 0.3 * ends[::-1]  # from near the end to near the begin
+        matrix = compute_matrix(engine, pair[:1], pair[1:])
+        time_s, length_m = find_cell(engine, pair, "auto")
+        cell = matrix.durations_s[0, 0], matrix.distances_m[0, 0]
+        assert cell == pytest.approx((time_s, length_m), rel=0.02, abs=5, nan_ok=True)
+        found += length_m > edges.length_m[edge]
+    assert found > 3
+
+
+def test_threads_share_a_table(graph, places):
+    engine = open_routing(graph)
+    with ThreadPoolExecutor(4) as pool:
+        matrices = list(pool.map(lambda _: compute_matrix(engine, places, places), range(8)))
+    for matrix in matrices[1:]:
+        assert np.array_equal(matrix.durations_s, matrices[0].durations_s, equal_nan=True)
+
+
+def test_without_tables_the_engine_answers(copy, engine, places):
+    (copy / "matrix.json").unlink()
+    plain = open_routing(copy)
+    assert plain.tables.find("foot") is None
+    mine = compute_matrix(engine, places[:4], places[4:8], "foot")
+    theirs = compute_matrix(plain, places[:4], places[4:8], "foot")
+    assert np.allclose(mine.durations_s, theirs.durations_s, rtol=0.01, atol=2, equal_nan=True)
+    for asked in (engine, plain):
+        with pytest.raises(NoRoad) as caught:
+            compute_matrix(asked, np.array([CASINO]), np.array([CASINO, SEA]), "foot")
+        assert caught.value.details["index"] == 2
+
+
+def test_tables_of_other_rules_or_without_the_library_are_not_used(copy, monkeypatch):
+    assert Tables(copy).find("auto") is not None
+    meta = json.loads((copy / "matrix.json").read_text())
+    (copy / "matrix.json").write_text(json.dumps(meta | {"format": 0}))
+    assert Tables(copy).find("auto") is None
+    assert read_checks(copy) == {}
+    (copy / "matrix.json").write_text(json.dumps(meta))
+    monkeypatch.setattr(search, "routingkit", None)
+    assert Tables(copy).find("auto") is None
+    assert build_tables(copy) == {}
+    assert read_checks(copy) == {}
+
+
+def test_tables_that_disagree_with_routes_are_not_used(copy, monkeypatch, caplog):
+    monkeypatch.setattr(build, "_SAMPLES", 20)
+    monkeypatch.setattr(build, "_is_near", lambda found, expected, least: False)
+    with caplog.at_level(logging.WARNING):
+        checks = build_tables(copy)
+    assert not any(check.is_used for check in checks.values())
+    assert "left to the engine" in caplog.text
+    assert Tables(copy).find("auto") is None
+
+
+def test_graphs_that_are_too_large_have_no_tables(copy, monkeypatch):
+    monkeypatch.setattr(build, "MAX_EDGES", 10)
+    assert build_tables(copy) == {}
+
+
+def test_edges_and_the_edges_back_agree(road_graph):
+    inside = road_graph.end >= 0
+    back = road_graph.opposing[inside]
+    assert inside.mean() > 0.99
+    assert (road_graph.start[back] == road_graph.end[inside]).all()
+    assert road_graph.edges.length_m.max() < 5_000
+    assert set(np.unique(road_graph.edges.not_thru)) == {0, 1}
+    west, east = road_graph.lon.min(), road_graph.lon.max()
+    assert 7.3 < west < east < 7.5
+    assert road_graph.edge_ids.find(np.array([7 | 1 << 25])).tolist() == [-1]
+
+
+def test_tiles_of_another_layout_are_refused(copy):
+    tar = copy / "tiles.tar"
+    content = bytearray(tar.read_bytes())
+    # The header says that it has more nodes than there are.
+    at = content.find(b".gph") // 512 * 512 + 512 + 40
+    content[at] ^= 0x0F
+    tar.write_bytes(content)
+    with pytest.raises((UnknownTiles, ValueError)):
+        read_graph(tar)
+
+
+def make_line(tail, head, count):
+    """A graph whose edges are its vertices."""
+    return VertexGraph(
+        edge=np.arange(count),
+        is_end=np.ones(count, bool),
+        begin=np.arange(count),
+        tail=np.array(tail),
+        head=np.array(head),
+        turn=np.arange(len(tail)),
+    )
+
+
+def contract(vertices, costs_s, times_s):
+    order = np.arange(len(vertices.edge))
+    costs_s, times_s = np.array(costs_s, float), np.array(times_s, float)
+    return Contraction(vertices, order, costs_s, times_s, 10 * times_s, for_many=True)
+
+
+def test_a_forbidden_path_is_left_out_and_its_parts_are_not():
+    # 0 and 1 lead to 2, on to 3 and then to 4 or 5; 0, 2, 3, 4 is forbidden.
+    vertices = make_line([0, 1, 2, 3, 3], [2, 2, 3, 4, 5], 6)
+    forbidden = _forbid_paths(vertices, [[0, 2, 3, 4]])
+    graph = contract(forbidden, np.ones(len(forbidden.tail)), np.ones(len(forbidden.tail)))
+    place, ends = graph.find_ends(np.array([4, 5, 2]))
+    costs_s = graph.find_costs(np.array([0, 1, 2]), ends, no_deadline())
+    best_s = np.array([costs_s[:, place == number].min(axis=1) for number in range(3)]).T
+    assert best_s.tolist() == [[np.inf, 3, 1], [3, 3, 1], [2, 2, 0]]
+
+
+def test_two_forbidden_paths_may_begin_the_same_way():
+    vertices = make_line([0, 1, 1, 1], [1, 2, 3, 4], 5)
+    forbidden = _forbid_paths(vertices, [[0, 1, 2], [0, 1, 3]])
+    graph = contract(forbidden, np.ones(len(forbidden.tail)), np.ones(len(forbidden.tail)))
+    costs_s = graph.find_costs(np.array([0, 1]), np.array([2, 3, 4]), no_deadline())
+    assert costs_s.tolist() == [[np.inf, np.inf, 2], [1, 1, 1]]
+
+
+def test_times_are_those_of_the_cheapest_way():
+    # Two ways from 0 to 3: by 1 cheaper by a hair and slower by far.
+    vertices = make_line([0, 0, 1, 2], [1, 2, 3, 3], 4)
+    graph = contract(vertices, [1.0, 1.0, 1.0, 1.001], [90, 10, 90, 10])
+    sources, targets = np.zeros(40, int), np.full(40, 3)
+    times_s, lengths_m = graph.measure(sources, targets, no_deadline())
+    assert set(times_s) == {180.0}
+    assert set(lengths_m) == {1800.0}
+    rounds = graph.find_rounds(np.array([0]))
+    assert rounds.costs_s.tolist() == [np.inf]
+
+
+def test_places_are_taken_as_often_as_asked_for():
+    places = Places(
+        count=3,
+        position=np.array([0, 0, 2]),
+        edge=np.array([5, 6, 7]),
+        share=np.array([0.1, 0.9, 0.5]),
+        away_m=np.zeros(3),
+    )
+    taken = places.of(np.array([2, 0, 2]))
+    assert taken.edge.tolist() == [7, 5, 6, 7]
+    assert taken.position.tolist() == [0, 1, 1, 2]
+    assert places.of(np.array([1])).edge.tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("levels", "expected"),
+    [((0, 4), 2.0), ((0, 3), -2.0), ((2, 10), 0.5), ((0, 0, 2), np.nan), ((), np.nan)],
+)
+def test_floors_are_read_out_of_texts(levels, expected):
+    """A record with one text, which holds the kind, the bytes that follow, places, numbers."""
+    text = bytes([8, 2 * len(levels), *levels]) if levels else b"\1Main\0"
+    record = bytes(8) + bytes([1, 0, 0, 0]) + (1 << 29).to_bytes(4, "little")
+    raw = np.frombuffer(record + text, np.uint8)
+    assert read_level(raw, 0, len(record)) == pytest.approx(expected, nan_ok=True)
