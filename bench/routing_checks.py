@@ -186,7 +186,9 @@ def check_snapping(engine: Engine, places: Floats, mode: Mode) -> str:
         routes += bool(away_m < 2.0)
         along = route.positions[min(3, len(route.positions) - 1)]
         try:
-            match = match_trace(engine, np.array([[lon, lat], along]), mode)
+            trace = np.array([[lon, lat], along])
+            # Places are picked within 100 m of a road; matching looks 50 m far by default.
+            match = match_trace(engine, trace, mode, radiuses_m=np.full(2, 100.0))
             place = match.positions[0]
             matches += bool(haversine_m(roads[0].lon, roads[0].lat, place[0], place[1]) < 2.0)
         except MapyardError:
