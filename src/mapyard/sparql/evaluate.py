@@ -39,8 +39,9 @@ from mapyard.sparql.algebra import (
 )
 from mapyard.sparql.bgp import BgpRunner, Step, make_plan
 from mapyard.sparql.compatible import compatible_pairs, incompatible_rows, merge_rows
+from mapyard.sparql.counting import count_group
 from mapyard.sparql.expressions import Evaluator
-from mapyard.sparql.ids import DATETIME, INTEGER, Ids, Mask, in_space, integer_ids
+from mapyard.sparql.ids import DATETIME, INTEGER, Mask, in_space
 from mapyard.sparql.nearest import find_nearest
 from mapyard.sparql.optimize import is_seedable
 from mapyard.sparql.runtime import CHUNK_ROWS, Runtime
@@ -284,7 +285,7 @@ class Executor:
         return self._alone(pattern, seed, graph, lambda: self._grouped(pattern, graph))
 
     def _grouped(self, pattern: Group, graph: int | None) -> Iterator[Table]:
-        counted = self._count_by_predicate(pattern, graph)
+        counted = None if graph else count_group(pattern, self.runtime)
         if counted is not None:
             yield counted
             return
@@ -308,35 +309,6 @@ class Executor:
             result.columns[var.name] = aggregate(call, table, groups, count, evaluator)
         self.runtime.release(table.nbytes())
         yield result
-
-    def _count_by_predicate(self, pattern: Group, graph: int | None) -> Table | None:
-        """Answer COUNT over `?s ?p ?o`, whole or by ?p, from the source's own counts."""
-        inner = pattern.pattern
-        if not isinstance(inner, Bgp) or len(inner.triples) != 1 or inner.filters or graph:
-            return None
-        triple = inner.triples[0]
-        nodes = (triple.subject, triple.predicate, triple.object)
-        names = {node.name for node in nodes if isinstance(node, Var)}
-        keys = [(var, key) for var, key in pattern.keys]
-        if len(names) != 3 or keys not in ([], [(triple.predicate, None)]):
-            return None
-        if any(
-            call.name != "COUNT" or call.distinct or not (call.arg is None or call.arg in nodes)
-            for _, call in pattern.aggregates
-        ):
-            return None
-        counted = self.runtime.source.count_by_predicate(self.runtime)
-        if counted is None:
-            return None
-        predicates, counts = counted
-        columns: dict[str, Ids] = {}
-        if keys:
-            columns[keys[0][0].name] = predicates
-        else:
-            counts = np.array([counts.sum()])
-        for var, _ in pattern.aggregates:
-            columns[var.name] = integer_ids(counts)
-        return Table(dict(columns), len(counts))
 
     def _order(self, pattern: OrderBy, seed: Table, graph: int | None) -> Iterator[Table]:
         table = self.collect(pattern.pattern, seed, graph, "the ORDER BY")

@@ -339,9 +339,10 @@ class Evaluator:
     def _compare(self, name: str, left: Value, right: Value, length: int) -> Value:
         a, b = as_operand(left), as_operand(right)
         if a is not None and b is not None and not (a.scalar and b.scalar) and a.kind == b.kind:
-            with np.errstate(invalid="ignore"):
-                truth = np.broadcast_to(_VECTOR[name](a.values, b.values), (length,))
-            return Booleans(truth, np.broadcast_to(a.valid & b.valid, (length,)))
+            # One side has all rows; numpy compares with NaN in silence.
+            truth = _VECTOR[name](a.values, b.values)
+            valid = a.valid & b.valid
+            return Booleans(truth, valid if valid.shape else np.full(length, valid))
         if isinstance(left, Constant) and not isinstance(right, Constant):
             left, right, name = right, left, _MIRRORED[name]
         if name in ("=", "!=") and isinstance(right, Constant) and isinstance(left, np.ndarray):

@@ -122,6 +122,9 @@ class TripleGraph:
     def count_by_predicate(self, context: Context) -> None:
         """Return nothing: counting goes the common way."""
 
+    def count_by_object(self, predicate: int, context: Context) -> None:
+        """Return nothing, likewise."""
+
     def shapes(self, ids: Ids) -> None:
         """Return nothing: geometries are WKT literals like any other."""
 

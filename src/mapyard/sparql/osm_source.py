@@ -341,6 +341,13 @@ class OsmSource:
             self._counts = np.array(ids, np.int64)[found > 0], found[found > 0]
         return self._counts
 
+    def count_by_object(
+        self, predicate: int, context: Context
+    ) -> tuple[Ids, NDArray[np.int64]] | None:
+        """Return the values of a tag predicate, sorted, with their counts."""
+        found = self.predicate(predicate)
+        return found.count_values() if isinstance(found, TagPredicate) else None
+
     def shapes(self, ids: Ids) -> NDArray[np.object_] | None:
         """Return the shapes of geometry ids; None when none of them is one."""
         return shapes_of_ids(self.store, ids)

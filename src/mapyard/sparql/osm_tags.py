@@ -119,6 +119,16 @@ class TagPredicate(Predicate):
                 ids[place] = integer_ids(np.array([int(found[1])]))[0]
         return ids if isinstance(position, np.ndarray) else int(ids[0])
 
+    def count_values(self) -> tuple[Ids, NDArray[np.int64]] | None:
+        """Return the objects, sorted, and how many elements have each; None but for texts."""
+        if self._kind != "text":
+            return None
+        counts = self._store.kv_counts(self._start, self._stop)
+        objects = make_ids(VALUE, self._index.shared[self._start : self._stop])
+        order = np.argsort(objects)
+        order = order[counts[order] > 0]
+        return objects[order], counts[order]
+
     # Triples -------------------------------------------------------------------------------------
 
     def match(self, s: Position, o: Position, context: Context) -> Iterator[Matches]:

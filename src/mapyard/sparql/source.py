@@ -91,6 +91,12 @@ class Source(Protocol):
         """Return the predicates and how many triples each has, if that is known cheaply."""
         ...
 
+    def count_by_object(
+        self, predicate: int, context: Context
+    ) -> tuple[Ids, NDArray[np.int64]] | None:
+        """Return the objects of a predicate, sorted, and how many triples each has, likewise."""
+        ...
+
     def shapes(self, ids: Ids) -> NDArray[np.object_] | None:
         """Return shapely geometries of ids of the source; None where they are no geometries."""
         ...
