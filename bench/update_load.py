@@ -147,7 +147,10 @@ class Load:
 
 
 def list_paths(data: Path) -> list[str]:
-    """Return mixed requests: features, searches, geocoding, routes, tiles, Overpass."""
+    """Return mixed requests: features, searches, geocoding, routes, tiles, Overpass.
+
+    With a space and a body behind the path it is a POST.
+    """
     dataset = data / "current"
     store = open_store(dataset / "elements")
     geocoder = open_geocoder(dataset / "text", store)
@@ -161,6 +164,8 @@ def list_paths(data: Path) -> list[str]:
         box = f"{lon - 0.01:.5f},{lat - 0.01:.5f},{lon + 0.01:.5f},{lat + 0.01:.5f}"
         x = int((lon + 180) / 360 * 2**14)
         y = int((1 - np.arcsinh(np.tan(np.radians(lat))) / np.pi) / 2 * 2**14)
+        route = json.dumps({"origin": {"lat": lat, "lng": lon},
+                            "destination": {"lat": other[1], "lng": other[0]}})  # fmt: skip
         overpass = quote(f"[out:json];node(around:300,{lat},{lon})[amenity];out;")
         paths += [
             f"/api/v1/features?tags=amenity&bbox={box}&limit=20",
@@ -169,7 +174,7 @@ def list_paths(data: Path) -> list[str]:
             f"/api/v1/geocode?q={name}&limit=3",
             f"/api/v1/geocode/autocomplete?q={name[:3]}&limit=5",
             f"/api/v1/geocode/reverse?lat={lat}&lng={lon}",
-            f"/api/v1/route?origin={lat},{lon}&destination={other[1]},{other[0]}&mode=auto",
+            f"/api/v1/route {route}",
             f"/api/v1/tiles/14/{x}/{y}.mvt",
             f"/api/v1/overpass?data={overpass}",
         ]
@@ -183,19 +188,30 @@ def keep_working(server: str, key: str, paths: list[str]) -> list[str]:
         status, _ = ask(server + path, key)
         if status == 200:
             kept.append(path)
-    kinds = Counter(re.sub(r"/14/.*", "", path.partition("?")[0]) for path in kept)
+    kinds = Counter(re.sub(r"(/14/|\?| ).*", "", path) for path in kept)
     print("requests:", ", ".join(f"{kind} {count}" for kind, count in kinds.items()))
     return kept
 
 
 def ask(url: str, key: str) -> tuple[int, bytes]:
     """Return status and body."""
-    request = urllib.request.Request(url, headers={"X-API-Key": key})
+    url, _, body = url.partition(" ")
+    headers = {"X-API-Key": key, "Content-Type": "application/json"}
+    request = urllib.request.Request(url, body.encode() or None, headers)
     try:
         with urllib.request.urlopen(request, timeout=30) as answer:
             return answer.status, answer.read()
     except urllib.error.HTTPError as error:
         return error.code, error.read()
+
+
+def write_request(path: str, key: str) -> bytes:
+    """Return the bytes of a request."""
+    path, _, body = path.partition(" ")
+    return (
+        f"{'POST' if body else 'GET'} {path} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: {key}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+    ).encode()
 
 
 class QuietHandler(SimpleHTTPRequestHandler):
@@ -307,9 +323,8 @@ def measure(
     time.sleep(2)
     paths = keep_working(server, key, list_paths(data))
     requests = [
-        f"GET {path} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: {key}\r\nUser-Agent: bench\r\n\r\n"
-        .encode() for path in np.random.default_rng(3).permutation(paths)
-    ]  # fmt: skip
+        write_request(path, key) for path in np.random.default_rng(3).permutation(paths).tolist()
+    ]
     uvloop.run(Load(port, requests).flood(5))
     flood = Load(port, requests)
     capacity = uvloop.run(flood.flood(10))
