@@ -57,5 +57,10 @@ def _run(ctx: StepContext) -> Mapping[str, Any]:
     return {"edges": meta.edge_count, "time_zones": meta.timezone_count, "engine": meta.engine}
 
 
-#: Measured in docs/decisions/030-valhalla-builds.md.
-STEP = Step("routing", _run, lambda pbf: Estimate(150_000_000 + 12 * pbf, 4 * pbf + 5_000_000))
+def _estimate(pbf: int) -> Estimate:
+    """Measured in docs/decisions/030-valhalla-builds.md and 038-contracted-matrices.md."""
+    matrices = min(45 * pbf, 900_000_000)  # larger graphs have none prepared
+    return Estimate(150_000_000 + 12 * pbf + matrices, 4 * pbf + 5_000_000)
+
+
+STEP = Step("routing", _run, _estimate)

@@ -22,8 +22,8 @@ from mapyard.routing.snapping import DEFAULT_RADIUS_M, find_roads, make_location
 log = logging.getLogger(__name__)
 
 #: Edges of a mode up to which it is prepared: what every worker holds once it was asked for a
-#: matrix grows with them, by about a kilobyte each.
-MAX_EDGES: Final = 400_000
+#: matrix grows with them, by 1 to 2 kB each.
+MAX_EDGES: Final = 300_000
 #: Cells compared with routes, per mode, and the share of them that has to agree.
 _SAMPLES: Final = 200
 _LEAST_AGREEMENT: Final = 0.99
