@@ -170,7 +170,7 @@ def _step_in(road: Snapped) -> tuple[float, float]:
     shape = decode_polyline(road.edge["edge_info"]["shape"])
     lon, lat = shape[:, 0], shape[:, 1]
     to_start_m, to_end_m = haversine_m(road.lon, road.lat, lon[[0, -1]], lat[[0, -1]]).tolist()
-    if min(to_start_m, to_end_m) > _SAME_PLACE_M:
+    if min(to_start_m, to_end_m) > _STEP_M:
         return road.lon, road.lat
     along_m = np.append(0.0, np.cumsum(haversine_m(lon[:-1], lat[:-1], lon[1:], lat[1:])))
     step_m = min(_STEP_M, along_m[-1] / 2)
