@@ -24,10 +24,6 @@ QT = "http://www.w3.org/2001/sw/DataAccess/tests/test-query#"
 RS = "http://www.w3.org/2001/sw/DataAccess/tests/result-set#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 
-#: Test → reason; docs/sparql-w3c.md says more.
-KNOWN_FAILURES: dict[str, str] = {
-    "sparql10/optional-filter/dawg-optional-filter-005-simplified": "contradicts -not-simplified",
-}
 #: Not the query language: entailment regimes, federation, update, protocols.
 LEFT_OUT = frozenset(
     (
@@ -65,7 +61,16 @@ def _cases_of(manifest: Path, group: str) -> Iterator[Case]:
     def path(node: Any) -> Path:
         return Path(node.value.removeprefix("file://"))
 
+    listed: set[Any] = set()
+    for start in objects(None, MF + "entries"):
+        node = start
+        while node.value != RDF + "nil":
+            listed |= set(objects(node, RDF + "first"))
+            (node,) = objects(node, RDF + "rest")
     for quad in store.quads_for_pattern(None, ox.NamedNode(RDF + "type"), None):
+        # Some manifests describe tests that they leave out of their list.
+        if quad.subject not in listed:
+            continue
         kind = quad.object.value.rpartition("#")[2]
         if "Update" in kind or not ("Syntax" in kind or kind == "QueryEvaluationTest"
                                     or kind == "CSVResultFormatTest"):  # fmt: skip
