@@ -78,9 +78,13 @@ class Engine:
         try:
             answer = getattr(actor, action)(text)
         except ValhallaError as error:
-            raise explain_error(error.code, error.message) from error
-        finally:
             idle.append(actor)
+            raise explain_error(error.code, error.message) from error
+        except RuntimeError as error:
+            # A fault of its own, such as "EdgeStatus Update on edge not previously set" on some
+            # routes; the actor is not asked again.
+            raise MapyardError(f"the routing engine failed: {error}") from error
+        idle.append(actor)
         return orjson.loads(answer)
 
     def close(self) -> None:

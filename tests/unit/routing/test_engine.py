@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mapyard.errors import TooLarge, Unsupported
+from mapyard.errors import MapyardError, TooLarge, Unsupported
 from mapyard.routing import open_routing
 from mapyard.routing.engine import NoRoad, NoRoute, TooFarApart, explain_error, make_actor
 
@@ -51,6 +51,25 @@ def test_there_are_no_more_actors_than_calls_have_run_at_once(monkeypatch, graph
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(lambda _: opened.call("route", REQUEST), range(30)))
     assert len(made) <= 3
+
+
+def test_a_fault_inside_the_engine_is_an_error_and_costs_its_actor(monkeypatch, graph: Path):
+    made = []
+
+    class Faulty:
+        def route(self, text: str) -> str:
+            raise RuntimeError("EdgeStatus Update on edge not previously set")
+
+    def make(config):
+        made.append(config)
+        return Faulty() if len(made) == 1 else make_actor(config)
+
+    monkeypatch.setattr("mapyard.routing.engine.make_actor", make)
+    opened = open_routing(graph)
+    with pytest.raises(MapyardError, match="engine failed: EdgeStatus"):
+        opened.call("route", REQUEST)
+    assert opened.call("route", REQUEST)["trip"]["summary"]["length"] > 0
+    assert len(made) == 2
 
 
 def test_a_closed_engine_opens_again(graph: Path):

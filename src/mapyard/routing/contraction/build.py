@@ -10,12 +10,13 @@ from typing import Any, Final
 import numpy as np
 
 from mapyard.deadline import no_deadline
+from mapyard.errors import MapyardError
 from mapyard.routing.contraction.places import read_places
 from mapyard.routing.contraction.search import is_available
 from mapyard.routing.contraction.table import MODE_COSTS, ModeTable, find_edge_order
 from mapyard.routing.contraction.tables import TILES_NAME, ModeCheck, write_meta, write_order
 from mapyard.routing.contraction.tiles import RoadGraph, UnknownTiles, read_graph
-from mapyard.routing.engine import Engine, NoRoad, NoRoute, TooFarApart
+from mapyard.routing.engine import Engine, NoRoute
 from mapyard.routing.modes import MODES, Mode, make_costing
 from mapyard.routing.snapping import DEFAULT_RADIUS_M, find_roads, make_locations
 
@@ -93,7 +94,7 @@ def _check(engine: Engine, graph: RoadGraph, table: ModeTable, mode: Mode) -> Mo
             )
         except NoRoute:
             agreed += math.isnan(time_s)
-        except (NoRoad, TooFarApart):
+        except MapyardError:  # the position is off the roads, or the engine has a fault
             continue
         compared += 1
     is_used = compared > 0 and agreed >= _LEAST_AGREEMENT * compared
