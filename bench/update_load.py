@@ -3,15 +3,17 @@
     python -m bench.update_load EXTRACT DIFFS [--seconds 20]
 
 EXTRACT is built with all parts and served by two workers; DIFFS is a replication folder (state.txt
-and 000/…), applied in three updates as the server's own schedule starts them. First the capacity is
+and 000/…), applied in steps as the server's own schedule starts them. First the capacity is
 found, with 50 requests always in flight; then requests come at a fixed 30 % of it, over 50
-connections, without updates and during them. A latency counts from when the request was due.
+connections, without updates and during three. A latency counts from when the request was due. Three
+more updates, with the priority of any process, run with 50 requests always in flight.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import functools
 import json
 import os
@@ -27,6 +29,7 @@ import time
 import urllib.error
 import urllib.request
 from collections import Counter
+from collections.abc import Callable, Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import cast
@@ -52,6 +55,7 @@ IN_FLIGHT = 50
 SHARE = 0.3
 WORKERS = 2
 UPDATES = 3
+_FLOOD_S = 8.0
 
 
 class Connection(asyncio.Protocol):
@@ -101,13 +105,12 @@ class Load:
         _, connection = await loop.create_connection(Connection, "127.0.0.1", self._port)
         return connection
 
-    async def flood(self, seconds: float) -> float:
-        """Keep all connections busy; return answers a second."""
-        ends_s = time.monotonic() + seconds
+    async def flood(self, is_over: threading.Event) -> None:
+        """Keep all connections busy until told to stop."""
 
         async def ask(number: int) -> None:
             connection = await self._connect()
-            while time.monotonic() < ends_s:
+            while not is_over.is_set():
                 number += 1
                 self.statuses[
                     await connection.ask(self._requests[number % len(self._requests)])
@@ -115,7 +118,6 @@ class Load:
             connection.transport.close()
 
         await asyncio.gather(*(ask(7 * i) for i in range(IN_FLIGHT)))
-        return self.statuses.total() / seconds
 
     async def run(self, per_second: float, is_over: threading.Event) -> None:
         """Ask at a fixed rate until told to stop."""
@@ -223,7 +225,7 @@ def write_states(diffs: Path, folder: Path, first: int) -> list[str]:
     """Copy a replication folder; return the texts that state.txt is to have, one per update."""
     shutil.copytree(diffs, folder)
     last = int(re.search(r"sequenceNumber=(\d+)", (diffs / "state.txt").read_text())[1])  # type: ignore[index]
-    steps = np.linspace(first, last, UPDATES + 1).astype(int)[1:]
+    steps = np.linspace(first, last, 2 * UPDATES + 1).astype(int)[1:]
     return [(diffs / f"{sequence_path(int(step))}.state.txt").read_text() for step in steps]
 
 
@@ -244,16 +246,21 @@ def prepare(data: Path, extract: Path) -> str:
     return key
 
 
-def run_load(load: Load, per_second: float, is_over: threading.Event) -> threading.Thread:
-    """Start the load in a thread of its own."""
+@contextlib.contextmanager
+def running(load: Load, per_second: float) -> Iterator[None]:
+    """Run a load in a thread of its own: at a rate, or with 0 as much as there are connections."""
+    is_over = threading.Event()
 
     def run() -> None:
+        work = load.run(per_second, is_over) if per_second else load.flood(is_over)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(load.run(per_second, is_over))
+            runner.run(work)
 
     thread = threading.Thread(target=run)
     thread.start()
-    return thread
+    yield
+    is_over.set()
+    thread.join()
 
 
 def show(name: str, load: Load, spans: list[tuple[float, float]] | None = None) -> float:
@@ -325,42 +332,50 @@ def measure(
     requests = [
         write_request(path, key) for path in np.random.default_rng(3).permutation(paths).tolist()
     ]
-    uvloop.run(Load(port, requests).flood(5))
-    flood = Load(port, requests)
-    capacity = uvloop.run(flood.flood(10))
+    loads = [Load(port, requests) for _ in range(5)]
+    for load in loads[:2]:  # the first to warm up
+        with running(load, 0):
+            time.sleep(_FLOOD_S)
+    capacity = loads[1].statuses.total() / _FLOOD_S
     rate = SHARE * capacity
     print(f"capacity {capacity:,.0f} requests/s; load {rate:,.0f} requests/s")
-    is_over, load = threading.Event(), Load(port, requests)
-    thread = run_load(load, rate, is_over)
-    time.sleep(quiet_s)
-    is_over.set()
-    thread.join()
-    quiet_p95_s = show("quiet", load)
-    is_over, load = threading.Event(), Load(port, requests)
-    thread = run_load(load, rate, is_over)
+    with running(loads[2], rate):
+        time.sleep(quiet_s)
+    quiet_p95_s = show("quiet", loads[2])
     started_s = time.monotonic()
     spans = []
-    for state in states:
-        time.sleep(3)
-        cursor = find_cursor(f"{server}/api/v1/features?tags=building&limit=2", key)
-        (source / "state.txt").write_text(state)
-        began_s = time.monotonic() - started_s
-        update = start_update(Settings(data=data))
-        assert update.wait() == 0, read_runs(data)[-1].message
-        spans.append((began_s, time.monotonic() - started_s))
-        time.sleep(1)
-        run = read_runs(data)[-1]
-        url = f"{server}/api/v1/features?tags=building&limit=2&cursor={quote(cursor)}"
-        answers = [ask(url, key) for _ in range(8)]
-        codes = {(status, json.loads(body)["error"]["code"]) for status, body in answers}
-        print(
-            f"update to {run.to_sequence}: {run.changed:,} changed, {run.seconds:.1f} s; "
-            f"the cursor of before: {codes}"
-        )
-    is_over.set()
-    thread.join()
-    p95_s = show("during updates", load, spans)
+    with running(loads[3], rate):
+        for state in states[:UPDATES]:
+            (source / "state.txt").write_text(state)
+            began_s = time.monotonic() - started_s
+            update(data, server, key, lambda: start_update(Settings(data=data)))
+            spans.append((began_s, time.monotonic() - started_s))
+    p95_s = show("during updates", loads[3], spans)
     print(f"p95 during updates / quiet: {p95_s / quiet_p95_s:.2f} (wanted: ≤ 2)")
+    with running(loads[4], 0):
+        for state in states[UPDATES:]:
+            (source / "state.txt").write_text(state)
+            command = [sys.executable, "-m", "mapyard", "update", "--data", str(data), "--quiet"]
+            update(data, server, key, lambda command=command: subprocess.Popen(command))  # type: ignore[misc]
+    print(f"{IN_FLIGHT} always in flight: statuses {dict(loads[4].statuses)}")
+
+
+def update(data: Path, server: str, key: str, start: Callable[[], subprocess.Popen[bytes]]) -> None:
+    """Run an update; print what it did, and what a cursor of before is answered."""
+    url = f"{server}/api/v1/features?tags=building&limit=2"
+    cursor = find_cursor(url, key)
+    time.sleep(2)
+    if start().wait():
+        raise SystemExit(read_runs(data)[-1].message)
+    time.sleep(1)
+    run = read_runs(data)[-1]
+    answers = [ask(f"{url}&cursor={quote(cursor)}", key) for _ in range(8)]
+    codes = {(status, json.loads(body)["error"]["code"]) for status, body in answers}
+    print(
+        f"update to {run.to_sequence}: {run.changed:,} changed, {run.seconds:.1f} s; "
+        f"the cursor of before: {codes}",
+        flush=True,
+    )
 
 
 def find_cursor(url: str, key: str) -> str:
