@@ -18,6 +18,7 @@ import orjson
 from numpy.typing import NDArray
 
 from mapyard.geo.geojson import dump_floats, split_lines, write_geometries
+from mapyard.store.derive import NO_POSITION
 from mapyard.store.flags import AREA
 from mapyard.store.reader import E7, Rows, Store
 
@@ -57,6 +58,8 @@ def write_bodies(store: Store, rows: Rows, flags: NDArray[np.uint8]) -> tuple[In
             bodies[place] = text
 
     nodes = np.flatnonzero(rows < store.way_start)
+    if store.has_unplaced_nodes:
+        nodes = nodes[store.lat[rows[nodes]] != NO_POSITION]
     if len(nodes):
         chosen = rows[nodes]
         positions = np.column_stack([store.lon[chosen], store.lat[chosen]]) / E7
@@ -142,6 +145,8 @@ def write_row_body(store: Store, row: int, *, is_area: bool) -> tuple[int, bytes
     """
     lon, lat = store.lon_view, store.lat_view
     if row < store.way_start:
+        if store.has_unplaced_nodes and lat[row] == NO_POSITION:
+            return WHOLE, b"null"
         return POINT, orjson.dumps((lon[row] / E7, lat[row] / E7))[1:-1]
     if row >= store.relation_start:
         return WHOLE, store.relation_geometry_json(row)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from mapyard.store.arrays import E7, Ints, Rows
 from mapyard.store.cache import ByteCache
 from mapyard.store.columns import Heap, find_place
+from mapyard.store.derive import NO_POSITION
 from mapyard.store.flags import AREA, CLOSED, TAINTED
 from mapyard.store.topology import TopologyColumns
 
@@ -32,6 +33,8 @@ class GeometryColumns(TopologyColumns):
         self.lat: NDArray[np.int32] = self._column("lat")
         #: The same for one node after the other.
         self.lon_view, self.lat_view = memoryview(self.lon), memoryview(self.lat)
+        #: Whether there are nodes whose position is off the globe: they have no geometry.
+        self.has_unplaced_nodes = bool(self.info.get("nodes_without_position"))
         self._box: NDArray[np.int32] = self._column("box")  # ways and relations
         self._way_flags: NDArray[np.uint8] = self._column("way_flags")
         self._relation_flags: NDArray[np.uint8] = self._column("relation_flags")
@@ -51,6 +54,8 @@ class GeometryColumns(TopologyColumns):
             nodes = rows[is_node]
             boxes[is_node, 0] = boxes[is_node, 2] = self.lon[nodes]
             boxes[is_node, 1] = boxes[is_node, 3] = self.lat[nodes]
+            if self.has_unplaced_nodes:
+                boxes[is_node & (boxes[:, 1] == NO_POSITION), 2:] = -NO_POSITION
         if not is_node.all():
             boxes[~is_node] = self._box.take(rows[~is_node] - self.way_start, axis=0)
         return boxes
@@ -171,6 +176,8 @@ class GeometryColumns(TopologyColumns):
         if is_node.any():
             nodes = rows[is_node]
             result[is_node] = shapely.points(self.lon[nodes] / E7, self.lat[nodes] / E7)
+            if self.has_unplaced_nodes:
+                result[np.flatnonzero(is_node)[self.lat[nodes] == NO_POSITION]] = None
             if is_node.all():
                 return result
         stored_rows = self._geometry_rows

@@ -219,6 +219,29 @@ def test_long_ways_and_missing_nodes_have_the_same_bytes_alone(
         assert shapely.LinearRing(shape["coordinates"][0]).is_ccw
 
 
+def test_nodes_off_the_globe_have_no_geometry(make_store: Callable[..., Store]) -> None:
+    lost = {"name": "lost"}
+    store = make_store(
+        nodes={1: (7.0, 43.0, lost), 2: (7.0, 95.0, lost), 3: (7.1, 43.1)},
+        ways={1: ([1, 2, 3], {})},
+    )
+    rows = np.arange(store.row_count)
+    listed = write_features(store, np.tile(rows, 5))[: len(rows)]
+    assert [json.loads(text)["geometry"] for text in listed] == [
+        {"type": "Point", "coordinates": [7.0, 43.0]},
+        None,
+        {"type": "Point", "coordinates": [7.1, 43.1]},
+        {"type": "LineString", "coordinates": [[7.0, 43.0], [7.1, 43.1]]},
+    ]
+    assert [write_feature(store, row) for row in rows.tolist()] == listed
+    assert write_features(store, rows) == listed
+    output = Output(include=("bbox", "center"), precision=5)
+    assert "bbox" not in json.loads(write_features(store, rows[1:2], output)[0])
+    boxes = store.boxes(rows)
+    assert (boxes[:, 0] > boxes[:, 2]).tolist() == [False, True, False, False]
+    assert store.geometries(rows)[1] is None
+
+
 def test_a_deadline_ends_the_making_over_of_geometries(monaco_store: Store) -> None:
     rows = monaco_store.listed[:100].astype(np.int64)
     with pytest.raises(Timeout):
