@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mapyard.routing.contraction.tables import TILES_NAME
 from mapyard.routing.engine import Engine
-from mapyard.routing.graph import TILES_NAME, build_graph
+from mapyard.routing.graph import build_graph
 from mapyard.routing.isochrone import find_isochrones
 from mapyard.routing.match import match_trace
 from mapyard.routing.matrix import compute_matrix

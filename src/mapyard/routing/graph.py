@@ -15,10 +15,10 @@ from mapyard.geo.bbox import Bbox
 from mapyard.routing.admins import build_admins
 from mapyard.routing.config import make_build_config
 from mapyard.routing.contraction.build import build_tables
+from mapyard.routing.contraction.tables import TILES_NAME
 from mapyard.routing.timezones import build_timezones
 from mapyard.routing.tools import RoutingBuildFailed, run_module, run_tool
 
-TILES_NAME = "tiles.tar"
 META_NAME = "routing.json"
 
 #: Lines that the tile builder logs when a stage begins, and the share of the work done by then.

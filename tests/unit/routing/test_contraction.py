@@ -115,9 +115,10 @@ def test_without_tables_the_engine_answers(copy, engine, places):
 def test_tables_of_other_rules_or_without_the_library_are_not_used(copy, monkeypatch):
     assert Tables(copy).find("auto") is not None
     meta = json.loads((copy / "matrix.json").read_text())
-    (copy / "matrix.json").write_text(json.dumps(meta | {"format": 0}))
-    assert Tables(copy).find("auto") is None
-    assert read_checks(copy) == {}
+    for other in ({"format": 0}, {"engine": "3.0.0"}):
+        (copy / "matrix.json").write_text(json.dumps(meta | other))
+        assert Tables(copy).find("auto") is None
+        assert read_checks(copy) == {}
     (copy / "matrix.json").write_text(json.dumps(meta))
     monkeypatch.setattr(search, "routingkit", None)
     assert Tables(copy).find("auto") is None

@@ -79,9 +79,12 @@ class Tables:
 
 
 def read_checks(directory: Path) -> dict[Mode, ModeCheck]:
-    """Return what was written beside the tiles; nothing where it was made under other rules."""
+    """Return what was written beside the tiles.
+
+    Nothing where it was made under other rules, or compared with routes of another engine.
+    """
     path = directory / _META_NAME
     content: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {}
-    if content.get("format") != _FORMAT:
+    if (content.get("format"), content.get("engine")) != (_FORMAT, version("pyvalhalla")):
         return {}
     return {mode: ModeCheck(**content["modes"][mode]) for mode in MODES if mode in content["modes"]}
