@@ -168,12 +168,15 @@ def write_json(solutions: Solutions) -> Iterator[bytes]:
             for name, writer in zip(names, writers, strict=True)
         ]
         if not names:
-            rows = iter([""] * table.length)
+            rows = [""] * table.length
         elif all(all(column) for column in columns):
-            rows = map(",".join, zip(*columns, strict=True))
+            rows = list(map(",".join, zip(*columns, strict=True)))
         else:
-            rows = (",".join(filter(None, row)) for row in zip(*columns, strict=True))
-        yield (separator + "{" + "},{".join(rows) + "}").encode()
+            rows = [",".join(filter(None, row)) for row in zip(*columns, strict=True)]
+        # Nothing is put before or behind the joined text: it may be megabytes.
+        rows[0] = f"{separator}{{{rows[0]}"
+        rows[-1] += "}"
+        yield "},{".join(rows).encode()
         separator = ","
     yield b"]}}"
 
