@@ -36,7 +36,7 @@ def _run(ctx: StepContext) -> Mapping[str, Any]:
     def report(stage: str) -> None:
         ctx.progress.stage(f"text: {stage}")
 
-    memo = Memo(store, _find_previous(ctx))
+    memo = Memo(store, folder / "state", _find_previous(ctx))
     made = assemble(memo, report, ctx.settings.importance_file)
     report("changed documents")
     plan = plan_documents(made)
@@ -55,14 +55,13 @@ def _run(ctx: StepContext) -> Mapping[str, Any]:
         writer = IndexWriter(folder / "index")
         rows, chosen = names.searchable, np.arange(made.count)
         made.numbers, is_fresh = chosen, np.zeros(made.count, np.bool_)
-    report("names")
+    report(f"writing {len(rows) + len(chosen):,} of {count:,} documents")
     search.add_documents(writer, store, rows)
-    report("writing documents")
     documents.add_documents(writer, made, chosen)
     write_tables(made, folder / "documents")
     memo.put(_FRESH_NAMES, store.eids(rows if is_patch else rows[:0]))
     remember_plan(made, is_fresh)
-    memo.write(folder / "state")
+    memo.close()
     report("index")
     writer.close()
     return {"index_documents": count, "written_documents": writer.count, **count_documents(made)}

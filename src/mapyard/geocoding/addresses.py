@@ -22,6 +22,7 @@ OTHER_TOWN_M: Final = 500.0
 #: A number without street or place belongs to a street within this distance.
 MAX_NEAREST_M: Final = 150.0
 METERS: Final = 111_195.0
+_PART: Final = 50_000
 
 # How an address came to its parent.
 BY_STREET, BY_PLACE, BY_NEARNESS, ALONE = 0, 1, 2, 3
@@ -102,8 +103,8 @@ def find_positions(store: Store, rows: Ints) -> Floats:
     An (n, 2) array, NaN where a row has no geometry.
     """
     found = np.full((len(rows), 2), np.nan)
-    for start in range(0, len(rows), 50_000):
-        part = slice(start, start + 50_000)
+    for start in range(0, len(rows), _PART):
+        part = slice(start, start + _PART)
         shapes = store.geometries(rows[part])
         points = shapely.centroid(shapes)
         outside = (shapely.get_dimensions(shapes) == 2) & ~shapely.intersects(shapes, points)
@@ -164,11 +165,12 @@ def find_nearest(shapes: NDArray[np.object_], points: NDArray[np.object_], reach
     Of equally near ones the first, so that it does not matter what else there is.
     """
     found = np.full(len(points), len(shapes), np.int64)
-    if len(shapes) and len(points):
-        index, nearest = shapely.STRtree(shapes).query_nearest(
-            points, max_distance=reach, all_matches=True
+    tree = shapely.STRtree(shapes)
+    for start in range(0, len(points) if len(shapes) else 0, _PART):
+        index, nearest = tree.query_nearest(
+            points[start : start + _PART], max_distance=reach, all_matches=True
         )
-        np.minimum.at(found, index, nearest)
+        np.minimum.at(found, index + start, nearest)
     found[found == len(shapes)] = -1
     return found
 

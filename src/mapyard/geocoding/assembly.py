@@ -164,11 +164,12 @@ class Assembly:
         self._pois = (first, entry, of_building)
 
     def _rate_pois(self, rows: Ints) -> Floats:
-        found = np.empty(len(rows))
-        for index, tags in enumerate(self._tags(rows)):
-            has_name = any(parse_name_key(key) for key in tags if "name" in key)
-            found[index] = rate_poi(tags, get_category(tags), has_name=has_name)
-        return found
+        found: list[float] = []
+        for start in range(0, len(rows), 10_000):
+            for tags in self._tags(rows[start : start + 10_000]):
+                has_name = any(parse_name_key(key) for key in tags if "name" in key)
+                found.append(rate_poi(tags, get_category(tags), has_name=has_name))
+        return np.array(found, np.float64)
 
     def add_houses(self) -> None:
         """Add houses that are looked for by a name: house names, numbers without a digit."""

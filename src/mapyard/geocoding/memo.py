@@ -56,17 +56,18 @@ class Previous:
 
 
 class Memo:
-    """Answers of this build by name, and those of the build before."""
+    """Answers of the build before, and those of this one, which go into a new folder."""
 
-    def __init__(self, store: Store, previous: Previous | None = None) -> None:
+    def __init__(self, store: Store, folder: Path, previous: Previous | None = None) -> None:
         self.store = store
         self.previous = previous
-        self._columns: dict[str, Array] = {}
+        self._folder = folder
         self._points: dict[str, list[tuple[Array, ...]]] = {}
+        folder.mkdir(parents=True)
 
     def put(self, name: str, values: Array) -> None:
         """Remember a column."""
-        self._columns[name] = values
+        write_column(self._folder, name, values)
 
     def get(self, name: str) -> Array:
         """Return a column of the build before; there has to be one."""
@@ -76,17 +77,15 @@ class Memo:
     def _has(self, name: str) -> bool:
         return self.previous is not None and (self.previous.folder / f"{name}.npy").exists()
 
-    def write(self, folder: Path) -> None:
-        """Write all that is remembered into a new folder."""
-        folder.mkdir(parents=True)
+    def close(self) -> None:
+        """Remember what was asked by position."""
         for name, parts in self._points.items():
             keys, *others = (np.concatenate(column) for column in zip(*parts, strict=True))
             keys, first = np.unique(keys, return_index=True)
             self.put(f"{name}_keys", keys)
             for column, values in zip(("values", "labels"), others, strict=False):
-                self.put(f"{name}_{column}", values[first].astype(np.int32))
-        for name, values in self._columns.items():
-            write_column(folder, name, values)
+                self.put(f"{name}_{column}", values[first])
+        self._points = {}
 
     # ---- functions of an element ------------------------------------------------------------
 
@@ -147,8 +146,9 @@ class Memo:
         open_ = np.flatnonzero(values == UNKNOWN)
         if len(open_):
             values[open_] = compute(open_)
-        column = (keys, values) if labels is None else (keys, values, labels)
-        self._points.setdefault(name, []).append(column)
+        columns = (values,) if labels is None else (values, labels)
+        parts = self._points.setdefault(name, [])
+        parts.append((keys, *(column.astype(np.int32) for column in columns)))
         return values
 
     # ---- what changed -----------------------------------------------------------------------
