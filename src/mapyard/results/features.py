@@ -16,7 +16,7 @@ from mapyard.osm.elements import TYPE_NAMES
 from mapyard.results.geometries import WHOLE, WRAPPERS, write_bodies, write_row_body
 from mapyard.results.output import DEFAULT_OUTPUT, Output
 from mapyard.results.shaping import Geometries, find_boxes, find_centers, shape_geometries
-from mapyard.store.flags import AREA, TAINTED
+from mapyard.store.flags import TAINTED
 from mapyard.store.reader import Rows, Store
 
 type Floats = NDArray[np.float64]
@@ -39,6 +39,8 @@ _FEATURES: Final = [
 ]
 #: By element type and kind of geometry, without tags and with them.
 _UNTAGGED, _TAGGED = _FEATURES
+_WAY_FORM: Final = len(WRAPPERS)
+_RELATION_FORM: Final = 2 * len(WRAPPERS)
 
 
 def write_features(
@@ -61,7 +63,9 @@ def write_features(
         return []
     if count <= _FEW and output == DEFAULT_OUTPUT and extra is None:
         ends = [b""] * count if distances_m is None else _write_distances(distances_m)
-        return [_write_one(store, row, end) for row, end in zip(rows.tolist(), ends, strict=True)]
+        return [
+            write_feature(store, row, end=end) for row, end in zip(rows.tolist(), ends, strict=True)
+        ]
     rows = np.asarray(rows, np.int64)
     boxed = "bbox" in output.include or "center" in output.include
     geometries: Geometries | None = store.geometries(rows) if boxed else None
@@ -90,25 +94,27 @@ def write_features(
     ]
 
 
-def write_feature(store: Store, row: int, output: Output = DEFAULT_OUTPUT) -> bytes:
-    """Return the feature of one row: the same bytes as `write_features`, at a part of the cost."""
+def write_feature(
+    store: Store, row: int, output: Output = DEFAULT_OUTPUT, *, end: bytes = b""
+) -> bytes:
+    """Return the feature of one row: the same bytes as `write_features`, at a part of the cost.
+
+    `end` are further properties, each after a comma; they go with default options only.
+    """
     if output is not DEFAULT_OUTPUT and output != DEFAULT_OUTPUT:
         return write_features(store, np.array([row]), output)[0]
-    return _write_one(store, row, b"")
-
-
-def _write_one(store: Store, row: int, end: bytes) -> bytes:
-    tags = store.row_tags_json(row)
+    tags = store.row_tag_members_json(row)
     if b'"@' in tags:
-        tags = _escape_at(tags)
+        tags = _escape_members(tags)
     flags = store.row_flags(row)
     if flags & TAINTED:
         end = _TAINTED + end
-    kind, body = write_row_body(store, row, is_area=flags & AREA > 0)
-    form = ((row >= store.way_start) + (row >= store.relation_start)) * len(WRAPPERS) + kind
-    osm_id = store.row_id(row)
-    features = _TAGGED if len(tags) > 2 else _UNTAGGED
-    return features[form] % (osm_id, osm_id, b"", body, osm_id, tags[1:-1], end)
+    kind, body = write_row_body(store, row, flags)
+    if row >= store.way_start:
+        kind += _RELATION_FORM if row >= store.relation_start else _WAY_FORM
+    osm_id = store.id_view[row]
+    features = _TAGGED if tags else _UNTAGGED
+    return features[kind] % (osm_id, osm_id, b"", body, osm_id, tags, end)
 
 
 def _write_geometries(
@@ -157,6 +163,10 @@ def _has_at_keys(store: Store) -> bool:
 def _escape_at(text: bytes) -> bytes:
     # In JSON text of an object of strings, `{"` and `,"` unescaped only ever begin a key.
     return text.replace(b',"@', b',"@@').replace(b'{"@', b'{"@@', 1)
+
+
+def _escape_members(text: bytes) -> bytes:
+    return _escape_at(b"{" + text)[1:]
 
 
 def _pick(text: bytes, fields: Sequence[str]) -> bytes:

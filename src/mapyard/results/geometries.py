@@ -138,10 +138,10 @@ def _wind(
         pairs[places] = pairs.take(np.repeat(ends, lengths[clockwise]) - places)
 
 
-def write_row_body(store: Store, row: int, *, is_area: bool) -> tuple[int, bytes]:
+def write_row_body(store: Store, row: int, flags: int) -> tuple[int, bytes]:
     """Return the same of one row, without arrays where they cost more than they save.
 
-    `is_area` is the store's flag of the row.
+    `flags` are the store's of the row.
     """
     lon, lat = store.lon_view, store.lat_view
     if row < store.way_start:
@@ -156,12 +156,12 @@ def write_row_body(store: Store, row: int, *, is_area: bool) -> tuple[int, bytes
     if len(refs) > _FEW_NODES:
         nodes = np.asarray(refs)
         return (
-            _write_long(store, nodes, is_area=is_area)
+            _write_long(store, nodes, is_area=flags & AREA > 0)
             if nodes.max() < store.node_count
             else _write_alone(store, row)
         )
     try:
-        if not is_area:
+        if not flags & AREA:
             line = orjson.dumps([(lon[ref] / E7, lat[ref] / E7) for ref in refs])
             return LINE, line[1:-1]
         x, y = [lon[ref] for ref in refs], [lat[ref] for ref in refs]

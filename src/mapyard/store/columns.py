@@ -96,6 +96,11 @@ class Heap:
         base, offsets = self._base, self._offset_view
         return self._data[base + offsets[index] : base + offsets[index + 1]]
 
+    def get(self, index: int, trim: int = 0) -> bytes:
+        """Return one string without `trim` bytes at both ends."""
+        base, offsets = self._base, self._offset_view
+        return self._data[base + offsets[index] + trim : base + offsets[index + 1] - trim]
+
     def take(self, indexes: Array, trim: int = 0) -> list[bytes]:
         """Return the strings at the indexes, in their order, without `trim` bytes at both ends."""
         data = self._data

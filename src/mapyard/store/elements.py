@@ -30,8 +30,8 @@ class ElementColumns:
         self.row_count = self.relation_start + self.relation_count
         #: OSM id of every row, int64.
         self.ids: Ints = self._column("ids")
-        # One number out of a memoryview costs a third of one out of an array.
-        self._id_view = memoryview(self.ids)
+        #: The same for one row after the other: that takes a third of the time of an array.
+        self.id_view = memoryview(self.ids)
         self._ranges = [self.type_range(kind) for kind in (NODE, WAY, RELATION)]
         #: Listed rows (ways, relations, tagged nodes) in the order of their eids.
         self.listed: NDArray[np.uint32] = self._column("listed")
@@ -70,14 +70,9 @@ class ElementColumns:
     def find_row(self, element_type: int, osm_id: int) -> int:
         """Return the row of one element, or −1."""
         start, stop = self._ranges[element_type]
-        ids = self._id_view
+        ids = self.id_view
         place = bisect_left(ids, osm_id, start, stop)
         return place if place < stop and ids[place] == osm_id else -1
-
-    def row_id(self, row: int) -> int:
-        """Return the OSM id of one row."""
-        osm_id: int = self._id_view[row]
-        return osm_id
 
     def find_eid_rows(self, eids: NDArray[Any] | list[int]) -> Ints:
         """Return the row of each eid, −1 where absent; order kept."""

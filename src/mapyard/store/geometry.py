@@ -131,10 +131,10 @@ class GeometryColumns(TopologyColumns):
 
         Rows from node_count on are missing nodes.
         """
-        ways = self._stored_way_count
-        place = bisect_left(self._geometry_row_view, row, 0, ways)
-        if place < ways and self._geometry_row_view[place] == row:
-            return None
+        if ways := self._stored_way_count:
+            place = bisect_left(self._geometry_row_view, row, 0, ways)
+            if place < ways and self._geometry_row_view[place] == row:
+                return None
         at, offsets = row - self.way_start, self._way_offset_view
         return self._way_ref_view[offsets[at] : offsets[at + 1]]
 

@@ -169,9 +169,15 @@ class TagColumns(ElementColumns):
 
     def row_tags_json(self, row: int) -> bytes:
         """Return `tags_json` of one row, at a tenth of the cost."""
+        return b"{%b}" % self.row_tag_members_json(row)
+
+    def row_tag_members_json(self, row: int) -> bytes:
+        """Return the same without the braces; b"" without tags."""
         tagged = self._tag_row_view
         place = bisect_left(tagged, row)
-        return self._tags[place] if place < len(tagged) and tagged[place] == row else b"{}"
+        if place < len(tagged) and tagged[place] == row:
+            return self._tags.get(place, 1)
+        return b""
 
     def tags(self, row: int) -> dict[str, str]:
         """Return the tags of one row."""
