@@ -76,7 +76,7 @@ class Chains:
         lengths = np.array([len(chain) for chain in self.chains], np.int64)
         flat = np.array([place for chain in self.chains for place in chain], np.int64)
         self._memo.put("chain_offsets", offsets_of(lengths))
-        self._memo.put("chain_rows", self._rows[flat])
+        self._memo.put("chain_rows", self._rows[flat].astype(np.uint32))
 
     def _read_before(self) -> Ints:
         """Return the id now of each chain of the build before; where areas changed is dirty."""

@@ -102,7 +102,7 @@ class Memo:
             values = old[place] if len(old) else np.zeros((len(rows), *old.shape[1:]), old.dtype)
             values[open_] = compute(rows[open_])
         order = np.argsort(rows, kind="stable")
-        self.put(f"{name}_rows", rows[order].astype(np.int64))
+        self.put(f"{name}_rows", rows[order].astype(np.uint32))
         self.put(f"{name}_values", values[order])
         return values
 
@@ -160,11 +160,11 @@ class Memo:
         """
         if labels is None:
             labels = np.full(len(rows), -1, np.int64)
-        self.put(f"{name}_rows", rows.astype(np.int64))
-        self.put(f"{name}_labels", labels.astype(np.int64))
+        self.put(f"{name}_rows", rows.astype(np.uint32))
+        self.put(f"{name}_labels", labels.astype(np.int32))
         if self.previous is None:
             return np.empty(0, np.int64), rows
-        old = self.get(f"{name}_rows")
+        old = self.get(f"{name}_rows").astype(np.int64)
         mapped = self.previous.map_rows(old)
         place, found = _find(mapped, rows)
         same = found & ~self.previous.is_touched(rows)
