@@ -153,9 +153,19 @@ class _Cells:
             return
         if self._table is None:
             self._ask_engine(wanted, rows, columns)
-        else:
-            found = self._look_up(self._table, rows, columns)
-            self._keep(wanted, np.ix_(rows, columns), *found)
+            return
+        far = self._find_air_m() > self._table.reach_m
+        found = self._look_up(self._table, rows, columns)
+        self._keep(wanted & ~far, np.ix_(rows, columns), *found)
+        rest = wanted & far
+        if rest.any():
+            rows, columns = np.flatnonzero(rest.any(axis=1)), np.flatnonzero(rest.any(axis=0))
+            self._ask_engine(rest, rows, columns)
+
+    def _find_air_m(self) -> NDArray[np.float64]:
+        """Return metres as the crow flies per cell."""
+        one, other = self._origins[:, None, :], self._destinations[None, :, :]
+        return haversine_m(one[..., 0], one[..., 1], other[..., 0], other[..., 1])
 
     def _look_up(
         self, table: ModeTable, rows: NDArray[np.int64], columns: NDArray[np.int64]
@@ -220,10 +230,8 @@ class _Cells:
 
     def ask_far_ferries(self) -> None:
         """Ask for cells over ferries beyond `_COARSE_FERRIES_M` again as routes."""
-        one, other = self._origins[:, None, :], self._destinations[None, :, :]
-        air_m = haversine_m(one[..., 0], one[..., 1], other[..., 0], other[..., 1])
         fast = self.distances_m > _FASTER_THAN_WALKING_M_S * self.durations_s
-        cells = np.argwhere((air_m > _COARSE_FERRIES_M) & fast)
+        cells = np.argwhere((self._find_air_m() > _COARSE_FERRIES_M) & fast)
         for row, column in cells[:_MOST_ASKED_AGAIN].tolist():
             self._deadline.check()
             ends = np.stack([self._from[row], self._to[column]])

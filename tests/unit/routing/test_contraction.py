@@ -15,7 +15,7 @@ from mapyard.routing.contraction.build import build_tables
 from mapyard.routing.contraction.levels import read_level
 from mapyard.routing.contraction.places import Places
 from mapyard.routing.contraction.search import Contraction
-from mapyard.routing.contraction.tables import Tables, read_checks
+from mapyard.routing.contraction.tables import ModeCheck, Tables, read_checks
 from mapyard.routing.contraction.tiles import UnknownTiles, read_graph
 from mapyard.routing.contraction.vertices import VertexGraph, _forbid_paths
 from mapyard.routing.engine import NoRoad, NoRoute
@@ -127,13 +127,51 @@ def test_tables_of_other_rules_or_without_the_library_are_not_used(copy, monkeyp
 
 
 def test_tables_that_disagree_with_routes_are_not_used(copy, monkeypatch, caplog):
-    monkeypatch.setattr(build, "_SAMPLES", 20)
+    monkeypatch.setattr(build, "_SAMPLES", 60)
     monkeypatch.setattr(build, "_is_near", lambda found, expected, least: False)
     with caplog.at_level(logging.WARNING):
         checks = build_tables(copy)
     assert not any(check.is_used for check in checks.values())
     assert "left to the engine" in caplog.text
     assert Tables(copy).find("auto") is None
+
+
+def test_tables_are_used_up_to_where_they_agree():
+    distances_m = np.arange(200) * 100.0
+    right = np.ones(200, bool)
+    judge = build._judge
+    assert judge(distances_m, right) == ModeCheck(200, 200, True, None)
+    single = right.copy()
+    single[[50, 190]] = False
+    assert judge(distances_m, single) == ModeCheck(200, 198, True, None)
+    near_only = distances_m < 12_000
+    assert judge(distances_m[::-1], near_only[::-1]) == ModeCheck(200, 120, True, 12_000.0)
+    assert not judge(distances_m, distances_m > 2_000).is_used
+    assert not judge(distances_m, ~right).is_used
+    assert not judge(distances_m[:0], right[:0]).is_used
+    assert judge(distances_m[:10], right[:10]).is_used
+
+
+def test_cells_beyond_the_reach_are_left_to_the_engine(copy, engine, places, monkeypatch):
+    meta = json.loads((copy / "matrix.json").read_text())
+    meta["modes"]["foot"]["reach_m"] = 700.0
+    (copy / "matrix.json").write_text(json.dumps(meta))
+    limited = open_routing(copy)
+    asked = []
+    call = limited.call
+
+    def listen(action, request, **options):
+        asked.append(action)
+        return call(action, request, **options)
+
+    monkeypatch.setattr(limited, "call", listen)
+    mine = compute_matrix(limited, places[:8], places[8:16], "foot")
+    assert "matrix" in asked
+    other = compute_matrix(engine, places[:8], places[8:16], "foot")
+    assert np.allclose(mine.durations_s, other.durations_s, rtol=0.01, atol=2, equal_nan=True)
+    asked.clear()
+    compute_matrix(limited, places[:1], places[:1] + 1e-4, "foot")
+    assert "matrix" not in asked
 
 
 def test_graphs_that_are_too_large_have_no_tables(copy, monkeypatch):

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mapyard.deadline import no_deadline
 from mapyard.errors import MapyardError
-from mapyard.routing.contraction.places import read_places
+from mapyard.geo.sphere import haversine_m
+from mapyard.routing.contraction.places import Places, read_places
 from mapyard.routing.contraction.search import is_available
 from mapyard.routing.contraction.table import MODE_COSTS, ModeTable, find_edge_order
 from mapyard.routing.contraction.tables import TILES_NAME, ModeCheck, write_meta, write_order
@@ -25,9 +27,15 @@ log = logging.getLogger(__name__)
 #: Edges of a mode up to which it is prepared: what every worker holds once it was asked for a
 #: matrix grows with them, by 1 to 2 kB each.
 MAX_EDGES: Final = 300_000
-#: Cells compared with routes, per mode, and the share of them that has to agree.
+#: Cells compared with routes, per mode: half of them anywhere, half of them from near to far.
 _SAMPLES: Final = 200
+#: Places among which destinations at a certain distance are looked for, and the least distance.
+_POOL: Final = 20_000
+_NEAREST_M: Final = 500.0
+#: Of the samples up to the reach so many have to agree, and of the farthest ones all but one.
 _LEAST_AGREEMENT: Final = 0.99
+_LEAST_SAMPLES: Final = 50
+_FARTHEST: Final = 20
 #: To agree is to be apart by no more than this, or than a share of 1 %.
 _AGREED_S, _AGREED_M, _AGREED_SHARE = 1.0, 5.0, 0.01
 _SEED: Final = 1
@@ -71,40 +79,78 @@ def _choose_modes(graph: RoadGraph) -> list[Mode]:
 
 
 def _check(engine: Engine, graph: RoadGraph, table: ModeTable, mode: Mode) -> ModeCheck:
-    """Compare cells between random places with routes."""
-    rng = np.random.default_rng(_SEED)
-    edge = rng.choice(table.usable, 2 * _SAMPLES)
-    along = rng.uniform(0, 1, len(edge))[:, None]
-    nodes = np.column_stack([graph.lon, graph.lat])
-    positions = nodes[graph.start[edge]] * (1 - along) + nodes[graph.end[edge]] * along
-    roads = find_roads(engine, positions, mode, DEFAULT_RADIUS_M, reach=1, verbose=True)
+    """Compare cells with routes, and find the distance up to which they agree."""
+    pairs = _pick_pairs(graph, table)
+    roads = find_roads(engine, pairs.reshape(-1, 2), mode, DEFAULT_RADIUS_M, reach=1, verbose=True)
     places = read_places([[road.edge for road in row] for row in roads], table.edge_ids)
-    compared = agreed = 0
-    for number in range(0, len(positions), 2):
-        pair = np.array([number, number + 1])
-        cell = table.compute(places.of(pair[:1]), places.of(pair[1:]), no_deadline())
-        length_m, time_s = (float(values[0, 0]) for values in cell)
-        try:
-            request = make_costing(mode) | {"directions_type": "none"}
-            summary: dict[str, Any] = engine.call(
-                "route", request | {"locations": make_locations(positions[pair])}
-            )["trip"]["summary"]
-            agreed += _is_near(time_s, summary["time"], _AGREED_S) and _is_near(
-                length_m, 1000 * summary["length"], _AGREED_M
-            )
-        except NoRoute:
-            agreed += math.isnan(time_s)
-        except MapyardError:  # the position is off the roads, or the engine has a fault
-            continue
-        compared += 1
-    is_used = compared > 0 and agreed >= _LEAST_AGREEMENT * compared
-    if not is_used:
+    found = [
+        _agrees(engine, table, mode, pair, places.of(np.array([at])), places.of(np.array([at + 1])))
+        for pair, at in zip(pairs, range(0, 2 * len(pairs), 2), strict=True)
+    ]
+    compared = np.array([agrees is not None for agrees in found])
+    agreed = np.array([bool(agrees) for agrees in found])[compared]
+    lon, lat = pairs[compared][..., 0], pairs[compared][..., 1]
+    check = _judge(haversine_m(lon[:, 0], lat[:, 0], lon[:, 1], lat[:, 1]), agreed)
+    if not check.is_used:
         log.warning(
             "matrices for %s are left to the engine: %d of %d cells agree with routes",
-            mode, agreed, compared,
+            mode, check.agreed, check.compared,
         )  # fmt: skip
-    return ModeCheck(compared, agreed, is_used)
+    elif check.reach_m is not None:
+        log.info("matrices for %s are prepared up to %.0f km", mode, check.reach_m / 1000)
+    return check
+
+
+def _pick_pairs(graph: RoadGraph, table: ModeTable) -> NDArray[np.float64]:
+    """Return positions of origins and destinations, (pairs, 2, 2)."""
+    rng = np.random.default_rng(_SEED)
+    edge = rng.choice(table.usable, _POOL)
+    along = rng.uniform(0, 1, _POOL)[:, None]
+    nodes = np.column_stack([graph.lon, graph.lat])
+    pool = nodes[graph.start[edge]] * (1 - along) + nodes[graph.end[edge]] * along
+    pairs = pool[: 2 * _SAMPLES].reshape(_SAMPLES, 2, 2)
+    for pair in pairs[::2]:
+        away_m = haversine_m(pair[0, 0], pair[0, 1], pool[:, 0], pool[:, 1])
+        farthest_m = max(float(away_m.max()), 2 * _NEAREST_M)
+        wanted_m = np.exp(rng.uniform(np.log(_NEAREST_M), np.log(farthest_m)))
+        pair[1] = pool[np.abs(away_m - wanted_m).argmin()]
+    return pairs
+
+
+def _agrees(
+    engine: Engine,
+    table: ModeTable,
+    mode: Mode,
+    pair: NDArray[np.float64],
+    origin: Places,
+    destination: Places,
+) -> bool | None:
+    """Return whether a cell is the route, None where there is nothing to compare it with."""
+    cell = table.compute(origin, destination, no_deadline())
+    length_m, time_s = (float(values[0, 0]) for values in cell)
+    request = make_costing(mode) | {"directions_type": "none", "locations": make_locations(pair)}
+    try:
+        summary: dict[str, Any] = engine.call("route", request)["trip"]["summary"]
+    except NoRoute:
+        return math.isnan(time_s)
+    except MapyardError:  # the position is off the roads, or the engine has a fault
+        return None
+    return _is_near(time_s, summary["time"], _AGREED_S) and _is_near(
+        length_m, 1000 * summary["length"], _AGREED_M
+    )
 
 
 def _is_near(found: float, expected: float, least: float) -> bool:
     return abs(found - expected) <= max(least, _AGREED_SHARE * expected)
+
+
+def _judge(distances_m: NDArray[np.float64], agreed: NDArray[np.bool_]) -> ModeCheck:
+    """Find the distance up to which a mode agrees; routes by car are coarser beyond some 20 km."""
+    order = np.argsort(distances_m)
+    wrong = np.append(0, np.cumsum(~agreed[order]))
+    for count in range(len(order), min(_LEAST_SAMPLES, len(order)) - 1, -1):
+        is_good = wrong[count] <= (1 - _LEAST_AGREEMENT) * count
+        if is_good and wrong[count] - wrong[max(0, count - _FARTHEST)] <= 1:
+            reach_m = None if count == len(order) else float(distances_m[order[count - 1]])
+            return ModeCheck(len(agreed), int(agreed.sum()), count > 0, reach_m)
+    return ModeCheck(len(agreed), int(agreed.sum()), False, None)

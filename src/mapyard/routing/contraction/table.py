@@ -47,8 +47,11 @@ def find_edge_order(graph: RoadGraph) -> NDArray[np.uint32]:
 class ModeTable:
     """All that the matrices of one mode need. Threads may share one."""
 
-    def __init__(self, graph: RoadGraph, mode: Mode, edge_order: Ints) -> None:
-        """Prepare the searches."""
+    def __init__(
+        self, graph: RoadGraph, mode: Mode, edge_order: Ints, reach_m: float | None = None
+    ) -> None:
+        """Prepare the searches; cells over more than `reach_m` are not to be asked for."""
+        self.reach_m = np.inf if reach_m is None else reach_m
         costs = MODE_COSTS[mode]
         usable = costs.find_usable(graph)
         self.edge_ids = graph.edge_ids

@@ -26,16 +26,18 @@ _META_NAME: Final = "matrix.json"
 _ORDER_NAME: Final = "matrix-order.npy"
 TILES_NAME: Final = "tiles.tar"
 #: Rises when costs or rules change: tables that were checked under others are not used.
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class ModeCheck:
-    """How often a mode's table agreed with routes, and whether it is used."""
+    """How often a mode's table agreed with routes, and whether it is used, up to where."""
 
     compared: int
     agreed: int
     is_used: bool
+    #: As the crow flies; None: any distance.
+    reach_m: float | None
 
 
 def write_meta(directory: Path, checks: dict[Mode, ModeCheck]) -> None:
@@ -58,23 +60,20 @@ class Tables:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._usable = (
-            {mode for mode, check in read_checks(directory).items() if check.is_used}
-            if is_available()
-            else set()
-        )
+        checks = read_checks(directory) if is_available() else {}
+        self._reaches_m = {mode: check.reach_m for mode, check in checks.items() if check.is_used}
         self._opened: dict[Mode, ModeTable] = {}
         self._lock = threading.Lock()
 
     def find(self, mode: Mode) -> ModeTable | None:
         """Return the mode's table, or None where the engine has to work its matrices out."""
-        if mode not in self._usable:
+        if mode not in self._reaches_m:
             return None
         with self._lock:
             if mode not in self._opened:
                 graph = read_graph(self._directory / TILES_NAME)
                 edge_order = np.load(self._directory / _ORDER_NAME)
-                self._opened[mode] = ModeTable(graph, mode, edge_order)
+                self._opened[mode] = ModeTable(graph, mode, edge_order, self._reaches_m[mode])
             return self._opened[mode]
 
 
