@@ -100,5 +100,5 @@ class BoxSearch:
 
 
 def open_store(folder: Path) -> Store:
-    """Open the folder `elements/` of a dataset; about a millisecond, columns are mapped."""
+    """Open the folder `elements/` of a dataset; some milliseconds, as columns are mapped."""
     return Store(folder)
