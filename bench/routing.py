@@ -5,7 +5,7 @@
 
 Everything runs in one run; calls that are compared take turns. Numbers are CPU time of the calling
 thread, or of the server's worker, medians unless said otherwise. Positions are random nodes of the
-extract's roads with a fixed seed. OSRM (MLD, its own car profile) is left out where osrm-bindings is
+extract's roads with a fixed seed. OSRM (MLD, its own profiles) is left out where osrm-bindings is
 missing.
 """
 
