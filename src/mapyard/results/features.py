@@ -15,15 +15,13 @@ from mapyard.geo.geojson import DEFAULT_PRECISION, dump_floats, write_geometries
 from mapyard.osm.elements import TYPE_NAMES
 from mapyard.results.geometries import WHOLE, WRAPPERS, write_bodies, write_row_body
 from mapyard.results.output import DEFAULT_OUTPUT, Output
-from mapyard.results.shaping import Geometries, find_boxes, find_centers, shape_geometries
+from mapyard.results.shaping import Geometries, find_boxes, find_centers, iter_shaped
 from mapyard.store.flags import TAINTED
 from mapyard.store.reader import Rows, Store
 
 type Floats = NDArray[np.float64]
 
 _TAINTED: Final = b',"@tainted":true'
-#: Geometries made over between two looks at the deadline: a large boundary takes milliseconds.
-_RESHAPED_AT_ONCE: Final = 50
 
 #: Lists up to this length are written feature by feature.
 _FEW: Final = 10
@@ -133,10 +131,7 @@ def _write_geometries(
         return write_bodies(store, rows, flags)
     shapes = geometries if geometries is not None else store.geometries(rows)
     written: list[bytes] = []
-    for start in range(0, len(shapes), _RESHAPED_AT_ONCE):
-        if deadline is not None:
-            deadline.check()
-        part = shape_geometries(shapes[start : start + _RESHAPED_AT_ONCE], output)
+    for part in iter_shaped(shapes, output, deadline):
         written += write_geometries(part, precision=output.precision)
     return np.full(len(rows), WHOLE), written
 

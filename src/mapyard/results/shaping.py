@@ -6,13 +6,14 @@ has none.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from mapyard.deadline import Deadline
 from mapyard.geo.antimeridian import cut_antimeridian
 from mapyard.geo.azimuthal import project, unproject
 from mapyard.geo.sphere import DEGREE_M
@@ -21,6 +22,8 @@ from mapyard.results.output import Output
 type Floats = NDArray[np.float64]
 type Geometries = NDArray[np.object_]
 
+#: Geometries made over between two looks at the deadline: a large boundary takes milliseconds.
+_RESHAPED_AT_ONCE = 50
 #: Segments per quarter circle of a buffer: its corners lie 0.1 % inside the circle.
 _QUARTER = 16
 #: Detail left away before widening, as a share of the radius.
@@ -36,6 +39,21 @@ def shape_geometries(geometries: Geometries, output: Output) -> Geometries:
     if output.buffer is not None:
         geometries = buffer_geometries(geometries, output.buffer)
     return geometries
+
+
+def iter_shaped(
+    geometries: Geometries, output: Output, deadline: Deadline | None
+) -> Iterator[Geometries]:
+    """Yield `shape_geometries` in parts; the deadline is looked at before each.
+
+    All in one where nothing is made over.
+    """
+    reshaped = output.centroid or output.simplify is not None or output.buffer is not None
+    size = _RESHAPED_AT_ONCE if reshaped else max(1, len(geometries))
+    for start in range(0, len(geometries), size):
+        if deadline is not None:
+            deadline.check()
+        yield shape_geometries(geometries[start : start + size], output)
 
 
 def find_boxes(geometries: Geometries) -> Floats:

@@ -16,11 +16,12 @@ import orjson
 import shapely
 from numpy.typing import NDArray
 
+from mapyard.deadline import Deadline
 from mapyard.osm.elements import TYPE_NAMES
 from mapyard.results.features import write_features, write_tags
 from mapyard.results.output import Output
 from mapyard.results.pages import open_collection
-from mapyard.results.shaping import find_boxes, find_centers, shape_geometries
+from mapyard.results.shaping import find_boxes, find_centers, iter_shaped
 from mapyard.store.reader import Rows, Store
 
 type Format = Literal["geojson", "csv", "ndjson"]
@@ -37,17 +38,24 @@ _BATCH: Final = 1_000
 
 
 def stream_features(
-    store: Store, chunks: Iterable[Chunk], output: Output, stream_format: Format
+    store: Store,
+    chunks: Iterable[Chunk],
+    output: Output,
+    stream_format: Format,
+    deadline: Deadline | None = None,
 ) -> Iterator[bytes]:
-    """Yield the features of all chunks in a format."""
+    """Yield the features of all chunks in a format.
+
+    `deadline` is looked at while geometries are made over; `chunks` look at it themselves.
+    """
     batches = _iter_batches(chunks)
     match stream_format:
         case "geojson":
-            return _stream_geojson(store, batches, output)
+            return _stream_geojson(store, batches, output, deadline)
         case "ndjson":
-            return _stream_ndjson(store, batches, output)
+            return _stream_ndjson(store, batches, output, deadline)
         case "csv":
-            return _stream_csv(store, batches, output)
+            return _stream_csv(store, batches, output, deadline)
 
 
 def _iter_batches(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
@@ -57,23 +65,29 @@ def _iter_batches(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
             yield rows[part], None if distances_m is None else distances_m[part]
 
 
-def _stream_geojson(store: Store, batches: Iterator[Chunk], output: Output) -> Iterator[bytes]:
+def _stream_geojson(
+    store: Store, batches: Iterator[Chunk], output: Output, deadline: Deadline | None
+) -> Iterator[bytes]:
     yield open_collection()
     separator = b"\n"
     for rows, distances_m in batches:
-        features = write_features(store, rows, output, distances_m=distances_m)
+        features = write_features(store, rows, output, distances_m=distances_m, deadline=deadline)
         yield separator + b",\n".join(features)
         separator = b",\n"
     yield b"\n]}\n"
 
 
-def _stream_ndjson(store: Store, batches: Iterator[Chunk], output: Output) -> Iterator[bytes]:
+def _stream_ndjson(
+    store: Store, batches: Iterator[Chunk], output: Output, deadline: Deadline | None
+) -> Iterator[bytes]:
     for rows, distances_m in batches:
-        features = write_features(store, rows, output, distances_m=distances_m)
+        features = write_features(store, rows, output, distances_m=distances_m, deadline=deadline)
         yield b"\n".join(features) + b"\n"
 
 
-def _stream_csv(store: Store, batches: Iterator[Chunk], output: Output) -> Iterator[bytes]:
+def _stream_csv(
+    store: Store, batches: Iterator[Chunk], output: Output, deadline: Deadline | None
+) -> Iterator[bytes]:
     """Write a header row and one row per element.
 
     Columns: @type, @id, lon, lat (center of the box), distance_m in proximity queries, then the
@@ -94,7 +108,7 @@ def _stream_csv(store: Store, batches: Iterator[Chunk], output: Output) -> Itera
         for leading, tags_json, trailing in zip(
             zip(*columns, strict=True),
             write_tags(store, rows, output.fields),
-            _write_wkt(store, rows, output),
+            _write_wkt(store, rows, output, deadline),
             strict=True,
         ):
             tags = orjson.loads(tags_json)
@@ -127,9 +141,13 @@ def _find_columns(
     return columns
 
 
-def _write_wkt(store: Store, rows: Rows, output: Output) -> list[list[str]]:
+def _write_wkt(
+    store: Store, rows: Rows, output: Output, deadline: Deadline | None
+) -> list[list[str]]:
     if not output.geometry:
         return [[]] * len(rows)
-    geometries = shape_geometries(store.geometries(rows), output)
-    texts = shapely.to_wkt(geometries, rounding_precision=output.precision, trim=True)
-    return [[text or ""] for text in texts.tolist()]
+    written: list[list[str]] = []
+    for part in iter_shaped(store.geometries(rows), output, deadline):
+        texts = shapely.to_wkt(part, rounding_precision=output.precision, trim=True)
+        written += [[text or ""] for text in texts.tolist()]
+    return written

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import shapely
 
+from mapyard.deadline import Cancelled, Deadline
 from mapyard.results.output import Output
 from mapyard.results.streams import Chunk, Format, stream_features
 from mapyard.store.reader import Store
@@ -84,6 +85,22 @@ def test_a_failure_midway_passes_through(monaco_store: Store, stream_format: For
     with pytest.raises(TimeoutError):
         sent.extend(stream)
     assert not b"".join(sent).endswith(b"]}\n")
+
+
+@pytest.mark.parametrize("stream_format", FORMATS)
+def test_a_deadline_ends_the_making_over_of_geometries(
+    monaco_store: Store, stream_format: Format
+) -> None:
+    rows = monaco_store.listed[:500].astype(np.int64)
+    deadline = Deadline(60.0)
+    stream = stream_features(
+        monaco_store, [(rows, None)], Output(simplify=5), stream_format, deadline
+    )
+    deadline.cancel()
+    with pytest.raises(Cancelled):
+        list(stream)
+    plain = stream_features(monaco_store, [(rows, None)], Output(), stream_format, Deadline(60.0))
+    assert len(b"".join(plain)) > 100_000
 
 
 def test_large_chunks_are_written_in_batches(monaco_store: Store) -> None:

@@ -170,7 +170,8 @@ def _stream(ctx: Context, params: FeaturesParams, query: FeatureQuery) -> Answer
     skip = params.offset or 0 if params.cursor is None else 0
     chunks = _iter_chunks(store, query, after_eid, skip, params.limit, ctx.deadline)
     return Answer(
-        stream_features(store, chunks, params.output, params.format), MEDIA_TYPES[params.format]
+        stream_features(store, chunks, params.output, params.format, ctx.deadline),
+        MEDIA_TYPES[params.format],
     )
 
 

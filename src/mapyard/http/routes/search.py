@@ -118,7 +118,7 @@ def search(ctx: Context, params: SearchParams) -> Answer:
     if params.format != "json":
         chunks = _iter_chunks(find, params.limit)
         return Answer(
-            stream_features(store, chunks, params.output, params.format),
+            stream_features(store, chunks, params.output, params.format, ctx.deadline),
             MEDIA_TYPES[params.format],
         )
     limit = params.limit or DEFAULT_LIMIT
