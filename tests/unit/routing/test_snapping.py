@@ -96,3 +96,18 @@ def test_an_area_from_a_road_without_connection_holds_what_routes_reach(engine, 
     near = places[durations_s < 400]
     assert len(near) > 3
     assert shapely.contains_xy(area, near[:, 0], near[:, 1]).mean() > 0.7
+
+
+def test_a_stop_between_is_moved_where_its_road_has_no_connection(engine, places):
+    places = find_road_places(engine, places, "foot")
+    connected, moved = find_connected(engine, places, "foot", 1000.0, "via")
+    ends, (_, ends_moved) = places[:20], find_connected(engine, places[:20], "foot", 1000.0, "via")
+    first, last = ends[~ends_moved][:2]
+    index = int(np.flatnonzero(moved)[0])
+    route = find_routes(engine, np.array([first, places[index], last]), "foot")[0]
+    assert len(route.legs) == 2
+    stop = route.waypoints[1]
+    assert haversine_m(*connected[index], stop.lon, stop.lat) < 1.0
+    for waypoint, place in ((route.waypoints[0], first), (route.waypoints[2], last)):
+        road = find_nearest(engine, *place, "foot", radius_m=1000)[0]
+        assert haversine_m(road.lon, road.lat, waypoint.lon, waypoint.lat) < 1.0
