@@ -217,6 +217,8 @@ def _match_values(store: Store, key: str, pattern: str, deadline: Deadline) -> N
     first, last = store.kv_range(key)
     prefix = _find_prefix(pattern)
     start, stop = store.find_kv_prefix(key, prefix) if prefix else (first, last)
+    if pattern == f"^{prefix}":  # there is nothing else to match
+        return np.arange(start, stop)
     texts, offsets = store.raw_values_of_key(key)
     hits: list[int] = []
     for low in range(start - first, stop - first, _CHUNK_VALUES):
