@@ -24,7 +24,7 @@ from mapyard.geocoding.tables import write_tables
 from mapyard.store.reader import open_store
 from mapyard.text.index import IndexWriter
 
-#: More fresh documents than this share slow down searches and later updates.
+#: More fresh or deleted documents than this share slow down searches and later updates.
 MAX_FRESH: Final = 0.03
 _FRESH_NAMES: Final = "name_fresh_eids"
 
@@ -43,7 +43,8 @@ def _run(ctx: StepContext) -> Mapping[str, Any]:
     names = _plan_names(memo)
     count = len(names.searchable) + made.count
     fresh = len(names.fresh) + int(plan.is_fresh.sum())
-    is_patch = memo.previous is not None and fresh <= MAX_FRESH * count
+    deleted = int(plan.numbers.max(initial=-1)) + 1 - made.count
+    is_patch = memo.previous is not None and fresh + deleted <= MAX_FRESH * count
     if is_patch:
         assert memo.previous is not None
         writer = IndexWriter(folder / "index", memo.previous.folder.parent / "index")
