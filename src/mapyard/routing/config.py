@@ -23,6 +23,8 @@ MAX_ALTERNATES: Final = 3
 MAX_CONTOURS: Final = 10
 MAX_TRACE_POINTS: Final = 20_000
 MAX_TRACE_KM: Final = 5_000
+#: No limit of steps to larger roads, in the engine's words.
+_UNLIMITED: Final = 2**32 - 1
 #: Perimeter of all `avoid_polygons` of one request.
 MAX_AVOID_PERIMETER_M: Final = 500_000
 MAX_AVOID_VERTICES: Final = 10_000
@@ -54,11 +56,15 @@ def _get_defaults(tile_extract: Path | str, tile_dir: Path | str) -> dict[str, A
     return copy.deepcopy(get_config(tile_extract=tile_extract, tile_dir=tile_dir))
 
 
-def make_serve_config(tiles_tar: Path, *, one_search_per_origin: bool = True) -> dict[str, Any]:
+def make_serve_config(
+    tiles_tar: Path, *, one_search_per_origin: bool = True, all_roads: bool = False
+) -> dict[str, Any]:
     """Return the configuration of the actors that answer from a tar of tiles.
 
     `one_search_per_origin` chooses the matrix algorithm; the engine takes it from here only, so
     that an actor of each kind is kept (see routing/matrix.py for which one is asked when).
+    With `all_roads` a search by car does not leave small roads out far from both ends: the way is
+    the cheapest one then, as a prepared matrix has it (docs/decisions/038).
     """
     config = _get_defaults(tile_extract=tiles_tar, tile_dir="")
     mjolnir = config["mjolnir"]
@@ -82,6 +88,10 @@ def make_serve_config(tiles_tar: Path, *, one_search_per_origin: bool = True) ->
     # As routes do: try again with private roads where no way was found; and stop soon after the
     # first connection, which is faster and agrees with routes better (docs/decisions/032).
     config["thor"]["costmatrix"].update(allow_second_pass=True, max_iterations=300)
+    if all_roads:
+        for algorithm in ("bidirectional_astar", "unidirectional_astar", "costmatrix"):
+            limits = config["thor"][algorithm]["hierarchy_limits"]["max_up_transitions"]
+            limits.update(dict.fromkeys(limits, _UNLIMITED))
     # Give label memory of a big request back instead of keeping it for ever.
     config["thor"]["clear_reserved_memory"] = True
 

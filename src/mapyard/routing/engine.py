@@ -50,16 +50,22 @@ class TooFarApart(TooLarge):
 class Engine:
     """Actors over one tar of tiles."""
 
-    def __init__(self, tiles_tar: Path) -> None:
+    def __init__(self, tiles_tar: Path, *, all_roads: bool = False) -> None:
+        """Open the tar; `all_roads` is for graphs whose matrices by car are prepared, or will be.
+
+        Raises `FileNotFoundError`.
+        """
         if not tiles_tar.is_file():
             raise FileNotFoundError(tiles_tar)
+        #: Prepared matrices of the same graph.
+        self.tables = Tables(tiles_tar.parent)
+        all_roads |= self.tables.has("auto")
         self._configs = {
-            kind: make_serve_config(tiles_tar, one_search_per_origin=kind) for kind in (True, False)
+            kind: make_serve_config(tiles_tar, one_search_per_origin=kind, all_roads=all_roads)
+            for kind in (True, False)
         }
         #: Actors that no call uses, by kind; the one used last is taken first.
         self._idle: dict[bool, list[Actor]] = {True: [], False: []}
-        #: Prepared matrices of the same graph.
-        self.tables = Tables(tiles_tar.parent)
 
     def call(
         self, action: Action, request: dict[str, Any], *, one_search_per_origin: bool = True

@@ -53,7 +53,7 @@ def build_tables(directory: Path) -> dict[Mode, ModeCheck]:
     if graph is not None and modes:
         edge_order = find_edge_order(graph)
         write_order(directory, edge_order)
-        engine = Engine(directory / TILES_NAME)
+        engine = Engine(directory / TILES_NAME, all_roads="auto" in modes)
         for mode in modes:
             checks[mode] = _check(engine, graph, ModeTable(graph, mode, edge_order), mode)
         engine.close()

@@ -26,7 +26,7 @@ _META_NAME: Final = "matrix.json"
 _ORDER_NAME: Final = "matrix-order.npy"
 TILES_NAME: Final = "tiles.tar"
 #: Rises when costs or rules change: tables that were checked under others are not used.
-_FORMAT: Final = 2
+_FORMAT: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +65,13 @@ class Tables:
         self._opened: dict[Mode, ModeTable] = {}
         self._lock = threading.Lock()
 
+    def has(self, mode: Mode) -> bool:
+        """Return whether the mode has a table."""
+        return mode in self._reaches_m
+
     def find(self, mode: Mode) -> ModeTable | None:
         """Return the mode's table, or None where the engine has to work its matrices out."""
-        if mode not in self._reaches_m:
+        if not self.has(mode):
             return None
         with self._lock:
             if mode not in self._opened:
