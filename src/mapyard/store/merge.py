@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapyard.store.columns import ColumnWriter, offsets_of, write_column
+from mapyard.store.distinct import distinct
 
 Ints = NDArray[np.int64]
 Array = NDArray[Any]
@@ -17,40 +18,44 @@ Array = NDArray[Any]
 class Splice:
     """One sorted sequence out of the kept part of an old one and new items.
 
-    `keep` tells which old items stay. `kept_place` and `new_place` are where the kept and the new
-    items lie in the result. Values are copied in runs, so that a few changes in a long column cost
-    little more than a copy of it.
+    `keep` tells which old items stay; `new_place` is where the new items lie in the result. Values
+    are copied in runs, so that a few changes in a long column cost little more than a copy of it.
     """
 
     def __init__(self, keep: NDArray[np.bool_], kept_keys: Array, new_keys: Array) -> None:
-        self.kept = np.flatnonzero(keep)
-        self.count = len(self.kept) + len(new_keys)
-        # Few new items: where each goes among the kept ones says all.
-        at = np.searchsorted(kept_keys, new_keys)
+        gone = np.flatnonzero(~keep)
+        kept_count = len(keep) - len(gone)
+        self.count = kept_count + len(new_keys)
+        # Before which kept item each new one lies, and each gap that a gone one leaves.
+        at: Ints = np.searchsorted(kept_keys, new_keys)
+        gaps = gone - np.arange(len(gone))
         self.new_place: Ints = at + np.arange(len(new_keys))
-        is_new = np.zeros(self.count, np.bool_)
-        is_new[self.new_place] = True
-        self.kept_place: Ints = np.flatnonzero(~is_new)
-        self._runs = self._find_runs(is_new)
+        cuts = distinct(np.array([0, kept_count]), gaps, at)
+        first, last = np.searchsorted(at, cuts), np.searchsorted(at, cuts, side="right")
+        old = cuts + np.searchsorted(gaps, cuts, side="right")
+        length = np.append(np.diff(cuts), 0)
+        #: (is new, start, stop) of the runs that make up the result, in order.
+        self.runs: list[tuple[bool, int, int]] = [
+            run
+            for a, b, start, count in zip(
+                first.tolist(), last.tolist(), old.tolist(), length.tolist(), strict=True
+            )
+            for run in ((True, a, b), (False, start, start + count))
+            if run[1] < run[2]
+        ]
 
-    def _find_runs(self, is_new: NDArray[np.bool_]) -> list[tuple[bool, int, int]]:
-        """Return (is new, start, stop) of the runs that make up the result, in order."""
-        if not self.count:
-            return []
-        source = np.empty(self.count, np.int64)
-        source[self.kept_place] = self.kept
-        source[self.new_place] = np.arange(len(self.new_place))
-        breaks = np.flatnonzero((np.diff(source) != 1) | (is_new[1:] != is_new[:-1])) + 1
-        starts = np.concatenate([[0], breaks])
-        stops = np.concatenate([breaks, [self.count]])
-        first, last = source[starts], source[stops - 1] + 1
-        return list(zip(is_new[starts].tolist(), first.tolist(), last.tolist(), strict=True))
+    def write_places(self, places: Ints, start: int) -> None:
+        """Write into `places`, by old item, where the kept ones lie in the result, plus `start`."""
+        for fresh, a, b in self.runs:
+            if not fresh:
+                places[a:b] = np.arange(start, start + b - a)
+            start += b - a
 
     def values(self, old: Array, new: Array) -> Array:
         """Return the merged column; `old` has all old items, `new` the new ones."""
-        if not self._runs:
+        if not self.runs:
             return old[:0]
-        parts = [(new if fresh else old)[a:b] for fresh, a, b in self._runs]
+        parts = [(new if fresh else old)[a:b] for fresh, a, b in self.runs]
         return np.concatenate(parts).astype(old.dtype, copy=False)
 
     def ragged(
@@ -58,11 +63,11 @@ class Splice:
     ) -> tuple[Array, Ints]:
         """Return merged values and offsets of runs of values per item."""
         lengths = self.values(np.diff(old_offsets), np.diff(new_offsets))
-        if not self._runs:
+        if not self.runs:
             return old[:0], offsets_of(lengths)
         parts = [
             new[new_offsets[a] : new_offsets[b]] if fresh else old[old_offsets[a] : old_offsets[b]]
-            for fresh, a, b in self._runs
+            for fresh, a, b in self.runs
         ]
         return np.concatenate(parts).astype(old.dtype, copy=False), offsets_of(lengths)
 
@@ -70,7 +75,7 @@ class Splice:
         """Write the merged column, run by run, without holding it."""
         width = old.shape[1] if old.ndim == 2 else 0
         with ColumnWriter(folder, name, old.dtype, width) as writer:
-            for fresh, a, b in self._runs:
+            for fresh, a, b in self.runs:
                 writer.append((new if fresh else old)[a:b])
 
     def write_ragged(
@@ -84,7 +89,7 @@ class Splice:
     ) -> None:
         """Write merged values and offsets as two columns, run by run."""
         with ColumnWriter(folder, names[0], old.dtype) as writer:
-            for fresh, a, b in self._runs:
+            for fresh, a, b in self.runs:
                 values, offsets = (new, new_offsets) if fresh else (old, old_offsets)
                 writer.append(values[offsets[a] : offsets[b]])
         lengths = self.values(np.diff(old_offsets), np.diff(new_offsets))

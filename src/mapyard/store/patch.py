@@ -121,7 +121,7 @@ def _plan_rows(old: Store, upserts: Upserts, deleted: list[Ints]) -> RowPlan:
             part[_find(ids, gone)] = False
         splice = Splice(part, ids[part], new_ids)
         own = row_map[first:stop]
-        own[splice.kept] = splice.kept_place + start
+        splice.write_places(own, start)
         known = _find(ids, new_ids)
         own[known] = splice.new_place[np.searchsorted(new_ids, ids[known])] + start
         new_rows.append(splice.new_place + start)

@@ -180,6 +180,8 @@ class Rtree:
             )
             if nodes is not None:
                 places = (nodes << _BITS)[places >> _BITS] + (places & (FANOUT - 1))
+                if len(places) and places[-1] >= (length := len(self._levels[depth])):
+                    places = places[places < length]
             if depth == stop or not len(places) or (enough is not None and len(places) > enough):
                 return depth, places
             nodes, depth = places, depth - 1
@@ -192,11 +194,9 @@ class Rtree:
         whole = self._nodes[depth]
         if nodes[-1] < len(whole):
             return whole.take(nodes, axis=0).reshape(-1, level.shape[1])
-        # The last node is not full: its last box stands for those it lacks, and then for none.
+        # The last node is not full: its last box stands for those it lacks.
         places = (nodes[:, None] * FANOUT + _ARANGE).ravel()
-        near = level.take(np.minimum(places, len(level) - 1), axis=0)
-        near[places >= len(level), 0] = np.iinfo(np.int32).max
-        return near
+        return level.take(np.minimum(places, len(level) - 1), axis=0)
 
     def search_many(self, boxes: Boxes) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
         """Return all pairs (index of a query box, row) that meet, in no particular order."""

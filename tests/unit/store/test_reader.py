@@ -135,9 +135,11 @@ def test_a_tree_of_any_size_finds_what_a_scan_finds(tmp_path: Path, count: int, 
     write_rtree(tmp_path, "points", rows, boxes[:, :2])
     for name, items in (("tree", boxes), ("points", boxes[:, :2])):
         tree = Rtree(tmp_path, name)
-        for _ in range(5):
+        for number in range(6):
             x0, y0 = random.integers(-100, 1_100, 2).tolist()
             x1, y1 = x0 + int(random.integers(0, 300)), y0 + int(random.integers(0, 300))
+            if number == 5:
+                x0, y0, x1, y1 = -(2**31), -(2**31), 2**31 - 1, 2**31 - 1
             hit = (items[:, 0] <= x1) & (items[:, -2] >= x0)
             hit &= (items[:, 1] <= y1) & (items[:, -1] >= y0)
             found = np.sort(tree.search(x0, y0, x1, y1))
