@@ -186,8 +186,8 @@ def main() -> None:
             print(
                 f"{diff.name}: {changes:,} changes; store {seconds[0]:.2f} s, "
                 f"text {seconds[1]:.2f} s ({figures['written_documents']:,} of "
-                f"{figures['index_documents']:,} documents), both {both_s:.2f} s = {both_s / build_s:.1%} of the build; source "
-                f"{seconds[2]:.2f} s; {memory.close()}",
+                f"{figures['index_documents']:,} documents), both {both_s:.2f} s = "
+                f"{both_s / build_s:.1%} of the build; source {seconds[2]:.2f} s; {memory.close()}",
                 flush=True,
             )
             assert ctx.patched is not None
