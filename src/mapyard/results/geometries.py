@@ -153,14 +153,9 @@ def write_row_body(store: Store, row: int, flags: int) -> tuple[int, bytes]:
     refs = store.find_way_refs(row)
     if refs is None or len(refs) < 2:
         return _write_alone(store, row)
-    if len(refs) > _FEW_NODES:
-        nodes = np.asarray(refs)
-        return (
-            _write_long(store, nodes, is_area=flags & AREA > 0)
-            if nodes.max() < store.node_count
-            else _write_alone(store, row)
-        )
     try:
+        if len(refs) > _FEW_NODES:
+            return _write_long(store, np.asarray(refs), is_area=flags & AREA > 0)
         if not flags & AREA:
             line = orjson.dumps([(lon[ref] / E7, lat[ref] / E7) for ref in refs])
             return LINE, line[1:-1]
