@@ -15,6 +15,7 @@ from mapyard.store.columns import open_column, write_column
 
 _BITS = 4
 FANOUT = 1 << _BITS
+_GONE = np.uint32(2**32 - 1)
 _ARANGE = np.arange(FANOUT, dtype=np.int64)
 
 #: Levels of up to this many boxes are compared whole.
@@ -95,14 +96,16 @@ def append_rtree(
     The new items are packed among themselves: a few of them cost a search next to nothing.
     """
     old_rows = open_column(old_folder, f"{name}_rows")
-    stays = keep[old_rows]
-    mapped = row_map[old_rows]
-    stays[stays] = ~is_touched[mapped[stays]]
+    # One table for the items, which ask for it all over the place.
+    table = row_map.astype(np.uint32)
+    table[~keep | is_touched[row_map]] = _GONE
+    mapped = table[old_rows]
+    stays = mapped != _GONE
     order = _hilbert_order_of(boxes)
     _write(
         folder,
         name,
-        np.concatenate([mapped[stays], rows[order]]).astype(np.uint32),
+        np.concatenate([mapped[stays], rows[order].astype(np.uint32)]),
         np.concatenate([open_column(old_folder, f"{name}_boxes")[stays], boxes[order]]),
     )
 
