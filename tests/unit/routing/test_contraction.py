@@ -112,6 +112,16 @@ def test_without_tables_the_engine_answers(copy, engine, places):
         assert caught.value.details["index"] == 2
 
 
+def test_cars_look_at_all_roads_where_their_table_does(copy, engine):
+    def find_limits(opened):
+        search = opened._configs[True]["thor"]["bidirectional_astar"]
+        return set(search["hierarchy_limits"]["max_up_transitions"].values())
+
+    assert find_limits(engine) == {2**32 - 1}
+    (copy / "matrix.json").unlink()
+    assert find_limits(open_routing(copy)) == {100, 400}
+
+
 def test_tables_of_other_rules_or_without_the_library_are_not_used(copy, monkeypatch):
     assert Tables(copy).find("auto") is not None
     meta = json.loads((copy / "matrix.json").read_text())
