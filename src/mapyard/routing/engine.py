@@ -51,7 +51,7 @@ class Engine:
     """Actors over one tar of tiles."""
 
     def __init__(self, tiles_tar: Path, *, all_roads: bool = False) -> None:
-        """Open the tar; `all_roads` is for graphs whose matrices by car are prepared, or will be.
+        """Open the tar; `all_roads`, which the graph's tables may ask for too, is of `config`.
 
         Raises `FileNotFoundError`.
         """
@@ -59,7 +59,7 @@ class Engine:
             raise FileNotFoundError(tiles_tar)
         #: Prepared matrices of the same graph.
         self.tables = Tables(tiles_tar.parent)
-        all_roads |= self.tables.has("auto")
+        all_roads |= self.tables.all_roads
         self._configs = {
             kind: make_serve_config(tiles_tar, one_search_per_origin=kind, all_roads=all_roads)
             for kind in (True, False)

@@ -112,14 +112,28 @@ def test_without_tables_the_engine_answers(copy, engine, places):
         assert caught.value.details["index"] == 2
 
 
-def test_cars_look_at_all_roads_where_their_table_does(copy, engine):
-    def find_limits(opened):
-        search = opened._configs[True]["thor"]["bidirectional_astar"]
-        return set(search["hierarchy_limits"]["max_up_transitions"].values())
+def find_limits(opened):
+    search = opened._configs[True]["thor"]["bidirectional_astar"]
+    return set(search["hierarchy_limits"]["max_up_transitions"].values())
 
-    assert find_limits(engine) == {2**32 - 1}
-    (copy / "matrix.json").unlink()
-    assert find_limits(open_routing(copy)) == {100, 400}
+
+def test_cars_look_at_all_roads_where_they_would_disagree(copy, engine, monkeypatch):
+    assert find_limits(engine) == {100, 400}
+    assert not engine.tables.all_roads
+    agrees = build._agrees
+
+    def disagree(engine, *arguments):
+        return find_limits(engine) != {100, 400} and agrees(engine, *arguments)
+
+    monkeypatch.setattr(build, "_SAMPLES", 60)
+    monkeypatch.setattr(build, "_agrees", disagree)
+    checks = build_tables(copy)
+    assert checks["auto"].is_used
+    assert checks["auto"].all_roads
+    assert not checks["foot"].all_roads
+    assert find_limits(open_routing(copy)) == {2**32 - 1}
+    monkeypatch.setattr(build, "_agrees", lambda *arguments: False)
+    assert not build_tables(copy)["auto"].all_roads
 
 
 def test_tables_of_other_rules_or_without_the_library_are_not_used(copy, monkeypatch):

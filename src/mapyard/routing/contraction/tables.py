@@ -26,7 +26,7 @@ _META_NAME: Final = "matrix.json"
 _ORDER_NAME: Final = "matrix-order.npy"
 TILES_NAME: Final = "tiles.tar"
 #: Rises when costs or rules change: tables that were checked under others are not used.
-_FORMAT: Final = 3
+_FORMAT: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,8 @@ class ModeCheck:
     is_used: bool
     #: As the crow flies; None: any distance.
     reach_m: float | None
+    #: Whether routes have to look at all roads for that, far from both ends too.
+    all_roads: bool = False
 
 
 def write_meta(directory: Path, checks: dict[Mode, ModeCheck]) -> None:
@@ -61,17 +63,15 @@ class Tables:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         checks = read_checks(directory) if is_available() else {}
+        #: Whether routes by car look at all roads, as they were compared.
+        self.all_roads = any(check.all_roads for check in checks.values())
         self._reaches_m = {mode: check.reach_m for mode, check in checks.items() if check.is_used}
         self._opened: dict[Mode, ModeTable] = {}
         self._lock = threading.Lock()
 
-    def has(self, mode: Mode) -> bool:
-        """Return whether the mode has a table."""
-        return mode in self._reaches_m
-
     def find(self, mode: Mode) -> ModeTable | None:
         """Return the mode's table, or None where the engine has to work its matrices out."""
-        if not self.has(mode):
+        if mode not in self._reaches_m:
             return None
         with self._lock:
             if mode not in self._opened:
