@@ -83,7 +83,7 @@ class Load:
                     self.datasets[answer.headers.get("x-dataset-timestamp", "")] += 1
                 except httpx.TransportError as error:
                     self.statuses[type(error).__name__] += 1
-                time.sleep(0.05)
+                time.sleep(0.2)
 
 
 @pytest.mark.slow
@@ -95,7 +95,7 @@ def test_nobody_notices_an_update_but_by_fresher_answers(
         page = server.get("/api/v1/features?tags=building&limit=2")
         cursor = page.headers["x-next-cursor"]
         assert page.headers["x-dataset-timestamp"] == "2025-11-08T21:20:57Z"
-        with Load(server, 10) as load:
+        with Load(server, 50) as load:
             time.sleep(1)
             done = subprocess.run(
                 [sys.executable, "-m", "mapyard", "update", "--data", str(old_monaco),
