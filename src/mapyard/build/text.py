@@ -21,6 +21,7 @@ from mapyard.geocoding.build import assemble, count_documents
 from mapyard.geocoding.changes import plan_documents, remember_plan
 from mapyard.geocoding.memo import Memo, Previous
 from mapyard.geocoding.tables import write_tables
+from mapyard.store.distinct import distinct
 from mapyard.store.reader import open_store
 from mapyard.text.index import IndexWriter
 
@@ -95,7 +96,7 @@ def _plan_names(memo: Memo) -> _Names:
     removed = np.flatnonzero(previous.row_map < 0)
     dropped = np.concatenate([previous.store.eids(removed), store.eids(previous.touched)])
     before = store.find_eid_rows(memo.get(_FRESH_NAMES))
-    changed = np.union1d(previous.touched, before[before >= 0])
+    changed = distinct(previous.touched, before[before >= 0])
     return _Names(searchable, np.intersect1d(searchable, changed).astype(np.uint32), dropped)
 
 

@@ -22,6 +22,7 @@ from mapyard.features.regions import Region
 from mapyard.features.tags import TagFilter, TagMatcher
 from mapyard.osm.elements import NODE, RELATION, WAY
 from mapyard.results.cursor import hash_query
+from mapyard.store.distinct import distinct
 from mapyard.store.reader import Rows, Store
 
 #: Rows of a type looked at in the smallest and in the largest window.
@@ -121,7 +122,7 @@ def _choose_plan(
     if boxes is None or total * share < in_boxes:
         return _Plan(None, left, window(total))
     found = [search.rows() for search in searches]
-    rows = found[0] if len(found) == 1 else np.unique(np.concatenate(found))
+    rows = found[0] if len(found) == 1 else distinct(*found)
     return _Plan(rows, left, window(len(rows)))
 
 

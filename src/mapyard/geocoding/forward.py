@@ -31,6 +31,7 @@ from mapyard.geocoding.matching import (
     Matcher,
 )
 from mapyard.geocoding.query import Understood, understand
+from mapyard.store.distinct import distinct
 from mapyard.store.reader import E7
 
 Floats = NDArray[np.float64]
@@ -111,7 +112,7 @@ def rank(
     ranking = Ranking(gazetteer, query, candidates, focus)
     if not ranking.is_good:
         more = filters.pick(gazetteer, matcher.find_most())
-        candidates = matcher.judge(np.union1d(candidates.documents, more))
+        candidates = matcher.judge(distinct(candidates.documents, more))
         ranking = Ranking(gazetteer, query, candidates, focus)
     return ranking
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from mapyard.geo.bbox import Bbox
 from mapyard.geocoding.gazetteer import Gazetteer
 from mapyard.geocoding.query import Understood, Word
+from mapyard.store.distinct import distinct
 from mapyard.store.reader import E7
 from mapyard.text.analysis import name_key
 from mapyard.text.folding import is_spaceless
@@ -235,7 +236,7 @@ class Matcher:
 
     def judge(self, documents: Ints) -> Candidates:
         """Return the levels of all words for these documents."""
-        documents = np.unique(documents)
+        documents = distinct(documents)
         words = range(len(self._query.words))
         levels = np.zeros((len(documents), len(words)), np.int8)
         if not len(documents):

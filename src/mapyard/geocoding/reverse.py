@@ -20,6 +20,7 @@ from mapyard.geocoding.gazetteer import Gazetteer, House, Ints
 from mapyard.geocoding.kinds import PLACE, POI, STREET
 from mapyard.geocoding.matching import Keep
 from mapyard.geocoding.places import REACH_M
+from mapyard.store.distinct import distinct
 from mapyard.store.reader import E7
 
 Layer = Literal["", "address", "poi", "street", "admin"]
@@ -92,7 +93,7 @@ def _look_around(
     at_document, documents = g.documents_of(rows)
     wanted = g.kind[documents] == (POI if layer == "poi" else STREET)
     at_document, documents = at_document[wanted], documents[wanted]
-    needed = np.union1d(at_entry, at_document)
+    needed = distinct(at_entry, at_document)
     distance = np.full(len(rows), np.inf)
     if len(needed):
         distance[needed] = _distances_m(g, rows[needed].astype(np.int64), lon, lat)
@@ -213,7 +214,7 @@ def _find_areas(g: Gazetteer, lon: float, lat: float) -> list[Result]:
     """Return the areas that hold a position, small to large, after a place node in reach."""
     rows = g.store.search_box(Bbox(lon, lat, lon, lat))
     _, documents = g.documents_of(rows)
-    documents = np.unique(documents[(g.kind[documents] == PLACE)])
+    documents = distinct(documents[(g.kind[documents] == PLACE)])
     documents = documents[g.place_is_area[documents]]
     inside = [int(d) for d in documents if g.area_contains(int(d), lon, lat)]
     inside.sort(key=lambda d: -d)  # places are numbered from the large to the small

@@ -53,6 +53,7 @@ from mapyard.overpass.syntax import (
 )
 from mapyard.overpass.texts import BINARY, UNARY, extreme
 from mapyard.store.columns import find_place
+from mapyard.store.distinct import distinct
 from mapyard.store.reader import Store
 
 MULTIPLE_VALUES = "< multiple values found >"
@@ -221,7 +222,7 @@ def _aggregate(call: Call, scope: Scope) -> Column:
 
 def _distinct(column: Column) -> list[str]:
     texts: Texts = to_texts(column)
-    return [texts.values[code] for code in np.unique(texts.codes).tolist()]
+    return [texts.values[code] for code in distinct(texts.codes).tolist()]
 
 
 def _count(store: Store, elements: ElementSet, what: str) -> int:

@@ -25,6 +25,7 @@ from mapyard.overpass.syntax import BoxFilter, Out
 from mapyard.results.features import write_features
 from mapyard.results.output import Output
 from mapyard.results.pages import open_collection
+from mapyard.store.distinct import distinct
 from mapyard.store.reader import E7, Store
 
 _CHUNK = 1_000
@@ -36,7 +37,7 @@ def write_page(store: Store, entries: Entries, start: int, stop: int) -> list[by
     rows, owners = entries.rows[start:stop], entries.out_index[start:stop]
     is_derived = entries.is_derived()
     features = [b""] * len(rows)
-    for index in np.unique(owners).tolist():
+    for index in distinct(owners).tolist():
         places = np.flatnonzero((owners == index) & ~is_derived[start:stop])
         written = _write_rows(store, entries.outs[index], rows[places])
         for place, feature in zip(places.tolist(), written, strict=True):

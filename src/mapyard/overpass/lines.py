@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from mapyard.overpass.rowsets import Mask, Rows, as_rows, split_types
 from mapyard.store.columns import ranges
+from mapyard.store.distinct import distinct
 from mapyard.store.reader import E7, Store
 
 Ints = NDArray[np.int64]
@@ -57,9 +58,9 @@ def relation_parts(store: Store, relations: Rows) -> Parts:
         found_row.append(row[~is_relation])
         owner, row = owner[is_relation], row[is_relation]
         if len(row):
-            pairs = np.unique(owner * store.row_count + row)
+            pairs = distinct(owner * store.row_count + row)
             pairs = np.setdiff1d(pairs, seen, assume_unique=True)
-            seen = np.union1d(seen, pairs)
+            seen = distinct(seen, pairs)
             owner, row = np.divmod(pairs, store.row_count)
     if not found_row:
         return Parts(np.empty(0, np.int64), np.empty(0, np.int64))

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from mapyard.overpass.literals import find_anchored_text, find_required_texts
 from mapyard.overpass.source import Source
 from mapyard.store.columns import ranges
+from mapyard.store.distinct import distinct
 
 #: Longest pattern and memory of one compiled pattern.
 MAX_PATTERN_CHARACTERS = 20_000
@@ -128,7 +129,7 @@ def _find_candidates(
     first = np.searchsorted(offsets, ends[:, 0], side="right") - 1
     # A find across values may hide one that begins in the value it ends in.
     last = np.searchsorted(offsets, ends[:, 1] - 1, side="right") - 1
-    return np.unique(ranges(first, last - first + 1))
+    return distinct(ranges(first, last - first + 1))
 
 
 def _find_spans(texts: list[str], ignore_case: bool, data: bytes) -> list[tuple[int, int]]:

@@ -8,6 +8,7 @@ from mapyard.overpass.budget import Budget
 from mapyard.overpass.lines import MAX_RELATION_DEPTH, Ints
 from mapyard.overpass.rowsets import Rows, as_rows, is_member, part_of, split_types, subtract, unite
 from mapyard.store.columns import find_place
+from mapyard.store.distinct import distinct
 from mapyard.store.reader import EMPTY_ROWS, Store
 
 
@@ -156,7 +157,7 @@ def count_links(store: Store, nodes: Rows, ways: Rows, kind: str) -> Ints:
     refs, offsets = store.way_nodes(ways)
     if kind == "way_cnt":
         owner = np.repeat(np.arange(len(ways), dtype=np.int64), np.diff(offsets))
-        pairs = np.unique(refs.astype(np.int64) * (len(ways) + 1) + owner)
+        pairs = distinct(refs.astype(np.int64) * (len(ways) + 1) + owner)
         refs = pairs // (len(ways) + 1)
         weights = np.ones(len(refs), np.int64)
     else:

@@ -19,7 +19,8 @@ EDGE_ATTRIBUTES = (
     "edge.id", "edge.way_id", "edge.names", "edge.length", "edge.speed", "edge.use",
     "edge.road_class", "edge.surface", "edge.toll", "edge.tunnel", "edge.bridge",
     "edge.begin_shape_index", "edge.end_shape_index", "edge.source_percent_along",
-    "edge.target_percent_along", "node.elapsed_time", "shape",
+    "edge.target_percent_along", "node.elapsed_time",
+    "node.elapsed_cost", "shape",
 )  # fmt: skip
 
 
@@ -56,6 +57,7 @@ class EdgePath:
     target: NDArray[np.float64]
     along_m: NDArray[np.float64]  #: per position, metres from the start of the shape, gaps left out
     elapsed_s: NDArray[np.float64]  #: per edge, seconds from the start of its piece at its end
+    elapsed_cost: NDArray[np.float64]  #: the same in the engine's cost, by which it chooses ways
 
     @property
     def lengths_m(self) -> NDArray[np.float64]:
@@ -89,6 +91,7 @@ def read_path(answer: dict[str, Any]) -> EdgePath:
         target=np.array([row.get("target_percent_along", 1.0) for row in rows]),
         along_m=np.concatenate(([0.0], np.cumsum(steps_m))),
         elapsed_s=np.array([row.get("end_node", {}).get("elapsed_time", 0.0) for row in rows]),
+        elapsed_cost=np.array([row.get("end_node", {}).get("elapsed_cost", 0.0) for row in rows]),
     )
 
 

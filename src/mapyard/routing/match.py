@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise, product
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from mapyard.routing.config import COSTINGS
 from mapyard.routing.edges import EDGE_ATTRIBUTES, EdgePath, read_path
 from mapyard.routing.engine import Engine, NoRoad, NoRoute
 from mapyard.routing.modes import Mode
+from mapyard.routing.refine import refine_path
 from mapyard.routing.snapping import check_positions
 
 MAX_POINTS: Final = 10_000
@@ -36,6 +37,8 @@ _TURN_PENALTIES: Final[dict[Mode, float]] = {"auto": 16.0, "foot": 20.0, "bicycl
 #: Way over which dense points are averaged, and the numbers of points that are tried for it:
 #: walkers turn within a few metres, and no one-way breaks a way that noise leads back and forth.
 _SMOOTH_M: Final[dict[Mode, float]] = {"auto": 25.0, "foot": 15.0, "bicycle": 25.0}
+#: Modes whose path is compared with the engine's own ways.
+_REFINED: Final[frozenset[Mode]] = frozenset(("auto", "foot", "bicycle"))
 #: The same where these are three points only.
 _SMOOTH_THREE_M: Final = 30.0
 _LAGS: Final = (2, 4, 6, 8, 12, 16, 24, 32, 48, 64)
@@ -151,7 +154,7 @@ def match_trace(
         deadline.check()
         stretch = _match_stretch(engine, trace, radiuses, timestamps_s, mode, start, stop)
         if stretch is not None:
-            stretches.append(stretch)
+            stretches.append(_refine(engine, stretch, trace[start:stop], radiuses, mode, deadline))
     if not any((stretch.subpath_of >= 0).any() for stretch in stretches):
         raise Unsupported(
             "the trace cannot be matched: none of its points lies on a way with another one within "
@@ -310,6 +313,52 @@ def _read_stretch(answer: dict[str, Any], start: int) -> _Stretch:
         away_m=np.array([row.get("distance_from_trace_point", np.nan) for row in rows]),
         positions=np.array([(row["lon"], row["lat"]) for row in rows], np.float64),
     )
+
+
+def _refine(
+    engine: Engine,
+    stretch: _Stretch,
+    seen: NDArray[np.float64],
+    radiuses_m: NDArray[np.float64],
+    mode: Mode,
+    deadline: Deadline,
+) -> _Stretch:
+    """Return the stretch on a likelier path where there is one; a broken one stays as it is."""
+    members = np.flatnonzero(stretch.edge_of >= 0)
+    if mode not in _REFINED or stretch.path.starts_piece.sum() != 1 or len(members) < 2:
+        return stretch
+    refined = refine_path(
+        engine,
+        stretch.path,
+        seen[members],
+        _smooth(seen, mode)[members],
+        stretch.along_m[members],
+        radiuses_m[stretch.first + members],
+        mode,
+        deadline,
+    )
+    if refined is None:
+        return stretch
+    path, along_m = refined
+    last_edge = len(path.edges) - 1
+    edges = np.searchsorted(path.along_m[path.ends], along_m).clip(0, last_edge)
+    begins_m, ends_m = path.along_m[path.begins[edges]], path.along_m[path.ends[edges]]
+    share = np.clip((along_m - begins_m) / np.maximum(ends_m - begins_m, 1e-9), 0.0, 1.0)
+    places = np.column_stack(
+        [np.interp(along_m, path.along_m, path.positions[:, axis]) for axis in (0, 1)]
+    )
+    new = replace(stretch, path=path)
+    for name, values in (
+        ("edge_of", edges),
+        ("along_m", along_m),
+        ("elapsed_s", path.elapsed_s[edges] - (1.0 - share) * path.durations_s[edges]),
+        ("positions", places),
+        ("away_m", haversine_m(places[:, 0], places[:, 1], seen[members, 0], seen[members, 1])),
+    ):
+        all_values = getattr(stretch, name).copy()
+        all_values[members] = values
+        setattr(new, name, all_values)
+    return new
 
 
 def _edge_index(row: dict[str, Any], edge_count: int) -> int:

@@ -28,6 +28,7 @@ from mapyard.sparql.source import Source
 from mapyard.sparql.table import UNIT_TABLE, Table
 from mapyard.sparql.terms import BlankNode, Iri, Literal, Term
 from mapyard.sparql.variables import triple_variables
+from mapyard.store.distinct import distinct
 
 #: Query texts whose plans are kept.
 _PREPARED: Final = 256
@@ -200,11 +201,11 @@ def _describe(
     names = [node.name for node in described if isinstance(node, Var)]
     for table in tables:
         parts += [table.ids(name, runtime.pool) for name in names]
-    waiting = np.unique(np.concatenate(parts)) if parts else np.empty(0, np.int64)
+    waiting = distinct(*parts) if parts else np.empty(0, np.int64)
     waiting = waiting[waiting != 0]
     done = np.empty(0, np.int64)
     while len(waiting):
-        done = np.union1d(done, waiting)
+        done = distinct(done, waiting)
         blank: list[int] = []
         for match in runtime.source.match(waiting, None, None, None, runtime):
             runtime.deadline.check()

@@ -32,6 +32,7 @@ from mapyard.sparql.terms import (
     Literal,
     Term,
 )
+from mapyard.store.distinct import distinct
 
 if TYPE_CHECKING:
     from mapyard.sparql.source import Source
@@ -148,7 +149,7 @@ class TermPool:
         if first >= 0 and (len(ids) == 1 or bool((space == first).all())):
             return self._decode_space(first, ids)
         result = np.full(len(ids), None, np.object_)
-        for number in np.unique(np.where(space < 0, -1, space)).tolist():
+        for number in distinct(np.where(space < 0, -1, space)).tolist():
             mask = space < 0 if number < 0 else space == number
             part = self._decode_space(number, ids[mask])
             holder = np.empty(len(part), np.object_)

@@ -18,6 +18,7 @@ from mapyard.sparql.osm_predicates import Pairs, Predicate, chunks, concat_pairs
 from mapyard.sparql.source import Context, Matches, Position
 from mapyard.sparql.table import expand, join_indexes, unique_pairs, unique_rows
 from mapyard.sparql.terms import Literal
+from mapyard.store.distinct import distinct
 from mapyard.store.reader import Store
 
 _BITS: Final = 16
@@ -98,9 +99,9 @@ class Containers:
             containers = np.arange(self.start, self.stop)
         elif self.ways:
             nodes = rows[rows < self.store.node_count]
-            containers = np.unique(self.store.ways_of_nodes(nodes).values).astype(np.int64)
+            containers = distinct(self.store.ways_of_nodes(nodes).values).astype(np.int64)
         else:
-            containers = np.unique(self.store.relations_of(rows)[1]).astype(np.int64)
+            containers = distinct(self.store.relations_of(rows)[1]).astype(np.int64)
         parts = self.parts(containers)
         counts, start, order = join_indexes(
             [elements], [parts.element], len(elements), len(parts.element)
@@ -268,7 +269,7 @@ def match_roles(
     containers: Containers, s: Position, members: Ids, o: Position, context: Context
 ) -> Iterator[Matches]:
     """Yield `relation member "role"` for a member per input row, as `Source.match` does."""
-    unique = np.unique(members)
+    unique = distinct(members)
     index, parts = containers.containers_of(unique)
     assert parts.role is not None
     relations = make_ids(ELEMENT, parts.container + containers.start)

@@ -26,6 +26,7 @@ from mapyard.sparql.osm_ids import (
 from mapyard.sparql.osm_predicates import Pairs, Predicate, concat_pairs, of_space
 from mapyard.sparql.source import Context, Matches, Position
 from mapyard.sparql.spatial import grow_boxes
+from mapyard.store.distinct import distinct
 from mapyard.store.reader import E7, Store
 
 Shapes = NDArray[np.object_]
@@ -105,7 +106,7 @@ def find_near(store: Store, shape: Any, radius_m: float, listed_only: bool) -> N
     bbox = Bbox(west, max(south, -90.0), east, min(north, 90.0))
     rows = store.search_box(bbox)
     if not listed_only:
-        rows = np.union1d(rows, store.search_nodes(bbox))
+        rows = distinct(rows, store.search_nodes(bbox))
     return rows.astype(np.int64)
 
 

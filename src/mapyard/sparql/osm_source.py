@@ -66,6 +66,7 @@ from mapyard.sparql.prefixes import (
 )
 from mapyard.sparql.source import Bound, Context, Matches, Position, Source, Texts
 from mapyard.sparql.terms import GEO, WKT_LITERAL, XSD_STRING, Iri, Literal, Term
+from mapyard.store.distinct import distinct
 from mapyard.store.reader import Store
 
 #: Rows whose tags are read one by one; for more, the postings of every key are looked through.
@@ -207,7 +208,7 @@ class OsmSource:
                 self._vocabulary.relations, _part(s, rows), p[rows], _part(o, rows), context
             ):
                 yield from _spread_rows(match, rows)
-        for term_id in np.unique(p[~elements]).tolist():
+        for term_id in distinct(p[~elements]).tolist():
             predicate = self.predicate(term_id)
             if predicate is None:
                 continue
@@ -254,12 +255,12 @@ class OsmSource:
         if o is None:
             return list(self._own_predicates)
         ids = np.atleast_1d(np.asarray(o, np.int64))
-        asked = frozenset(np.unique(np.maximum(ids >> SHIFT, -1)).tolist())
+        asked = frozenset(distinct(np.maximum(ids >> SHIFT, -1)).tolist())
         found = [p for p, spaces in self._own_predicates.items() if asked & spaces]
         if asked != {POOL}:
             return found
         # Of what is no term of the map itself only few datatypes can be objects.
-        terms = context.decode(np.unique(ids))
+        terms = context.decode(distinct(ids))
         datatypes = {term.datatype for term in terms if isinstance(term, Literal)}
         names = {p: VOCABULARY_IRIS[p & PAYLOAD] for p in found}
         return [p for p in found if POOL_DATATYPES[names[p]] in datatypes]

@@ -67,6 +67,7 @@ from mapyard.sparql.terms import (
     Literal,
     boolean,
 )
+from mapyard.store.distinct import distinct
 from mapyard.store.reader import Store
 
 #: The predicates that `?s ?p ?o` gives beside tags, with the spaces of their objects (−1: points).
@@ -243,7 +244,7 @@ class Vocabulary:
 
     def _unique_node_counts(self, rows: Rows, context: Context) -> Ids:
         ragged = self.store.way_nodes(rows)
-        pairs = np.unique(ragged.owners() << 32 | ragged.values.astype(np.int64))
+        pairs = distinct(ragged.owners() << 32 | ragged.values.astype(np.int64))
         return integer_ids(np.bincount(pairs >> 32, minlength=len(rows)))
 
     def _lengths(self, rows: Rows, context: Context) -> Ids:

@@ -14,6 +14,7 @@ from mapyard.sparql.runtime import Runtime
 from mapyard.sparql.source import Matches, Position
 from mapyard.sparql.table import unique_pairs
 from mapyard.sparql.terms import Iri
+from mapyard.store.distinct import distinct
 
 Pairs = tuple[NDArray[np.int64], Ids]  # (index into the starts, end)
 
@@ -216,7 +217,7 @@ def _starts(runtime: Runtime, path: Path, graph: int | None) -> Ids:
         case Inverse(Sequence(_, right)):
             return _starts(runtime, Inverse(right), graph)
         case Alternative(left, right):
-            return np.union1d(_starts(runtime, left, graph), _starts(runtime, right, graph))
+            return distinct(_starts(runtime, left, graph), _starts(runtime, right, graph))
         case Repeat(inner, False, _):
             return _starts(runtime, inner, graph)
         case Inverse(Repeat(inner, False, _)):
@@ -235,4 +236,4 @@ def _unique_ends(runtime: Runtime, parts: Iterator[Ids | None]) -> Ids:
     if not chunks:
         return np.empty(0, np.int64)
     runtime.hold(0, sum(map(len, chunks)), "the property path")
-    return np.unique(np.concatenate(chunks))
+    return distinct(*chunks)

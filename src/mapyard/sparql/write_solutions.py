@@ -31,6 +31,7 @@ from mapyard.sparql.terms import (
     format_term,
 )
 from mapyard.sparql.values import format_double
+from mapyard.store.distinct import distinct
 
 JSON_TYPE: Final = "application/sparql-results+json"
 XML_TYPE: Final = "application/sparql-results+xml"
@@ -90,7 +91,7 @@ def _write_distinct(ids: Ids, runtime: Runtime, writer: TermWriter) -> list[str]
     if texts is not None:
         return writer.many(texts)
     kinds = np.maximum(ids >> SHIFT, -1)  # all negative ids are of one kind
-    numbers = np.unique(kinds).tolist()
+    numbers = distinct(kinds).tolist()
     if len(numbers) == 1:
         return ["" if term is None else writer.term(term) for term in runtime.decode(ids)]
     result = np.empty(len(ids), np.object_)

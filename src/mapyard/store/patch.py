@@ -26,6 +26,7 @@ from mapyard.store.derive import (
     write_member_of,
     write_node_ways,
 )
+from mapyard.store.distinct import distinct
 from mapyard.store.merge import Splice
 from mapyard.store.patch_shapes import Touched, patch_shapes, patch_trees
 from mapyard.store.patch_tags import patch_tags
@@ -248,7 +249,7 @@ def _find_touched(folder: Path, old: Store, plan: RowPlan, removed: Ints) -> Tou
         lost_nodes = removed[removed < old.way_start]
         mapped = plan.row_map[old.ways_of_nodes(lost_nodes).values]
         touched_ways.append(mapped[mapped >= 0])
-    touched_way_rows = np.unique(np.concatenate(touched_ways).astype(np.int64))
+    touched_way_rows = distinct(np.concatenate(touched_ways).astype(np.int64))
 
     members, holders = (
         open_column(folder, name) for name in ("member_of_rows", "member_of_relations")
@@ -264,9 +265,9 @@ def _find_touched(folder: Path, old: Store, plan: RowPlan, removed: Ints) -> Tou
     if len(removed):
         mapped = plan.row_map[old.relations_of(removed)[1]]
         found.append(mapped[mapped >= 0])
-    relations = np.unique(np.concatenate(found))
+    relations = distinct(*found)
     while True:
-        more = np.union1d(relations, holding(relations))
+        more = distinct(relations, holding(relations))
         if len(more) == len(relations):
             break
         relations = more

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from mapyard.geo.bbox import Bbox
 from mapyard.store.arrays import E7, EMPTY_ROWS, Ints, Members, Meta, Ragged, Rows
+from mapyard.store.distinct import distinct
 from mapyard.store.geometry import GeometryColumns
 from mapyard.store.rtree import Rtree
 from mapyard.store.tags import TagColumns
@@ -96,7 +97,7 @@ class BoxSearch:
             rows = self._parts[0].rows()
             rows.sort()
             return rows
-        return np.unique(np.concatenate([part.rows() for part in self._parts]))
+        return distinct(np.concatenate([part.rows() for part in self._parts]))
 
 
 def open_store(folder: Path) -> Store:

@@ -30,6 +30,7 @@ from mapyard.store.columns import (
     write_column,
     write_heap,
 )
+from mapyard.store.distinct import distinct
 
 Ints = NDArray[np.int64]
 #: Kind of problem → (element, reason) of each.
@@ -292,7 +293,7 @@ def _members_shape(source: ShapeSource, relation: int) -> Any | None:
 
     Members of members are included.
     """
-    rows = np.unique(_expand(source, relation))
+    rows = distinct(_expand(source, relation))
     ways = rows[rows >= source.nodes] - source.nodes
     if len(ways):
         lengths = source.way_offsets[ways + 1] - source.way_offsets[ways]
@@ -335,7 +336,7 @@ def _lines(source: ShapeSource, refs: NDArray[Any], owner: Ints) -> Any:
         lines = shapely.linestrings(coordinates, indices=np.cumsum(new) - 1)
         return shapely.multilinestrings(lines)
     parts: list[Any] = []
-    for number in np.unique(owner).tolist():
+    for number in distinct(owner).tolist():
         line = coordinates[owner == number]
         crosses = bool(jump[owner == number].any())
         shape = _unroll(line, False) if crosses else shapely.LineString(line)

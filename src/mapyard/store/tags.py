@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from mapyard.store.arrays import EMPTY_ROWS, Ints, Rows
 from mapyard.store.columns import Heap, ranges
+from mapyard.store.distinct import distinct
 from mapyard.store.elements import ElementColumns
 
 
@@ -114,7 +115,7 @@ class TagColumns(ElementColumns):
             return rows
         rows.sort()
         # One element has one value per key, so doubles come only from kvs of several keys.
-        return rows if self.kv_keys(kvs[:1])[0] == self.kv_keys(kvs[-1:])[0] else np.unique(rows)
+        return rows if self.kv_keys(kvs[:1])[0] == self.kv_keys(kvs[-1:])[0] else distinct(rows)
 
     def rows_with_key(self, key: str) -> NDArray[np.uint32]:
         """Return the sorted rows that have a key, without a copy."""

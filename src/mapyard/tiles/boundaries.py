@@ -12,6 +12,7 @@ import shapely
 from numpy.typing import NDArray
 
 from mapyard.geo.sphere import EARTH_RADIUS_M
+from mapyard.store.distinct import distinct
 from mapyard.store.reader import Store
 from mapyard.tiles.schema import BOUNDARY_LABEL_ZOOMS
 
@@ -100,4 +101,4 @@ def areas_km2(store: Store, rows: Ints) -> NDArray[np.float64]:
 
 def _member_ways(store: Store, relations: Ints) -> Ints:
     rows = store.members(relations).row
-    return np.unique(rows[(rows >= store.way_start) & (rows < store.relation_start)])
+    return distinct(rows[(rows >= store.way_start) & (rows < store.relation_start)])

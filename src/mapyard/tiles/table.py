@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapyard.store.columns import ColumnWriter, Heap, offsets_of, open_column, ranges, write_heap
+from mapyard.store.distinct import distinct
 from mapyard.store.rtree import Rtree, write_rtree
 from mapyard.tiles.mercator import BUFFER, GRID_BITS, MAX_ZOOM
 from mapyard.tiles.schema import LAYERS, Attribute
@@ -159,8 +160,8 @@ class Table:
             owner = np.repeat(np.arange(len(x0)), x1 - x0 + 1)
             heights = (y1 - y0 + 1)[owner]
             rows = ranges(y0[owner], heights)
-            keys.append(np.unique(np.repeat(columns, heights) << 32 | rows))
-        every = np.unique(np.concatenate(keys))
+            keys.append(distinct(np.repeat(columns, heights) << 32 | rows))
+        every = distinct(*keys)
         return np.column_stack([every >> 32, every & 0xFFFFFFFF])
 
     def tags(self, features: Ints, zoom: int) -> tuple[Ints, Ints, Ints]:

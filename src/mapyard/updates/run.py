@@ -35,6 +35,7 @@ from mapyard.osm.elements import NODE, RELATION, TYPE_NAMES, WAY
 from mapyard.osm.patch import patch_source
 from mapyard.osm.pbf import Header, read_header
 from mapyard.settings import Settings
+from mapyard.store.distinct import distinct
 from mapyard.store.patch import Patched, patch_store
 from mapyard.store.reader import Store, open_store
 from mapyard.updates.changes import Changes, read_changes
@@ -249,7 +250,7 @@ def _patch(
     run.touched = len(ctx.patched.touched)
     _check_counts(old, ctx.store, changes)
     tiles = find_tiles(ctx.store, ctx.patched.touched) | find_tiles(
-        old, np.union1d(ctx.patched.removed, _before(ctx.patched))
+        old, distinct(ctx.patched.removed, _before(ctx.patched))
     )
     (ctx.folder / "changed_tiles.txt").write_text(format_tiles(tiles))
     known = set(parts["source"].files)
