@@ -11,7 +11,7 @@ import msgspec
 from mapyard.errors import MapyardError
 
 #: Raised when the files of a dataset change so that an older Mapyard cannot read them.
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 class FilePart(msgspec.Struct):
