@@ -38,7 +38,7 @@ _TURN_PENALTIES: Final[dict[Mode, float]] = {"auto": 16.0, "foot": 20.0, "bicycl
 #: walkers turn within a few metres, and no one-way breaks a way that noise leads back and forth.
 _SMOOTH_M: Final[dict[Mode, float]] = {"auto": 25.0, "foot": 15.0, "bicycle": 25.0}
 #: Modes whose path is compared with the engine's own ways.
-_REFINED: Final[frozenset[Mode]] = frozenset(("auto", "foot", "bicycle"))
+_REFINED: Final[frozenset[Mode]] = frozenset(("foot", "bicycle"))
 #: The same where these are three points only.
 _SMOOTH_THREE_M: Final = 30.0
 _LAGS: Final = (2, 4, 6, 8, 12, 16, 24, 32, 48, 64)
