@@ -35,6 +35,9 @@ _NOISE_M: Final = 6.0
 _INDEPENDENT_M: Final = 5.0
 #: What a second of the engine's cost weighs against the noise.
 _COST_WEIGHT: Final = 0.2
+#: Points that go farther back than noise would lead them were travelled there: the matcher's way,
+#: which goes there and back, stays.
+_BACKWARD_M: Final = 15.0
 #: Gains below this, in the logarithm of the odds, are rounding.
 _LEAST_GAIN: Final = 1e-3
 #: Windows asked for at once: one of them without a way leaves all of them as they are.
@@ -178,8 +181,9 @@ def _choose(
         part = line.cut(along_m[first], along_m[last])
         within_m = along_m[window] - along_m[first]
         if way is not None and _is_likelier(way, part, trace, window):
-            part, is_new = way, True
-            within_m = _project(way, trace.points[window])
+            placed_on_way_m = _project(way, trace.points[window])
+            if placed_on_way_m is not None:
+                part, within_m, is_new = way, placed_on_way_m, True
         placed_m[window] = reached_m + within_m
         reached_m += float(part.along_m[-1])
         parts.append(part)
@@ -205,14 +209,17 @@ def _get_scale(line: _Line) -> Floats:
     return np.array([np.cos(np.radians(line.positions[0, 1])), 1.0]) * DEGREE_M
 
 
-def _project(way: _Line, points: Floats) -> Floats:
-    """Return the points' distances on a way that begins at the first and ends at the last."""
+def _project(way: _Line, points: Floats) -> Floats | None:
+    """Return the points' distances on a way from the first to the last; `None` if they go back."""
     scale = _get_scale(way)
     share = shapely.line_locate_point(
         shapely.LineString(way.positions * scale), shapely.points(points * scale), normalized=True
     )
     share[0], share[-1] = 0.0, 1.0
-    return np.asarray(np.maximum.accumulate(share) * way.along_m[-1])
+    forward = np.maximum.accumulate(share)
+    if ((forward - share) * way.along_m[-1] > _BACKWARD_M).any():
+        return None
+    return np.asarray(forward * way.along_m[-1])
 
 
 def _join(parts: list[_Line]) -> _Line:

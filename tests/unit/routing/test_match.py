@@ -152,3 +152,45 @@ def test_bad_traces_are_refused(engine):
         match_trace(engine, np.array([(7.5, 43.6), (7.5001, 43.6)]))
     with pytest.raises(InvalidRequest, match=r"trace\[1\]"):
         match_trace(engine, np.array([(7.42, 43.73), (np.inf, 43.6)]))
+
+
+def test_footways_closer_than_the_noise_are_told_apart(engine, monkeypatch):
+    from mapyard.routing import match as module
+
+    walks = []
+    for ends in (PAIR[::-1], np.array([(7.4246, 43.7384), PAIR[1]])):
+        walked = find_edges(engine, find_routes(engine, ends, "foot")[0].positions, "foot")
+        walks += [(walked, sample(walked, 14, seed=seed)) for seed in range(4)]
+
+    def find_mean():
+        return np.mean([recall(walk, match_trace(engine, trace, "foot")) for walk, trace in walks])
+
+    refined = find_mean()
+    monkeypatch.setattr(module, "_REFINED", frozenset())
+    assert refined >= 0.95
+    assert refined > find_mean() + 0.02
+
+
+def test_a_refined_match_is_whole(engine):
+    route = find_routes(engine, PAIR, "foot")[0]
+    trace = sample(find_edges(engine, route.positions, "foot"), 14)
+    match = match_trace(engine, trace, "foot")
+    assert len(match.matchings) == 1
+    assert all(leg.matched for leg in match.legs)
+    assert sum(leg.distance_m for leg in match.legs) == pytest.approx(match.distance_m, rel=0.02)
+    away_m = haversine_m(*trace.T, *match.positions.T)
+    assert match.away_m == pytest.approx(away_m, abs=0.1)
+    on_line = match.matchings[0].positions
+    gaps_m = [haversine_m(lon, lat, *on_line.T).min() for lon, lat in match.positions[:1]]
+    assert max(gaps_m) < 1.0
+    assert set(match.legs[20].way_ids) <= set(match.matchings[0].way_ids)
+
+
+@pytest.mark.parametrize(("points_back", "least_m"), [(5, 420), (15, 600)])
+def test_going_back_on_the_way_is_kept(engine, points_back, least_m):
+    """The points are as near to the way without, which is shorter."""
+    route = find_routes(engine, PAIR, "foot")[0]
+    there = sample(find_edges(engine, route.positions, "foot"), 10, noise_m=2.0)[:40]
+    turn = 39 - points_back
+    trace = np.concatenate([there, there[: turn - 1 : -1], there[turn:]])
+    assert match_trace(engine, trace, "foot").distance_m > least_m
