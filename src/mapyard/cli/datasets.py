@@ -36,9 +36,14 @@ def list_datasets(data: Data = None) -> None:
     for index in range(3, 7):
         table.columns[index].justify = "right"
     for dataset_id in catalog.ids():
-        manifest = catalog.manifest(dataset_id)
+        mark = "[green]●[/green]" if dataset_id == current else ""
+        try:
+            manifest = catalog.manifest(dataset_id)
+        except MapyardError:
+            table.add_row(mark, dataset_id, "[yellow]not for this version[/yellow]")
+            continue
         table.add_row(
-            "[green]●[/green]" if dataset_id == current else "",
+            mark,
             dataset_id,
             manifest.osm_timestamp or "unknown",
             *(f"{manifest.counts[name]:,}" for name in ("nodes", "ways", "relations")),

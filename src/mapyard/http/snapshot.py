@@ -137,6 +137,8 @@ class Snapshots:
         self._target = ""
         self._snapshot: Snapshot | None = None
         self._retry_at_s = 0.0
+        #: The dataset that the log says cannot be opened, while none is served.
+        self._refused = ""
         self._lock = threading.Lock()
         #: Called with (new, old) after a switch, to open the new one's parts ahead.
         self.on_switch: Callable[[Snapshot, Snapshot | None], None] = lambda new, old: None
@@ -190,6 +192,9 @@ class Snapshots:
             except (OSError, ValueError, KeyError, MapyardError) as error:
                 self._retry_at_s = time.monotonic() + RETRY_S
                 if old is None:
+                    if target not in ("", self._refused):
+                        log.error("dataset %s cannot be opened: %s", target, error)
+                    self._refused = target
                     raise NoDataset(
                         "no dataset is served yet; build one with: mapyard build SOURCE",
                         headers={"Retry-After": "5"},

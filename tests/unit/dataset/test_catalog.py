@@ -66,11 +66,20 @@ def test_no_command_reads_it(
     assert "has format 0" in str(done.exception)
 
 
-def test_the_server_has_nothing_to_serve_and_shows_no_path(old: Path) -> None:
+def test_the_list_marks_it(old: Path) -> None:
+    done = CliRunner().invoke(build_app(["datasets"]), ["datasets", "list", "--data", str(old)])
+    assert done.exit_code == 0
+    assert "not for this version" in " ".join(done.stdout.split())
+
+
+def test_the_server_has_nothing_to_serve_and_says_why_in_its_log_only(
+    old: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with LocalClient(Settings(data=old)) as client:
-        answer = client.get("/api/v1/features/node/1")
-    assert answer.status_code == 503
-    assert str(old) not in answer.text
+        answers = [client.get("/api/v1/features/node/1") for _ in range(3)]
+    assert {answer.status_code for answer in answers} == {503}
+    assert not any(str(old) in answer.text for answer in answers)
+    assert caplog.text.count("has format 0") == 1
 
 
 def test_no_dataset_at_all(tmp_path: Path) -> None:
