@@ -13,6 +13,7 @@ _HEIGHT: Final = 230
 _LEFT: Final = 52
 _BOTTOM: Final = 26
 _TOP: Final = 10
+_LEAST_HEIGHT: Final = 1.5
 
 
 class Bar(NamedTuple):
@@ -50,14 +51,14 @@ def draw_bars(bars: Sequence[Bar], summary: str) -> Markup:
             f'height="{plot_height}" fill="none" pointer-events="all"/>'
         )
         y = float(_TOP + plot_height)
-        for name, value in bar.parts:
-            if value:
-                height = max(1.5, plot_height * value / top)
-                y -= height
-                pieces.append(
-                    f'<rect class="{name}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" '
-                    f'height="{height:.1f}" rx="1.5"/>'
-                )
+        parts = [(name, value) for name, value in bar.parts if value]
+        heights = _find_heights([value for _, value in parts], top, plot_height)
+        for (name, _), height in zip(parts, heights, strict=True):
+            y -= height
+            pieces.append(
+                f'<rect class="{name}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" '
+                f'height="{height:.1f}" rx="1.5"/>'
+            )
         pieces.append("</g>")
         if i % every == (len(bars) - 1) % every:
             pieces.append(
@@ -66,6 +67,14 @@ def draw_bars(bars: Sequence[Bar], summary: str) -> Markup:
             )
     pieces.append("</svg>")
     return Markup("".join(pieces))  # noqa: S704 - every text was escaped above
+
+
+def _find_heights(values: Sequence[int], top: float, plot_height: float) -> list[float]:
+    """Return heights, small ones tall enough to be seen: the tallest makes room where it must."""
+    heights = [max(_LEAST_HEIGHT, plot_height * value / top) for value in values]
+    if sum(heights) > plot_height:
+        heights[heights.index(max(heights))] -= sum(heights) - plot_height
+    return heights
 
 
 def nice_ceiling(value: float) -> float:
