@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import fcntl
+import os
 from collections.abc import Callable
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from mapyard.build.pipeline import build_dataset
@@ -14,6 +16,12 @@ from mapyard.build.steps import select_steps
 from mapyard.dataset.catalog import Catalog
 from mapyard.store.reader import Store, open_store
 from osm_files import EXAMPLES
+
+# The same examples in every run, so that a failure is due to the change; HYPOTHESIS_PROFILE=random
+# seeks new ones. No deadline: machines are slow at times.
+hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None)
+hypothesis.settings.register_profile("random", deadline=None)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 
 @pytest.fixture(scope="session")
