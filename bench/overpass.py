@@ -26,10 +26,10 @@ from pathlib import Path
 import osmium
 
 from mapyard.deadline import no_deadline
-from mapyard.overpass.budget import Budget
-from mapyard.overpass.derived_columns import forget_queries
 from mapyard.overpass.engine import run_text
-from mapyard.overpass.osmjson import write_document
+from mapyard.overpass.osm.derived_columns import forget_queries
+from mapyard.overpass.run.budget import Budget
+from mapyard.overpass.write.osmjson import write_document
 from mapyard.store.reader import Store, open_store
 from mapyard.store.writer import write_store
 

@@ -20,8 +20,8 @@ from cases import CASES, LIECHTENSTEIN, MONACO, Extract
 from oracle import World
 
 from mapyard.overpass.engine import run_text
-from mapyard.overpass.macros import Surroundings
-from mapyard.overpass.places import find_place
+from mapyard.overpass.osm.places import find_place
+from mapyard.overpass.parse.macros import Surroundings
 from mapyard.store.reader import open_store
 from mapyard.store.writer import write_store
 

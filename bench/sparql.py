@@ -29,10 +29,10 @@ import pyoxigraph as ox
 import shapely
 
 from mapyard.sparql.engine import Engine, Solutions
-from mapyard.sparql.osm_source import OsmSource
-from mapyard.sparql.parser import parse_query
-from mapyard.sparql.prefixes import PREFIXES
-from mapyard.sparql.write_solutions import write_json
+from mapyard.sparql.osm.source import OsmSource
+from mapyard.sparql.parse.parser import parse_query
+from mapyard.sparql.terms.prefixes import PREFIXES
+from mapyard.sparql.write.solutions import write_json
 from mapyard.store.reader import E7, Store, open_store
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))

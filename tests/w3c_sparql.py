@@ -14,10 +14,10 @@ import pyoxigraph as ox
 from mapyard.deadline import no_deadline
 from mapyard.errors import MapyardError
 from mapyard.sparql.engine import Engine, Solutions, Triples, Truth, _prepare
-from mapyard.sparql.graph import TripleGraph
-from mapyard.sparql.parser import parse_query
-from mapyard.sparql.terms import BlankNode, Iri, Literal, Term
-from mapyard.sparql.values import find_number
+from mapyard.sparql.parse.parser import parse_query
+from mapyard.sparql.sources.graph import TripleGraph
+from mapyard.sparql.terms.terms import BlankNode, Iri, Literal, Term
+from mapyard.sparql.terms.values import find_number
 
 MF = "http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#"
 QT = "http://www.w3.org/2001/sw/DataAccess/tests/test-query#"

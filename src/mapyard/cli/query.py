@@ -13,8 +13,8 @@ from mapyard.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from mapyard.geocoding.geocoder import Geocoder
-    from mapyard.overpass.budget import Budget
     from mapyard.overpass.engine import Result
+    from mapyard.overpass.run.budget import Budget
     from mapyard.store.reader import Store
 
 
@@ -52,9 +52,9 @@ def command(
     from mapyard.dataset.catalog import Catalog
     from mapyard.deadline import Deadline
     from mapyard.http.macro_places import make_geocode
-    from mapyard.overpass.budget import Budget
     from mapyard.overpass.engine import run_text
-    from mapyard.overpass.macros import Surroundings
+    from mapyard.overpass.parse.macros import Surroundings
+    from mapyard.overpass.run.budget import Budget
     from mapyard.settings import get_settings
     from mapyard.store.reader import open_store
 
@@ -103,9 +103,9 @@ def _read_box(text: str) -> tuple[float, float, float, float] | None:
 
 def _write(store: Store, folder: Path, result: Result, output: Format, budget: Budget) -> None:
     from mapyard.dataset.manifest import read_manifest
-    from mapyard.overpass.entries import list_entries
-    from mapyard.overpass.geojson import stream_features
-    from mapyard.overpass.native import write_native
+    from mapyard.overpass.write.entries import list_entries
+    from mapyard.overpass.write.geojson import stream_features
+    from mapyard.overpass.write.native import write_native
 
     out = sys.stdout.buffer
     if output in (Format.GEOJSON, Format.NDJSON):
@@ -126,7 +126,7 @@ def _write(store: Store, folder: Path, result: Result, output: Format, budget: B
 
 
 def _elements(store: Store, result: Result, budget: Budget) -> list[dict[str, object]]:
-    from mapyard.overpass.osmjson import read_elements, write_out
+    from mapyard.overpass.write.osmjson import read_elements, write_out
 
     return [
         element
@@ -138,9 +138,9 @@ def _elements(store: Store, result: Result, budget: Budget) -> list[dict[str, ob
 
 def _write_csv(store: Store, result: Result, budget: Budget) -> bytes:
     """Return CSV with one column for every key that occurs."""
-    from mapyard.overpass.osmcsv import write_document
-    from mapyard.overpass.osmjson import write_out
-    from mapyard.overpass.syntax import CsvColumn, Settings
+    from mapyard.overpass.parse.syntax import CsvColumn, Settings
+    from mapyard.overpass.write.osmcsv import write_document
+    from mapyard.overpass.write.osmjson import write_out
 
     keys: dict[str, None] = {}
     for element in _elements(store, result, budget):

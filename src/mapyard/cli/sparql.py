@@ -46,8 +46,8 @@ def command(
 ) -> None:
     """Run a SPARQL query on the current dataset and write the answer to standard output."""
     from mapyard.sparql.engine import Engine, Truth
-    from mapyard.sparql.osm_source import OsmSource
-    from mapyard.sparql.runtime import Limits
+    from mapyard.sparql.osm.source import OsmSource
+    from mapyard.sparql.run.runtime import Limits
     from mapyard.store.reader import open_store
 
     settings = get_settings()
@@ -72,10 +72,10 @@ def command(
 
 def _write(result: object, output: Format | None, store: object) -> Iterator[bytes]:
     from mapyard.results.pages import open_collection
-    from mapyard.sparql import write_solutions as tables
-    from mapyard.sparql import write_triples as graphs
     from mapyard.sparql.engine import Solutions, Triples, Truth
-    from mapyard.sparql.write_features import FeatureWriter
+    from mapyard.sparql.write import solutions as tables
+    from mapyard.sparql.write import triples as graphs
+    from mapyard.sparql.write.features import FeatureWriter
     from mapyard.store.reader import Store
 
     writers: dict[Format, Callable[..., Iterator[bytes]]]

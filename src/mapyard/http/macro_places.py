@@ -6,8 +6,8 @@ import numpy as np
 
 from mapyard.geocoding.geocoder import Geocoder
 from mapyard.osm.elements import TYPE_BY_NAME
-from mapyard.overpass.macros import Geocode, Place
-from mapyard.overpass.places import find_place, make_place
+from mapyard.overpass.osm.places import find_place, make_place
+from mapyard.overpass.parse.macros import Geocode, Place
 from mapyard.store.reader import Store
 
 _RESULTS = 10

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 from mapyard.deadline import Deadline, no_deadline
 from mapyard.errors import TooLarge
-from mapyard.overpass.budget import DEFAULT_MAXSIZE_BYTES, Budget
-from mapyard.overpass.execute import execute
-from mapyard.overpass.macros import MAX_QUERY_BYTES, Surroundings, expand_macros
-from mapyard.overpass.parser import parse
-from mapyard.overpass.rowsets import ElementSet
-from mapyard.overpass.run import Run
-from mapyard.overpass.syntax import Out, Settings
-from mapyard.overpass.usage import find_traps
+from mapyard.overpass.osm.rowsets import ElementSet
+from mapyard.overpass.parse.macros import MAX_QUERY_BYTES, Surroundings, expand_macros
+from mapyard.overpass.parse.parser import parse
+from mapyard.overpass.parse.syntax import Out, Settings
+from mapyard.overpass.parse.usage import find_traps
+from mapyard.overpass.run.budget import DEFAULT_MAXSIZE_BYTES, Budget
+from mapyard.overpass.run.execute import execute
+from mapyard.overpass.run.state import Run
 from mapyard.store.reader import Store
 
 

@@ -17,17 +17,17 @@ from typing import Final
 import numpy as np
 
 from mapyard.deadline import Deadline, no_deadline
-from mapyard.sparql import geosparql, text_kernels  # noqa: F401 - they register functions
-from mapyard.sparql.algebra import Node, Pattern, Query, TriplePattern, Var
-from mapyard.sparql.bgp import Step
-from mapyard.sparql.evaluate import Executor
-from mapyard.sparql.optimize import optimize
-from mapyard.sparql.parser import parse_query
-from mapyard.sparql.runtime import Limits, Runtime
-from mapyard.sparql.source import Source
-from mapyard.sparql.table import UNIT_TABLE, Table
-from mapyard.sparql.terms import BlankNode, Iri, Literal, Term
-from mapyard.sparql.variables import triple_variables
+from mapyard.sparql.parse.parser import parse_query
+from mapyard.sparql.plan.algebra import Node, Pattern, Query, TriplePattern, Var
+from mapyard.sparql.plan.optimize import optimize
+from mapyard.sparql.plan.variables import triple_variables
+from mapyard.sparql.run import geosparql, text_kernels  # noqa: F401 - they register functions
+from mapyard.sparql.run.bgp import Step
+from mapyard.sparql.run.evaluate import Executor
+from mapyard.sparql.run.runtime import Limits, Runtime
+from mapyard.sparql.run.table import UNIT_TABLE, Table
+from mapyard.sparql.sources.source import Source
+from mapyard.sparql.terms.terms import BlankNode, Iri, Literal, Term
 from mapyard.store.distinct import distinct
 
 #: Query texts whose plans are kept.

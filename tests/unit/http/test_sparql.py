@@ -283,7 +283,7 @@ def test_the_command(data: Path, tmp_path: Path) -> None:
 
 def test_queries_of_several_threads_at_once(client: LocalClient, data: Path) -> None:
     from mapyard.sparql.engine import Engine, Solutions
-    from mapyard.sparql.osm_source import OsmSource
+    from mapyard.sparql.osm.source import OsmSource
     from mapyard.store.reader import open_store
 
     engine = Engine(OsmSource(open_store(data / "current" / "elements")))

@@ -13,11 +13,11 @@ from shapely.geometry import shape
 from mapyard.deadline import no_deadline
 from mapyard.errors import Unsupported
 from mapyard.osm.source import prepare_source
-from mapyard.overpass.budget import Budget
 from mapyard.overpass.engine import run_text
-from mapyard.overpass.macros import Surroundings
-from mapyard.overpass.osmjson import write_document
-from mapyard.overpass.places import find_place
+from mapyard.overpass.osm.places import find_place
+from mapyard.overpass.parse.macros import Surroundings
+from mapyard.overpass.run.budget import Budget
+from mapyard.overpass.write.osmjson import write_document
 from mapyard.store.reader import Store, open_store
 from mapyard.store.writer import write_store
 from osm_files import ROOT, write_osm

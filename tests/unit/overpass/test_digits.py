@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapyard.overpass.digits import constant, degrees, fill, integers, join_runs, render
+from mapyard.overpass.write.digits import constant, degrees, fill, integers, join_runs, render
 
 
 @given(st.lists(st.integers(-(2**53), 2**53), min_size=1, max_size=30))

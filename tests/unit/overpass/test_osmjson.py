@@ -3,9 +3,9 @@ from __future__ import annotations
 import orjson
 
 from mapyard.deadline import no_deadline
-from mapyard.overpass.budget import Budget
 from mapyard.overpass.engine import run_text
-from mapyard.overpass.osmjson import write_document
+from mapyard.overpass.run.budget import Budget
+from mapyard.overpass.write.osmjson import write_document
 from mapyard.store.reader import Store
 
 

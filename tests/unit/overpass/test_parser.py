@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mapyard.errors import InvalidQuery
-from mapyard.overpass.macros import Surroundings, expand_macros
-from mapyard.overpass.parser import parse
-from mapyard.overpass.source import Source
-from mapyard.overpass.syntax import Difference, Out, PolygonFilter, Query, TagFilter
+from mapyard.overpass.parse.macros import Surroundings, expand_macros
+from mapyard.overpass.parse.parser import parse
+from mapyard.overpass.parse.syntax import Difference, Out, PolygonFilter, Query, TagFilter
+from mapyard.overpass.parse.text import Source
 
 WIZARD = """[out:json][timeout:25];
 // what a wizard writes

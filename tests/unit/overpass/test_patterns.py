@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mapyard.overpass.literals import find_anchored_text, find_required_texts
-from mapyard.overpass.patterns import match_values
+from mapyard.overpass.parse.literals import find_anchored_text, find_required_texts
+from mapyard.overpass.parse.patterns import match_values
 
 VALUES = ["", "a", "ab", "abab", "aba", "Hauptstrasse", "Hauptstraße", "Vaduz", "vaduz", "12a",
           "Rue de l'Église", "x;y", "abc\nabc", "KELVIN", "mass", "ma\u017f\u017f", "100%"]  # fmt: skip

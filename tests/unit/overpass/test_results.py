@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from mapyard.deadline import no_deadline
-from mapyard.overpass import results
-from mapyard.overpass.budget import Budget
 from mapyard.overpass.engine import run_text
-from mapyard.overpass.entries import Entries, list_entries
-from mapyard.overpass.geojson import write_page
-from mapyard.overpass.results import ResultCache
+from mapyard.overpass.run.budget import Budget
+from mapyard.overpass.write import results
+from mapyard.overpass.write.entries import Entries, list_entries
+from mapyard.overpass.write.geojson import write_page
+from mapyard.overpass.write.results import ResultCache
 from mapyard.store.reader import Store
 
 QUERY = (

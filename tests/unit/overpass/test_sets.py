@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mapyard.overpass.engine import run_text
-from mapyard.overpass.macros import Surroundings
-from mapyard.overpass.places import find_place
+from mapyard.overpass.osm.places import find_place
+from mapyard.overpass.parse.macros import Surroundings
 from mapyard.store.reader import Store
 from osm_files import EXAMPLES
 

@@ -14,12 +14,17 @@ import pytest
 from mapyard.deadline import Cancelled, Deadline, no_deadline
 from mapyard.errors import Timeout, TooLarge, Unsupported
 from mapyard.osm.source import prepare_source
-from mapyard.overpass import around
-from mapyard.overpass.budget import Budget
 from mapyard.overpass.engine import run_text
-from mapyard.overpass.ordering import order_rows
-from mapyard.overpass.osmjson import write_document
-from mapyard.overpass.sphere import distance_m, point_segment_m, segment_segment_m, unit_vectors
+from mapyard.overpass.run.budget import Budget
+from mapyard.overpass.space import around
+from mapyard.overpass.space.sphere import (
+    distance_m,
+    point_segment_m,
+    segment_segment_m,
+    unit_vectors,
+)
+from mapyard.overpass.write.ordering import order_rows
+from mapyard.overpass.write.osmjson import write_document
 from mapyard.store.reader import Store, open_store
 from mapyard.store.writer import write_store
 from osm_files import square, write_osm

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mapyard.sparql import evaluate
 from mapyard.sparql.engine import Engine, Solutions
-from mapyard.sparql.osm_source import OsmSource
-from mapyard.sparql.text_kernels import _DOUBLE_FORM, _read_plain
-from mapyard.sparql.write_solutions import write_json
+from mapyard.sparql.osm.source import OsmSource
+from mapyard.sparql.run import evaluate
+from mapyard.sparql.run.text_kernels import _DOUBLE_FORM, _read_plain
+from mapyard.sparql.write.solutions import write_json
 from mapyard.store.reader import Store
 
 

@@ -10,9 +10,9 @@ import pytest
 from mapyard.deadline import Deadline
 from mapyard.errors import Timeout, TooLarge, Unsupported
 from mapyard.sparql.engine import Engine, Solutions, Triples, Truth
-from mapyard.sparql.graph import TripleGraph
-from mapyard.sparql.runtime import Limits
-from mapyard.sparql.terms import XSD_INTEGER, BlankNode, Iri, Literal, Term, format_term
+from mapyard.sparql.run.runtime import Limits
+from mapyard.sparql.sources.graph import TripleGraph
+from mapyard.sparql.terms.terms import XSD_INTEGER, BlankNode, Iri, Literal, Term, format_term
 
 
 def e(name: str) -> Iri:

@@ -12,10 +12,10 @@ import pyoxigraph as ox
 import pytest
 
 from mapyard.sparql.engine import Engine, Solutions, Triples, Truth
-from mapyard.sparql.osm_source import OsmSource
-from mapyard.sparql.prefixes import PREFIXES
-from mapyard.sparql.terms import BlankNode, Iri, Literal, format_term
-from mapyard.sparql.values import find_number
+from mapyard.sparql.osm.source import OsmSource
+from mapyard.sparql.terms.prefixes import PREFIXES
+from mapyard.sparql.terms.terms import BlankNode, Iri, Literal, format_term
+from mapyard.sparql.terms.values import find_number
 from mapyard.store.reader import Store
 from osm_triples import iter_triples
 from sparql_cases import CASES, GEOMETRY, NOT_SHARED, Case

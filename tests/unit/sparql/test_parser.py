@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mapyard.errors import InvalidQuery, Unsupported
-from mapyard.sparql.algebra import (
+from mapyard.sparql.parse.parser import parse_query
+from mapyard.sparql.plan.algebra import (
     Aggregate,
     Bgp,
     Call,
@@ -23,9 +24,8 @@ from mapyard.sparql.algebra import (
     Union,
     Var,
 )
-from mapyard.sparql.parser import parse_query
-from mapyard.sparql.prefixes import OSM_KEY, SOPHOX_KEY
-from mapyard.sparql.terms import XSD_DECIMAL, XSD_INTEGER, Iri, Literal
+from mapyard.sparql.terms.prefixes import OSM_KEY, SOPHOX_KEY
+from mapyard.sparql.terms.terms import XSD_DECIMAL, XSD_INTEGER, Iri, Literal
 
 
 def triples(text: str) -> tuple[TriplePattern, ...]:

@@ -17,13 +17,13 @@ from mapyard.http.macro_places import make_geocode
 from mapyard.http.paging import PAGE_HEADERS, answer_page
 from mapyard.http.params import Bbox, Position, spelled
 from mapyard.http.routes.features import FeaturesParams, features
-from mapyard.overpass.budget import Budget
 from mapyard.overpass.engine import Result, run_text
-from mapyard.overpass.entries import Entries, list_entries
-from mapyard.overpass.geojson import stream_features, write_page
-from mapyard.overpass.macros import Geocode, Place, Surroundings
-from mapyard.overpass.native import MEDIA_TYPES, write_native
-from mapyard.overpass.results import ResultCache
+from mapyard.overpass.parse.macros import Geocode, Place, Surroundings
+from mapyard.overpass.run.budget import Budget
+from mapyard.overpass.write.entries import Entries, list_entries
+from mapyard.overpass.write.geojson import stream_features, write_page
+from mapyard.overpass.write.native import MEDIA_TYPES, write_native
+from mapyard.overpass.write.results import ResultCache
 from mapyard.results.cursor import decode_cursor, encode_cursor, hash_query
 from mapyard.results.pages import PageEnd
 

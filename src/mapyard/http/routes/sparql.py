@@ -15,11 +15,11 @@ from mapyard.http.snapshot import Snapshot, register_part
 from mapyard.results.cursor import decode_cursor, encode_cursor, hash_query
 from mapyard.results.pages import PageEnd, open_collection, write_collection
 from mapyard.sparql.engine import Engine, Solutions, Triples, Truth
-from mapyard.sparql.osm_source import OsmSource
-from mapyard.sparql.runtime import Limits
-from mapyard.sparql.table import slice_tables
-from mapyard.sparql.write_features import FeatureWriter
-from mapyard.sparql.write_solutions import (
+from mapyard.sparql.osm.source import OsmSource
+from mapyard.sparql.run.runtime import Limits
+from mapyard.sparql.run.table import slice_tables
+from mapyard.sparql.write.features import FeatureWriter
+from mapyard.sparql.write.solutions import (
     CSV_TYPE,
     JSON_TYPE,
     TSV_TYPE,
@@ -31,7 +31,7 @@ from mapyard.sparql.write_solutions import (
     write_xml,
     write_xml_boolean,
 )
-from mapyard.sparql.write_triples import (
+from mapyard.sparql.write.triples import (
     N_TRIPLES_TYPE,
     TURTLE_TYPE,
     write_n_triples,

@@ -1,0 +1,1 @@
+"""From statements to sets of elements."""

@@ -1,0 +1,1 @@
+"""Where elements are: boxes, distances, polygons and areas."""

@@ -1,0 +1,1 @@
+"""From sets of elements to the bytes of an answer."""

@@ -1,0 +1,1 @@
+"""OpenStreetMap as triples, straight from the columns of the store."""

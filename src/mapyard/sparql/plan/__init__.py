@@ -1,0 +1,1 @@
+"""The algebra of a query, and rewrites that keep its meaning."""

@@ -1,0 +1,179 @@
+"""SERVICE clauses of the public endpoints, rewritten to patterns and filters of our own.
+
+Sophox: `wikibase:around`, `wikibase:box`, `wikibase:label` (left out: names are tags here).
+QLever: `spatialSearch:`. Anything else would be another server: refused.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from mapyard.errors import Unsupported
+from mapyard.sparql.plan.algebra import (
+    UNIT,
+    Bgp,
+    Call,
+    Expression,
+    Extend,
+    Filter,
+    Join,
+    Nearest,
+    Node,
+    Pattern,
+    Service,
+    Var,
+)
+from mapyard.sparql.terms.prefixes import BIGDATA, GEOF, QUDT_UNIT, SPATIAL_SEARCH, WIKIBASE
+from mapyard.sparql.terms.terms import XSD_DOUBLE, Iri, Literal
+from mapyard.sparql.terms.values import find_number, number_literal
+
+_KM: Final = Iri(QUDT_UNIT + "KiloM")
+_JOIN_TYPES: Final = {
+    "intersects": "sfIntersects", "contains": "sfContains", "covers": "sfCovers",
+    "crosses": "sfCrosses", "touches": "sfTouches", "equals": "sfEquals",
+    "overlaps": "sfOverlaps", "within": "sfWithin",
+}  # fmt: skip
+_LOCATION: Final = "https://www.openstreetmap.org/meta/loc"
+
+
+def rewrite_service(left: Pattern, service: Service) -> Pattern:
+    """Return what joins the service to what stands before it; raises Unsupported."""
+    name = service.name.value if isinstance(service.name, Iri) else ""
+    if name == WIKIBASE + "label":
+        return left
+    if name in (WIKIBASE + "around", WIKIBASE + "box"):
+        return _near(left, service, is_box=name.endswith("box"))
+    if name.rstrip("/") == SPATIAL_SEARCH.rstrip("/"):
+        return _spatial_search(left, service)
+    if service.silent:
+        return left  # section 4.3 of SPARQL Federated Query: as if it gave one empty solution
+    raise _refuse(
+        service,
+        f"SERVICE <{name}> is another server, and this one asks no others"
+        if name
+        else "SERVICE takes the name of a service here, no variable",
+        "known are wikibase:around, wikibase:box, wikibase:label and spatialSearch:",
+    )
+
+
+def _refuse(service: Service, message: str, hint: str = "") -> Unsupported:
+    where = f"line {service.line}, column {service.column}: "
+    details = {"line": service.line, "column": service.column, "hint": hint}
+    return Unsupported(where + message + (f" ({hint})" if hint else ""), details=details)
+
+
+def _split(service: Service, namespace: str) -> tuple[Pattern, dict[str, list[Node]]]:
+    """Return the service's own pattern, and its parameters by local name."""
+    parameters: dict[str, list[Node]] = {}
+
+    def strip(pattern: Pattern) -> Pattern:
+        if isinstance(pattern, Join):
+            left, right = strip(pattern.left), strip(pattern.right)
+            if left == UNIT or right == UNIT:
+                return right if left == UNIT else left
+            return Join(left, right)
+        if not isinstance(pattern, Bgp):
+            return pattern
+        kept = []
+        for triple in pattern.triples:
+            predicate = triple.predicate
+            if isinstance(predicate, Iri) and predicate.value.startswith(namespace):
+                local = predicate.value.removeprefix(namespace)
+                parameters.setdefault(local, []).append(triple.object)
+            elif triple.subject != Iri(BIGDATA + "serviceParam"):
+                kept.append(triple)
+        return Bgp(tuple(kept))
+
+    return strip(service.pattern), parameters
+
+
+def _one(service: Service, parameters: dict[str, list[Node]], name: str) -> Expression:
+    values = parameters.get(name, [])
+    if len(values) != 1 or not isinstance(values[0], Var | Iri | Literal):
+        raise _refuse(service, f"the service needs exactly one {name}")
+    return values[0]
+
+
+def _near(left: Pattern, service: Service, *, is_box: bool) -> Pattern:
+    pattern, parameters = _split(service, WIKIBASE)
+    shape = None
+    for triple in pattern.triples if isinstance(pattern, Bgp) else ():
+        if triple.predicate == Iri(_LOCATION) and isinstance(triple.object, Var):
+            shape = triple.object
+    if shape is None:
+        raise _refuse(service, "the service needs a triple ?element osmm:loc ?location")
+    joined = pattern if left == UNIT else Join(left, pattern)
+    if is_box:
+        corners = [
+            _one(service, parameters, name) for name in ("cornerSouthWest", "cornerNorthEast")
+        ]
+        box = Call(GEOF + "envelope", (Call(GEOF + "union", tuple(corners)),))
+        return Filter(joined, (Call(GEOF + "sfIntersects", (shape, box)),))
+    center = _one(service, parameters, "center")
+    radius = _one(service, parameters, "radius")
+    if isinstance(radius, Literal):
+        radius = number_literal(_number(service, radius, "radius"), 3)
+    distance = Call(GEOF + "distance", (shape, center, _KM))
+    result: Pattern = Filter(joined, (Call("<=", (distance, radius)),))
+    if "distance" in parameters:
+        result = Extend(result, _variable(service, parameters, "distance"), distance)
+    return result
+
+
+def _number(service: Service, literal: Literal, name: str) -> float:
+    found = find_number(literal)
+    if found is not None:
+        return float(found[0])
+    try:
+        return float(literal.lexical)
+    except ValueError:
+        raise _refuse(service, f"{name} takes a number") from None
+
+
+def _variable(service: Service, parameters: dict[str, list[Node]], name: str) -> Var:
+    value = _one(service, parameters, name)
+    if not isinstance(value, Var):
+        raise _refuse(service, f"{name} takes a variable")
+    return value
+
+
+def _spatial_search(left: Pattern, service: Service) -> Pattern:
+    pattern, parameters = _split(service, SPATIAL_SEARCH)
+    a = _variable(service, parameters, "left")
+    b = _variable(service, parameters, "right")
+    distance = (
+        _variable(service, parameters, "bindDistance") if "bindDistance" in parameters else None
+    )
+    limit_m = math.inf
+    if "maxDistance" in parameters:
+        limit = _one(service, parameters, "maxDistance")
+        if not isinstance(limit, Literal):
+            raise _refuse(service, "maxDistance takes a number of meters")
+        limit_m = _number(service, limit, "maxDistance")
+    if "numNearestNeighbors" in parameters:
+        count = _one(service, parameters, "numNearestNeighbors")
+        if not isinstance(count, Literal) or not 1 <= _number(service, count, "it") <= 1000:
+            raise _refuse(service, "numNearestNeighbors takes a number from 1 to 1000")
+        if pattern == UNIT:
+            raise _refuse(service, "the pattern of the right side belongs inside the service")
+        number = int(_number(service, count, "numNearestNeighbors"))
+        return Nearest(left, pattern, a, b, number, limit_m, distance)
+    joined = left if pattern == UNIT else (pattern if left == UNIT else Join(left, pattern))
+    join_type = parameters.get("joinType", [None])[0]
+    kind = join_type.value.removeprefix(SPATIAL_SEARCH) if isinstance(join_type, Iri) else ""
+    measured = Call(GEOF + "metricDistance", (a, b))
+    if kind in _JOIN_TYPES:
+        condition: Expression = Call(GEOF + _JOIN_TYPES[kind], (a, b))
+    elif kind in ("", "within-dist") and limit_m < math.inf:
+        condition = Call("<=", (measured, Literal(repr(limit_m), XSD_DOUBLE)))
+    else:
+        raise _refuse(
+            service,
+            "the service needs maxDistance, numNearestNeighbors, or a joinType of "
+            + ", ".join(_JOIN_TYPES),
+        )
+    result: Pattern = Filter(joined, (condition,))
+    if distance is not None:
+        result = Extend(result, distance, Call(GEOF + "distance", (a, b)))
+    return result

@@ -1,0 +1,1 @@
+"""From algebra to tables of solutions."""

@@ -1,0 +1,442 @@
+"""The built-in functions of SPARQL 1.1 and the XSD casts, on single terms.
+
+Each takes terms and returns a term, or raises ExpressionError. `SCALAR` maps the names that the
+parser gives, and the IRIs of casts, to them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
+from functools import lru_cache
+from typing import Any, Final
+from urllib.parse import quote
+
+import re2
+
+from mapyard.errors import Unsupported
+from mapyard.sparql.parse.stream import resolve_iri
+from mapyard.sparql.terms.terms import (
+    INTEGER_TYPES,
+    RDF_LANG_STRING,
+    XSD_BOOLEAN,
+    XSD_DATE,
+    XSD_DATETIME,
+    XSD_DECIMAL,
+    XSD_DOUBLE,
+    XSD_DURATION,
+    XSD_FLOAT,
+    XSD_STRING,
+    BlankNode,
+    Iri,
+    Literal,
+    Term,
+    boolean,
+)
+from mapyard.sparql.terms.values import (
+    DECIMAL,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    ExpressionError,
+    Number,
+    boolean_of,
+    calculate,
+    effective_boolean,
+    find_number,
+    get_datetime,
+    get_number,
+    number_literal,
+    parse_decimal,
+    parse_double,
+    parse_integer,
+)
+
+_STRINGS: Final = (XSD_STRING, RDF_LANG_STRING)
+
+
+def get_text(term: Term) -> Literal:
+    """Return the term if it is a text with or without language; raises ExpressionError."""
+    if isinstance(term, Literal) and term.datatype in _STRINGS:
+        return term
+    raise ExpressionError
+
+
+def _simple(term: Term) -> str:
+    if isinstance(term, Literal) and term.datatype == XSD_STRING:
+        return term.lexical
+    raise ExpressionError
+
+
+def _compatible(term: Term, other: Term) -> tuple[Literal, str]:
+    """Return both texts if the second's language, if any, is the first's (section 17.4.3.1.2)."""
+    text, argument = get_text(term), get_text(other)
+    if argument.language and argument.language.lower() != text.language.lower():
+        raise ExpressionError
+    return text, argument.lexical
+
+
+def _like(text: Literal, lexical: str) -> Literal:
+    return Literal(lexical, text.datatype, text.language)
+
+
+# Terms ------------------------------------------------------------------------------------------
+
+
+def to_str(term: Term) -> Literal:
+    """STR."""
+    if isinstance(term, BlankNode):
+        raise ExpressionError
+    return Literal(term.value if isinstance(term, Iri) else term.lexical)
+
+
+def _lang(term: Term) -> Literal:
+    if not isinstance(term, Literal):
+        raise ExpressionError
+    return Literal(term.language)
+
+
+def _langmatches(language: Term, pattern: Term) -> Literal:
+    tag, wanted = _simple(language).lower(), _simple(pattern).lower()
+    if wanted == "*":
+        return boolean(bool(tag))
+    return boolean(tag == wanted or tag.startswith(wanted + "-"))
+
+
+def _datatype(term: Term) -> Iri:
+    if not isinstance(term, Literal):
+        raise ExpressionError
+    return Iri(term.datatype)
+
+
+def _iri(term: Term, base: Term) -> Iri:
+    return term if isinstance(term, Iri) else Iri(resolve_iri(_simple(base), _simple(term)))
+
+
+def _strlang(text: Term, language: Term) -> Literal:
+    tag = _simple(language)
+    if not tag:
+        raise ExpressionError
+    return Literal(_simple(text), RDF_LANG_STRING, tag.lower())
+
+
+def _strdt(text: Term, datatype: Term) -> Literal:
+    if not isinstance(datatype, Iri):
+        raise ExpressionError
+    return Literal(_simple(text), datatype.value)
+
+
+# Texts ------------------------------------------------------------------------------------------
+
+
+def _substr(term: Term, start: Term, length: Term | None = None) -> Literal:
+    text = get_text(term)
+    first = float(get_number(start)[0])
+    if first != first:
+        return _like(text, "")
+    begin = math.floor(first + 0.5)
+    if length is None:
+        return _like(text, text.lexical[max(0, begin - 1) :])
+    count = float(get_number(length)[0])
+    if count != count:
+        return _like(text, "")
+    end = len(text.lexical) if math.isinf(count) else begin - 1 + math.floor(count + 0.5)
+    return _like(text, text.lexical[max(0, begin - 1) : max(0, end)])
+
+
+def _strbefore(term: Term, other: Term) -> Literal:
+    text, part = _compatible(term, other)
+    head, found, _ = text.lexical.partition(part) if part else ("", "x", "")
+    return _like(text, head) if found else Literal("")
+
+
+def _strafter(term: Term, other: Term) -> Literal:
+    text, part = _compatible(term, other)
+    _, found, tail = text.lexical.partition(part) if part else ("", "x", text.lexical)
+    return _like(text, tail) if found else Literal("")
+
+
+def _concat(*terms: Term) -> Literal:
+    texts = [get_text(term) for term in terms]
+    lexical = "".join(text.lexical for text in texts)
+    languages = {text.language for text in texts}
+    if len(languages) == 1 and (language := languages.pop()):
+        return Literal(lexical, RDF_LANG_STRING, language)
+    return Literal(lexical)
+
+
+@lru_cache(maxsize=512)
+def compile_regex(pattern: str, flags: str) -> Any:
+    """Return the RE2 program; raises Unsupported with the reason, ExpressionError for bad flags."""
+    if set(flags) - set("ismxq"):
+        raise ExpressionError
+    options = re2.Options()
+    options.log_errors = False
+    options.case_sensitive = "i" not in flags
+    options.dot_nl = "s" in flags
+    options.literal = "q" in flags
+    if "x" in flags and "q" not in flags:
+        pattern = "".join(pattern.split())
+    if "m" in flags and "q" not in flags:
+        pattern = "(?m)" + pattern
+    try:
+        return re2.compile(pattern, options=options)
+    except re2.error as error:
+        reason = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
+        raise Unsupported(
+            f"the regular expression {pattern!r} cannot be run: {reason}; "
+            "expressions run on RE2, without look-around and back-references",
+            details={"pattern": pattern, "reason": reason},
+        ) from None
+
+
+def _regex(text: Term, pattern: Term, flags: Term = Literal("")) -> Literal:  # noqa: B008 - immutable
+    program = compile_regex(_simple(pattern), _simple(flags))
+    return boolean(program.search(get_text(text).lexical) is not None)
+
+
+def _replace(text: Term, pattern: Term, by: Term, flags: Term = Literal("")) -> Literal:  # noqa: B008
+    source = get_text(text)
+    program = compile_regex(_simple(pattern), _simple(flags))
+    if program.search("") is not None:
+        raise ExpressionError
+    replacement = _simple(by)
+    parts = []
+    index = 0
+    while index < len(replacement):
+        char = replacement[index]
+        following = replacement[index + 1 : index + 2]
+        if char == "\\" and following in ("\\", "$"):
+            parts.append(r"\\" if following == "\\" else "$")
+            index += 2
+        elif char == "$" and following.isdigit():
+            parts.append("\\" + following if int(following) <= program.groups else "")
+            index += 2
+        elif char in "\\$":
+            raise ExpressionError
+        else:
+            parts.append(char)
+            index += 1
+    return _like(source, program.sub("".join(parts), source.lexical))
+
+
+# Numbers ----------------------------------------------------------------------------------------
+
+
+def _rounding(decimal_mode: str, double: Callable[[float], float]) -> Callable[[Term], Literal]:
+    def apply(term: Term) -> Literal:
+        value, kind = get_number(term)
+        if isinstance(value, float):
+            return number_literal(double(value) if math.isfinite(value) else value, kind)
+        if isinstance(value, Decimal):
+            return number_literal(value.to_integral_value(decimal_mode), kind)
+        return number_literal(value, kind)
+
+    return apply
+
+
+def _round_decimal(term: Term) -> Literal:
+    value, kind = get_number(term)
+    if isinstance(value, Decimal):  # half up, also below zero
+        return number_literal((value + Decimal("0.5")).to_integral_value(ROUND_FLOOR), kind)
+    return _rounding(ROUND_HALF_UP, lambda x: math.floor(x + 0.5))(term)
+
+
+def _abs(term: Term) -> Literal:
+    value, kind = get_number(term)
+    return number_literal(value if value >= 0 else -value, kind)
+
+
+def _negate(term: Term) -> Literal:
+    value, kind = get_number(term)
+    return number_literal(-value, kind)
+
+
+def _plus(term: Term) -> Literal:
+    return number_literal(*get_number(term))
+
+
+# Dates ------------------------------------------------------------------------------------------
+
+
+def _date_part(name: str) -> Callable[[Term], Literal]:
+    def apply(term: Term) -> Literal:
+        value = getattr(get_datetime(term), name)
+        return number_literal(value, DECIMAL if name == "second" else INTEGER)
+
+    return apply
+
+
+def _timezone(term: Term) -> Literal:
+    when = get_datetime(term)
+    if not when.zone:
+        raise ExpressionError
+    minutes = when.zone_minutes()
+    sign = "-" if minutes < 0 else ""
+    hours, rest = divmod(abs(minutes), 60)
+    parts = (f"{hours}H" if hours else "") + (f"{rest}M" if rest else "")
+    return Literal(f"{sign}PT{parts or '0S'}", XSD_DURATION)
+
+
+def _tz(term: Term) -> Literal:
+    return Literal(get_datetime(term).zone)
+
+
+# Casts ------------------------------------------------------------------------------------------
+
+
+def _cast_number(term: Term, kind: int) -> Literal:
+    if not isinstance(term, Literal):
+        raise ExpressionError
+    found = find_number(term)
+    value: Number
+    if found is not None:
+        value = found[0]
+    elif term.datatype == XSD_BOOLEAN:
+        value = int(boolean_of(term))
+    elif term.datatype in _STRINGS:
+        if kind == INTEGER:
+            value = parse_integer(term.lexical)
+        elif kind == DECIMAL:
+            value = parse_decimal(term.lexical)
+        else:
+            value = parse_double(term.lexical)
+    else:
+        raise ExpressionError
+    if kind in (INTEGER, DECIMAL):
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ExpressionError
+        value = int(value) if kind == INTEGER else Decimal(value)
+    return number_literal(value, kind)
+
+
+def _cast_string(term: Term) -> Literal:
+    """Return the canonical text of numbers and booleans, the lexical form of the rest."""
+    found = find_number(term)
+    if found is not None:
+        value = found[0]
+        if isinstance(value, float) and value.is_integer() and abs(value) < 1e6:
+            return Literal(str(int(value)))
+        return Literal(number_literal(*found).lexical)
+    if isinstance(term, Literal) and term.datatype == XSD_BOOLEAN:
+        return Literal(boolean(boolean_of(term)).lexical)
+    return to_str(term)
+
+
+def _cast_boolean(term: Term) -> Literal:
+    if isinstance(term, Literal):
+        found = find_number(term)
+        if found is not None:
+            return boolean(effective_boolean(term))
+        if term.datatype in (XSD_BOOLEAN, *_STRINGS):
+            return boolean(boolean_of(Literal(term.lexical.strip(), XSD_BOOLEAN)))
+    raise ExpressionError
+
+
+def _cast_datetime(term: Term) -> Literal:
+    if isinstance(term, Literal) and term.datatype in (XSD_DATETIME, *_STRINGS):
+        result = Literal(term.lexical.strip(), XSD_DATETIME)
+        get_datetime(result)
+        return result
+    if isinstance(term, Literal) and term.datatype == XSD_DATE:
+        when = get_datetime(term)
+        day = term.lexical.strip().removesuffix(when.zone)
+        return Literal(f"{day}T00:00:00{when.zone}", XSD_DATETIME)
+    raise ExpressionError
+
+
+def _cast_date(term: Term) -> Literal:
+    if isinstance(term, Literal) and term.datatype in (XSD_DATE, *_STRINGS):
+        result = Literal(term.lexical.strip(), XSD_DATE)
+        get_datetime(result)
+        return result
+    if isinstance(term, Literal) and term.datatype == XSD_DATETIME:
+        when = get_datetime(term)
+        return Literal(term.lexical.strip().partition("T")[0] + when.zone, XSD_DATE)
+    raise ExpressionError
+
+
+def _hash(name: str) -> Callable[[Term], Literal]:
+    def apply(term: Term) -> Literal:
+        digest = hashlib.new(name, _simple(term).encode(), usedforsecurity=False)
+        return Literal(digest.hexdigest())
+
+    return apply
+
+
+def _arithmetic(operator: str) -> Callable[[Term, Term], Literal]:
+    return lambda left, right: calculate(operator, left, right)
+
+
+def _test(test: Callable[[str, str], bool]) -> Callable[[Term, Term], Literal]:
+    def apply(term: Term, other: Term) -> Literal:
+        text, part = _compatible(term, other)
+        return boolean(test(text.lexical, part))
+
+    return apply
+
+
+def _text(change: Callable[[str], str]) -> Callable[[Term], Literal]:
+    return lambda term: _like(get_text(term), change(get_text(term).lexical))
+
+
+SCALAR: Final[dict[str, Callable[..., Term]]] = {
+    "STR": to_str,
+    "LANG": _lang,
+    "LANGMATCHES": _langmatches,
+    "DATATYPE": _datatype,
+    "IRI": _iri,
+    "STRLANG": _strlang,
+    "STRDT": _strdt,
+    "SAMETERM": lambda a, b: boolean(a == b),
+    "ISIRI": lambda a: boolean(isinstance(a, Iri)),
+    "ISBLANK": lambda a: boolean(isinstance(a, BlankNode)),
+    "ISLITERAL": lambda a: boolean(isinstance(a, Literal)),
+    "ISNUMERIC": lambda a: boolean(find_number(a) is not None),
+    "STRLEN": lambda a: number_literal(len(get_text(a).lexical), INTEGER),
+    "SUBSTR": _substr,
+    "UCASE": _text(str.upper),
+    "LCASE": _text(str.lower),
+    "STRSTARTS": _test(str.startswith),
+    "STRENDS": _test(str.endswith),
+    "CONTAINS": _test(str.__contains__),
+    "STRBEFORE": _strbefore,
+    "STRAFTER": _strafter,
+    "ENCODE_FOR_URI": lambda a: Literal(quote(get_text(a).lexical, safe="-_.~")),
+    "CONCAT": _concat,
+    "REGEX": _regex,
+    "REPLACE": _replace,
+    "ABS": _abs,
+    "CEIL": _rounding(ROUND_CEILING, math.ceil),
+    "FLOOR": _rounding(ROUND_FLOOR, math.floor),
+    "ROUND": _round_decimal,
+    "negate": _negate,
+    "plus": _plus,
+    "+": _arithmetic("+"),
+    "-": _arithmetic("-"),
+    "*": _arithmetic("*"),
+    "/": _arithmetic("/"),
+    "YEAR": _date_part("year"),
+    "MONTH": _date_part("month"),
+    "DAY": _date_part("day"),
+    "HOURS": _date_part("hour"),
+    "MINUTES": _date_part("minute"),
+    "SECONDS": _date_part("second"),
+    "TIMEZONE": _timezone,
+    "TZ": _tz,
+    "MD5": _hash("md5"),
+    "SHA1": _hash("sha1"),
+    "SHA256": _hash("sha256"),
+    "SHA384": _hash("sha384"),
+    "SHA512": _hash("sha512"),
+    XSD_STRING: _cast_string,
+    XSD_BOOLEAN: _cast_boolean,
+    XSD_DOUBLE: lambda a: _cast_number(a, DOUBLE),
+    XSD_FLOAT: lambda a: _cast_number(a, FLOAT),
+    XSD_DECIMAL: lambda a: _cast_number(a, DECIMAL),
+    XSD_DATETIME: _cast_datetime,
+    XSD_DATE: _cast_date,
+    **{name: (lambda a: _cast_number(a, INTEGER)) for name in INTEGER_TYPES},
+}

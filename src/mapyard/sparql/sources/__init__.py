@@ -1,0 +1,1 @@
+"""Where triples come from."""

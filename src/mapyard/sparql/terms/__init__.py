@@ -1,0 +1,1 @@
+"""RDF terms, their values and their ids."""

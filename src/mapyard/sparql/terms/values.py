@@ -1,0 +1,331 @@
+"""Values of literals: numbers with their promotion, dates, comparison, order, effective booleans.
+
+Everything here works on single terms; the vectorised evaluator calls it once per distinct value.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final, NamedTuple
+
+from mapyard.sparql.terms.terms import (
+    INTEGER_TYPES,
+    NUMERIC_TYPES,
+    RDF_LANG_STRING,
+    XSD_BOOLEAN,
+    XSD_DATE,
+    XSD_DATETIME,
+    XSD_DECIMAL,
+    XSD_DOUBLE,
+    XSD_FLOAT,
+    XSD_INTEGER,
+    XSD_STRING,
+    BlankNode,
+    Iri,
+    Literal,
+    Term,
+)
+
+
+class ExpressionError(Exception):
+    """An error value of SPARQL: the expression has no result for this solution."""
+
+
+Number = int | Decimal | float
+
+#: Numeric types in the order of promotion.
+INTEGER, DECIMAL, FLOAT, DOUBLE = range(4)
+_DATATYPES: Final = (XSD_INTEGER, XSD_DECIMAL, XSD_FLOAT, XSD_DOUBLE)
+_INTEGER_FORM = re.compile(r"[+-]?[0-9]+")
+_DECIMAL_FORM = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
+_DOUBLE_FORM = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_SPECIAL: Final = {"INF": math.inf, "+INF": math.inf, "-INF": -math.inf, "NaN": math.nan}
+#: Digits beyond which an integer is refused: Python's own guard against quadratic parsing.
+_MAX_DIGITS: Final = 4000
+
+
+def parse_integer(text: str) -> int:
+    """Return the xsd:integer of a lexical form; raises ExpressionError."""
+    text = text.strip()
+    if not _INTEGER_FORM.fullmatch(text) or len(text) > _MAX_DIGITS:
+        raise ExpressionError
+    return int(text)
+
+
+def parse_decimal(text: str) -> Decimal:
+    """Return the xsd:decimal of a lexical form; raises ExpressionError."""
+    text = text.strip()
+    if not _DECIMAL_FORM.fullmatch(text):
+        raise ExpressionError
+    return Decimal(text)
+
+
+def parse_double(text: str) -> float:
+    """Return the xsd:double of a lexical form; raises ExpressionError."""
+    text = text.strip()
+    if text in _SPECIAL:
+        return _SPECIAL[text]
+    if not _DOUBLE_FORM.fullmatch(text):
+        raise ExpressionError
+    return float(text)
+
+
+def find_number(term: Term) -> tuple[Number, int] | None:
+    """Return the value and numeric type of a numeric literal; None for other or ill-typed terms."""
+    if not isinstance(term, Literal) or term.datatype not in NUMERIC_TYPES:
+        return None
+    try:
+        if term.datatype in INTEGER_TYPES:
+            return parse_integer(term.lexical), INTEGER
+        if term.datatype == XSD_DECIMAL:
+            return parse_decimal(term.lexical), DECIMAL
+        return parse_double(term.lexical), FLOAT if term.datatype == XSD_FLOAT else DOUBLE
+    except ExpressionError:
+        return None
+
+
+def get_number(term: Term) -> tuple[Number, int]:
+    """Return the value and numeric type of a numeric literal; raises ExpressionError."""
+    found = find_number(term)
+    if found is None:
+        raise ExpressionError
+    return found
+
+
+def number_literal(value: Number, kind: int) -> Literal:
+    """Return the literal of a number."""
+    if kind == INTEGER:
+        return Literal(str(int(value)), XSD_INTEGER)
+    if kind == DECIMAL:
+        text = format(Decimal(value), "f")
+        if "." in text:
+            text = text.rstrip("0").rstrip(".")
+        return Literal("0" if text in ("-0", "") else text, XSD_DECIMAL)
+    return Literal(format_double(float(value)), _DATATYPES[kind])
+
+
+def format_double(value: float) -> str:
+    """Return the lexical form of an xsd:double."""
+    if math.isfinite(value):
+        return repr(value)
+    return "NaN" if math.isnan(value) else ("INF" if value > 0 else "-INF")
+
+
+def promote(a: tuple[Number, int], b: tuple[Number, int]) -> tuple[Any, Any, int]:
+    """Return both values in the wider of their types, and that type."""
+    kind = max(a[1], b[1])
+    if kind == INTEGER:
+        return a[0], b[0], kind
+    if kind == DECIMAL:
+        return Decimal(a[0]), Decimal(b[0]), kind
+    return float(a[0]), float(b[0]), kind
+
+
+def calculate(operator: str, left: Term, right: Term) -> Literal:
+    """Return left + - * / right; raises ExpressionError for what is no number, and for x / 0."""
+    x, y, kind = promote(get_number(left), get_number(right))
+    try:
+        match operator:
+            case "+":
+                result = x + y
+            case "-":
+                result = x - y
+            case "*":
+                result = x * y
+            case _:
+                if kind == INTEGER:
+                    x, y, kind = Decimal(x), Decimal(y), DECIMAL
+                if kind >= FLOAT and y == 0:
+                    result = (
+                        math.nan
+                        if x == 0 or x != x
+                        else math.copysign(math.inf, x) * (math.copysign(1.0, y))
+                    )
+                else:
+                    result = x / y
+    except (InvalidOperation, ZeroDivisionError, OverflowError):
+        raise ExpressionError from None
+    if kind == INTEGER and result.bit_length() > 4 * _MAX_DIGITS:
+        raise ExpressionError
+    return number_literal(result, kind)
+
+
+# Dates ------------------------------------------------------------------------------------------
+
+_DATETIME = re.compile(
+    r"(-?\d{4,9})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d):(\d\d(?:\.\d+)?))?(Z|[+-]\d\d:\d\d)?"
+)
+_DAYS_BEFORE: Final = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334)
+
+
+class DateTime(NamedTuple):
+    """Parts of an xsd:dateTime or xsd:date; `zone` is its text, "" when absent."""
+
+    year: int
+    month: int
+    day: int
+    hour: int
+    minute: int
+    second: Decimal
+    zone: str
+
+    def zone_minutes(self) -> int:
+        """Return the offset from UTC in minutes; 0 without a time zone."""
+        if self.zone in ("", "Z"):
+            return 0
+        minutes = int(self.zone[1:3]) * 60 + int(self.zone[4:6])
+        return -minutes if self.zone[0] == "-" else minutes
+
+    def timeline_s(self) -> Decimal:
+        """Return seconds on the timeline of UTC."""
+        year = self.year
+        leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+        before = year - 1
+        days = before * 365 + before // 4 - before // 100 + before // 400
+        days += _DAYS_BEFORE[self.month - 1] + (leap and self.month > 2) + self.day
+        minutes = days * 1440 + self.hour * 60 + self.minute - self.zone_minutes()
+        return minutes * 60 + self.second
+
+
+def get_datetime(term: Term) -> DateTime:
+    """Return the parts of an xsd:dateTime or xsd:date literal; raises ExpressionError."""
+    if isinstance(term, Literal) and term.datatype in (XSD_DATETIME, XSD_DATE):
+        found = _DATETIME.fullmatch(term.lexical.strip())
+        if found and (found[4] is None) == (term.datatype == XSD_DATE):
+            month, day = int(found[2]), int(found[3])
+            hour, minute = int(found[4] or 0), int(found[5] or 0)
+            second = Decimal(found[6] or 0)
+            if 1 <= month <= 12 and 1 <= day <= 31 and hour <= 24 and minute < 60 and second < 60:
+                year = int(found[1])
+                return DateTime(year, month, day, hour, minute, second, found[7] or "")
+    raise ExpressionError
+
+
+def _compare_datetimes(left: DateTime, right: DateTime) -> int:
+    a, b = left.timeline_s(), right.timeline_s()
+    if bool(left.zone) != bool(right.zone) and abs(a - b) <= 14 * 3600:
+        raise ExpressionError  # indeterminate without the time zone
+    return (a > b) - (a < b)
+
+
+# Comparison -------------------------------------------------------------------------------------
+
+
+def boolean_of(term: Literal) -> bool:
+    """Return the value of an xsd:boolean; raises ExpressionError."""
+    if term.lexical in ("true", "1"):
+        return True
+    if term.lexical in ("false", "0"):
+        return False
+    raise ExpressionError
+
+
+def equals(left: Term, right: Term) -> bool:
+    """Return `left = right` by value; raises ExpressionError for literals that do not compare."""
+    if left == right:
+        if isinstance(left, Literal) and left.datatype in (XSD_FLOAT, XSD_DOUBLE):
+            return left.lexical != "NaN"
+        return True
+    if not isinstance(left, Literal) or not isinstance(right, Literal):
+        return False
+    x, y = find_number(left), find_number(right)
+    if x is not None and y is not None:
+        a, b, _ = promote(x, y)
+        return bool(a == b)
+    kinds = {left.datatype, right.datatype}
+    if left.language or right.language:
+        if left.language.lower() == right.language.lower():
+            return left.lexical == right.lexical
+        return False
+    if kinds == {XSD_BOOLEAN}:
+        return boolean_of(left) == boolean_of(right)
+    if kinds in ({XSD_DATETIME}, {XSD_DATE}):
+        return _compare_datetimes(get_datetime(left), get_datetime(right)) == 0
+    if kinds == {XSD_STRING}:
+        return False
+    if kinds <= _COMPARABLE and len(kinds) == 2 and x is None and y is None:
+        for literal in (left, right):
+            _check_lexical(literal)
+        return False
+    if (x is None) != (y is None) and kinds <= _COMPARABLE:
+        for literal in (left, right):
+            _check_lexical(literal)
+        return False
+    raise ExpressionError
+
+
+_COMPARABLE: Final = NUMERIC_TYPES | {
+    XSD_STRING, XSD_BOOLEAN, XSD_DATETIME, XSD_DATE, RDF_LANG_STRING,
+}  # fmt: skip
+
+
+def _check_lexical(literal: Literal) -> None:
+    """Raise for an ill-typed literal, whose value nobody knows."""
+    if literal.datatype in NUMERIC_TYPES:
+        get_number(literal)
+    elif literal.datatype == XSD_BOOLEAN:
+        boolean_of(literal)
+    elif literal.datatype in (XSD_DATETIME, XSD_DATE):
+        get_datetime(literal)
+
+
+def compare(left: Term, right: Term) -> int:
+    """Return −1, 0 or 1 for `<`, equal, `>`; raises ExpressionError where SPARQL defines none."""
+    if not isinstance(left, Literal) or not isinstance(right, Literal):
+        raise ExpressionError
+    x, y = find_number(left), find_number(right)
+    if x is not None and y is not None:
+        a, b, _ = promote(x, y)
+        if a != a or b != b:
+            return 2  # NaN: neither
+        return (a > b) - (a < b)
+    if left.language or right.language or left.datatype != right.datatype:
+        raise ExpressionError
+    if left.datatype == XSD_STRING:
+        return (left.lexical > right.lexical) - (left.lexical < right.lexical)
+    if left.datatype == XSD_BOOLEAN:
+        return boolean_of(left) - boolean_of(right)
+    if left.datatype in (XSD_DATETIME, XSD_DATE):
+        return _compare_datetimes(get_datetime(left), get_datetime(right))
+    raise ExpressionError
+
+
+def effective_boolean(term: Term) -> bool:
+    """Return the effective boolean value (section 17.2.2); raises ExpressionError."""
+    if isinstance(term, Literal):
+        if term.datatype == XSD_BOOLEAN:
+            return term.lexical in ("true", "1")
+        if term.datatype in (XSD_STRING, RDF_LANG_STRING):
+            return bool(term.lexical)
+        if term.datatype in NUMERIC_TYPES:
+            found = find_number(term)
+            return found is not None and bool(found[0] != 0 and found[0] == found[0])
+    raise ExpressionError
+
+
+def sort_key(term: Term | None) -> tuple[Any, ...]:
+    """Return a key for ORDER BY: unbound, blank nodes, IRIs, literals by value."""
+    if term is None:
+        return (0, 0, 0)
+    if isinstance(term, BlankNode):
+        return (1, 0, term.label)
+    if isinstance(term, Iri):
+        return (2, 0, term.value)
+    found = find_number(term)
+    if found is not None:
+        value = found[0]
+        if value != value:
+            return (3, 0, -math.inf, "")
+        return (3, 0, value, "")  # int, Decimal and float compare exactly
+    if term.datatype in (XSD_STRING, RDF_LANG_STRING):
+        return (3, 1, term.lexical, term.language)
+    if term.datatype in (XSD_DATETIME, XSD_DATE):
+        try:
+            return (3, 2, get_datetime(term).timeline_s(), "")
+        except ExpressionError:
+            pass
+    if term.datatype == XSD_BOOLEAN:
+        return (3, 3, term.lexical in ("true", "1"), "")
+    return (3, 4, term.datatype, term.lexical)

@@ -1,0 +1,1 @@
+"""From solutions and triples to the bytes of an answer."""
