@@ -25,8 +25,8 @@ from mapyard.build.pipeline import build_dataset
 from mapyard.build.progress import Reporter
 from mapyard.build.steps import select_steps
 from mapyard.errors import MapyardError
-from mapyard.http.local import LocalClient
 from mapyard.routing import find_routes, open_routing
+from mapyard.server.local import LocalClient
 from mapyard.settings import Settings
 
 type Floats = NDArray[np.float64]

@@ -174,7 +174,7 @@ def prepare(data: Path) -> tuple[str, list[str], dict[str, object]]:
     from mapyard.build.pipeline import build_dataset
     from mapyard.build.progress import Reporter
     from mapyard.build.steps import select_steps
-    from mapyard.http.local import LocalClient
+    from mapyard.server.local import LocalClient
     from mapyard.settings import Settings
 
     build_dataset(

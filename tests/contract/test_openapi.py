@@ -14,9 +14,9 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 
 from mapyard.http.endpoints import Endpoint, collect
-from mapyard.http.local import LocalClient
-from mapyard.http.openapi import build_openapi
+from mapyard.http.reference.openapi import build_openapi
 from mapyard.http.routes import load_modules
+from mapyard.server.local import LocalClient
 from mapyard.settings import Settings
 from osm_files import EXAMPLES as EXAMPLES_FOLDER
 from servers import copy_data

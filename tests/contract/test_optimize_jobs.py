@@ -18,10 +18,10 @@ from mapyard.accounts.open import open_accounts
 from mapyard.http.app import Application
 from mapyard.http.background import JobContext
 from mapyard.http.endpoints import collect
-from mapyard.http.local import LocalClient
 from mapyard.http.routes.optimize import run_optimize_jobs
 from mapyard.http.services import Services
-from mapyard.http.snapshot import Snapshots
+from mapyard.library.snapshot import Snapshots
+from mapyard.server.local import LocalClient
 from mapyard.settings import Settings
 from osm_files import EXAMPLES
 

@@ -15,7 +15,7 @@ import httpx
 import plaza
 import pytest
 
-from mapyard.http.local import LocalClient
+from mapyard.server.local import LocalClient
 from mapyard.settings import Settings
 from osm_files import EXAMPLES
 

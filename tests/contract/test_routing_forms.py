@@ -17,9 +17,9 @@ import pytest
 
 from mapyard.http.app import Application
 from mapyard.http.endpoints import collect
-from mapyard.http.local import LocalClient
 from mapyard.http.services import Services
-from mapyard.http.snapshot import Snapshots
+from mapyard.library.snapshot import Snapshots
+from mapyard.server.local import LocalClient
 from mapyard.settings import Settings
 from osm_files import EXAMPLES
 

@@ -10,7 +10,7 @@ import httpx
 import mapbox_vector_tile
 import pytest
 
-from mapyard.http.local import LocalClient
+from mapyard.server.local import LocalClient
 from mapyard.settings import Settings
 
 TILE = "/api/v1/tiles/14/8530/5973"

@@ -51,7 +51,7 @@ def command(
 ) -> None:
     """Build the demo dataset when it is absent or changed, and serve it with a key to try."""
     from mapyard.http.access_log import set_up_logging
-    from mapyard.http.supervisor import Supervisor
+    from mapyard.server.supervisor import Supervisor
 
     settings, environment = apply_options(port=port, data=data, workers=workers)
     console = Console()

@@ -17,7 +17,7 @@ def command(
     ] = False,
 ) -> None:
     """Write docs/reference: endpoints, errors, settings and commands, from the code itself."""
-    from mapyard.http.reference import build_pages
+    from mapyard.cli.reference import build_pages
 
     pages = build_pages()
     stale = [

@@ -23,9 +23,9 @@ def ask(data: Path | None, module: str, path: str, parameters: dict[str, Any]) -
     """
     from mapyard.http.app import Application
     from mapyard.http.endpoints import collect
-    from mapyard.http.local import LocalClient
     from mapyard.http.services import Services
-    from mapyard.http.snapshot import Snapshots
+    from mapyard.library.snapshot import Snapshots
+    from mapyard.server.local import LocalClient
 
     settings = get_settings()
     if data is not None:

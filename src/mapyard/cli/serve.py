@@ -36,7 +36,7 @@ def command(
     """Serve the dataset that `current` names, and every one that it will name later."""
     from mapyard.accounts.open import ensure_owner, open_accounts
     from mapyard.http.access_log import set_up_logging
-    from mapyard.http.supervisor import Supervisor
+    from mapyard.server.supervisor import Supervisor
 
     settings, environment = apply_options(host=host, port=port, workers=workers, data=data)
     database = open_accounts(settings.data, settings.accounts_url or None)

@@ -17,17 +17,20 @@ from mapyard.errors import MapyardError, NotFound, Overloaded
 from mapyard.http import metrics
 from mapyard.http.access_log import AccessLog
 from mapyard.http.admission import Admissions, HeaderList
-from mapyard.http.body import Raw, merge, read_body, read_query
+from mapyard.http.answer import Answer
+from mapyard.http.body import merge, read_body, read_query
+from mapyard.http.context import Context
 from mapyard.http.cors import Cors
-from mapyard.http.endpoints import Answer, Context, Endpoint
+from mapyard.http.endpoints import Endpoint
 from mapyard.http.errors import MethodNotAllowed, encode_error, internal_error
 from mapyard.http.pool import RequestDeadline, WorkPool
 from mapyard.http.reply import Later, Reply, encode_answer, is_long_to_encode
 from mapyard.http.request import ASGIApp, Receive, Request, Scope, Send
 from mapyard.http.router import Route, Router
 from mapyard.http.services import Services
-from mapyard.http.snapshot import Snapshot
 from mapyard.http.web_mount import serve_web
+from mapyard.library.snapshot import Snapshot
+from mapyard.params.raw import Raw
 
 log = logging.getLogger(__name__)
 

@@ -15,12 +15,11 @@ from urllib.parse import parse_qsl
 import orjson
 
 from mapyard.errors import InvalidRequest, TooLarge
+from mapyard.params.raw import Raw, put_raw
 
 MAX_QUERY_BYTES: Final = 65_536
 MAX_FIELDS: Final = 1_000
 FORM: Final = "application/x-www-form-urlencoded"
-
-Raw = dict[str, Any]
 
 
 def read_query(query_string: bytes) -> Raw:
@@ -110,7 +109,7 @@ def _read_pairs(text: bytes) -> Raw:
     raw: Raw = {}
     for name, value in pairs:
         if value:
-            _put(raw, name, value)
+            put_raw(raw, name, value)
     return raw
 
 
@@ -126,31 +125,5 @@ def _read_json(body: bytes) -> Raw:
         raise InvalidRequest.of("body", "must be a JSON object")
     raw: Raw = {}
     for name, item in value.items():
-        _put(raw, name, item)
+        put_raw(raw, name, item)
     return raw
-
-
-def _put(raw: Raw, name: str, value: Any) -> None:
-    """Add one parameter; `tags[a]=1&tags[b]=2&tags=c` becomes {"a": 1, "b": 2, "": "c"}."""
-    opening = name.find("[")
-    if opening > 0 and name.endswith("]"):
-        name, key = name[:opening], name[opening + 1 : -1]
-        held = raw.setdefault(name, {})
-        if not isinstance(held, dict):
-            held = raw[name] = {"": held}
-        _append(held, key, value)
-    elif isinstance(raw.get(name), dict) and not isinstance(value, dict):
-        _append(raw[name], "", value)
-    else:
-        _append(raw, name, value)
-
-
-def _append(raw: Raw, name: str, value: Any) -> None:
-    if name in raw and isinstance(value, str) and isinstance(raw[name], str | Repeated):
-        raw[name] = Repeated([*([raw[name]] if isinstance(raw[name], str) else raw[name]), value])
-    else:
-        raw[name] = value
-
-
-class Repeated(list[str]):
-    """The texts of a name that came several times in a query string or form."""

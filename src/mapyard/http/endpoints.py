@@ -1,171 +1,24 @@
-"""How an endpoint is declared, what a handler gets and what it returns.
+"""How an endpoint is declared.
 
 See docs/develop/endpoints.md for one whole example.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
-import orjson
 
-from mapyard.deadline import Deadline
-from mapyard.http.body import Raw
-from mapyard.http.params import Params, Parser
-from mapyard.http.snapshot import NoDataset, Snapshot
-from mapyard.settings import Settings
+from mapyard.http.answer import GEOJSON, Answer
+from mapyard.params.parser import Parser
 
-if TYPE_CHECKING:
-    from mapyard.http.request import Request
-    from mapyard.http.services import Services
-
-__all__ = ["GEOJSON", "JSON", "Answer", "Context", "Endpoint", "Params", "collect", "endpoint"]
-
-JSON: Final = "application/json"
-GEOJSON: Final = "application/geo+json"
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
-_JSON_OPTIONS: Final = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
 
-
-class Answer:
-    """What a handler returns.
-
-    `body` is bytes, or an iterator of bytes: then it is streamed, each step runs in the pool, and
-    an exception midway breaks the connection off.
-    """
-
-    __slots__ = ("body", "encoded", "headers", "media_type", "status")
-
-    def __init__(
-        self,
-        body: bytes | Iterator[bytes],
-        media_type: str = JSON,
-        status: int = 200,
-        headers: Mapping[str, str] | None = None,
-    ) -> None:
-        self.body = body
-        self.media_type = media_type
-        self.status = status
-        self.headers = headers
-        #: The reply, once made, where it is the same for all who ask: for handlers that return
-        #: one Answer many times.
-        self.encoded: Any = None
-
-    @classmethod
-    def json(
-        cls,
-        value: Any,
-        media_type: str = JSON,
-        status: int = 200,
-        headers: Mapping[str, str] | None = None,
-    ) -> Answer:
-        """Return the answer of a JSON value; numpy arrays are fine."""
-        return cls(orjson.dumps(value, option=_JSON_OPTIONS), media_type, status, headers)
-
-    @classmethod
-    def geojson(
-        cls, value: Any, status: int = 200, headers: Mapping[str, str] | None = None
-    ) -> Answer:
-        """Return the answer of a GeoJSON value."""
-        return cls.json(value, GEOJSON, status, headers)
-
-
-class Context:
-    """One request, as a handler sees it."""
-
-    __slots__ = ("_request", "_snapshot", "deadline", "raw", "services")
-
-    def __init__(
-        self,
-        services: Services,
-        snapshot: Snapshot | None,
-        deadline: Deadline,
-        request: Request,
-        raw: Raw,
-    ) -> None:
-        #: What lives as long as the worker.
-        self.services = services
-        self._snapshot = snapshot
-        self.deadline = deadline
-        self._request = request
-        #: All parameters as they came: to tell a JSON list from one value.
-        self.raw = raw
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """Return the dataset that this request is answered from."""
-        if self._snapshot is None:
-            raise NoDataset("this endpoint was declared without needs_dataset")
-        return self._snapshot
-
-    @property
-    def settings(self) -> Settings:
-        """Return the settings."""
-        return self.services.settings
-
-    @property
-    def method(self) -> str:
-        """Return GET, HEAD, POST, …"""
-        return self._request.method
-
-    @property
-    def path(self) -> str:
-        """Return the path asked for, an alias as it was spelled."""
-        path: str = self._request.scope["path"]
-        return path
-
-    @property
-    def query_string(self) -> bytes:
-        """Return the raw query string."""
-        query_string: bytes = self._request.scope["query_string"]
-        return query_string
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """Return the request's headers, names in lower case."""
-        return self._request.headers
-
-    @property
-    def request_id(self) -> str:
-        """Return the id under which the log has this request."""
-        return self._request.id
-
-    @property
-    def client(self) -> str:
-        """Return the client's address."""
-        return self._request.client
-
-    @property
-    def account_id(self) -> int:
-        """Return the account that asks, 0 where no keys are asked for."""
-        return self._request.admission.account_id
-
-    @property
-    def key_id(self) -> int:
-        """Return the key that was used, 0 as above."""
-        return self._request.admission.key_id
-
-    @property
-    def base_url(self) -> str:
-        """Return the address that clients use for this server, without a slash at the end."""
-        return self.settings.public_url.rstrip("/") or self._request.base_url
-
-    @property
-    def is_client_library(self) -> bool:
-        """Return whether one of the published client libraries asks."""
-        return "x-stainless-lang" in self._request.headers
-
-    @property
-    def accept(self) -> str:
-        """Return the Accept header, "" when absent."""
-        return self.headers.get("accept", "")
-
-
-Handler = Callable[[Context, Any], Answer]
+#: Gets the context of a request and its parameters: `(ctx: Context, params) -> Answer`.
+Handler = Callable[[Any, Any], Answer]
 
 
 class Example(NamedTuple):
@@ -247,7 +100,7 @@ def endpoint(
             `{"application/sparql-query": "query"}`.
         refused: parameters that clients know and this endpoint does not serve → what to do (422).
         media_types: of the answer, for the reference.
-        schema: JSON schema, or a msgspec struct, or a name in http/schemas.py, of the answer.
+        schema: of the answer: a JSON schema, a msgspec struct, or a name in reference/schemas.py.
         headers: further answer headers for the reference, name → meaning.
         errors: codes beyond the common ones, for the reference (`no_route_found`, …).
         examples: the reference shows them; tests run them.

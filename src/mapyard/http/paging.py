@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import parse_qsl
 
-from mapyard.http.endpoints import GEOJSON, Answer, Context
+from mapyard.http.answer import GEOJSON, Answer
+from mapyard.http.context import Context
 from mapyard.results.pages import PageEnd, page_headers, write_collection
 
 #: Headers of list answers, for the reference.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from mapyard.http.admission import HeaderList
+from mapyard.http.answer import Answer
 from mapyard.http.compression import (
     BIG_BYTES,
     MIN_BYTES,
@@ -14,7 +15,6 @@ from mapyard.http.compression import (
     gather,
     is_compressible,
 )
-from mapyard.http.endpoints import Answer
 
 _NO_BODY = (204, 304)
 

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mapyard.http.snapshot import Snapshots
+from mapyard.http.endpoints import Endpoint
+from mapyard.library.snapshot import Snapshots
 from mapyard.settings import Settings
 
 if TYPE_CHECKING:
     from mapyard.accounts.database import Database
     from mapyard.accounts.gate import AccountsGate
-    from mapyard.http.endpoints import Endpoint
 
 
 @dataclass

@@ -15,9 +15,9 @@ from mapyard.elevation import Rasters, open_elevation
 from mapyard.errors import NotInstalled
 from mapyard.geo.antimeridian import cut_antimeridian
 from mapyard.geo.geojson import DEFAULT_PRECISION, write_geometries
-from mapyard.http.endpoints import Context
+from mapyard.http.context import Context
 from mapyard.http.services import Services
-from mapyard.http.snapshot import Snapshot, register_part
+from mapyard.library.snapshot import Snapshot, register_part
 from mapyard.osm.elements import WAY
 from mapyard.results.pages import ATTRIBUTION
 from mapyard.routing import Engine, open_routing

@@ -18,7 +18,7 @@ import pytest
 from mapyard.accounts import registry
 from mapyard.accounts.database import Database
 from mapyard.accounts.openid import OpenIdError, check_id_token
-from mapyard.http.local import LocalClient
+from mapyard.server.local import LocalClient
 from mapyard.settings import Settings
 
 CLIENT, SECRET = "mapyard", "client secret"

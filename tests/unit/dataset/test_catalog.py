@@ -14,7 +14,7 @@ from mapyard.cli import build_app
 from mapyard.dataset.catalog import Catalog
 from mapyard.dataset.manifest import FORMAT_VERSION, read_manifest
 from mapyard.errors import MapyardError
-from mapyard.http.local import LocalClient
+from mapyard.server.local import LocalClient
 from mapyard.settings import Settings
 from osm_files import EXAMPLES
 

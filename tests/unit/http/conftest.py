@@ -13,9 +13,9 @@ from mapyard.accounts.open import open_accounts
 from mapyard.http.access_log import AccessLog
 from mapyard.http.app import Application
 from mapyard.http.endpoints import Handler, collect
-from mapyard.http.local import LocalClient
 from mapyard.http.services import Services
-from mapyard.http.snapshot import Snapshots
+from mapyard.library.snapshot import Snapshots
+from mapyard.server.local import LocalClient
 from mapyard.settings import Settings
 
 MakeClient = Callable[..., LocalClient]

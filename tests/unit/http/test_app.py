@@ -21,11 +21,14 @@ from mapyard.errors import (
     TooLarge,
     Unsupported,
 )
-from mapyard.http.endpoints import GEOJSON, Answer, Context, Params, endpoint
-from mapyard.http.error_codes import CODES_BY_NAME
+from mapyard.http.answer import GEOJSON, Answer
+from mapyard.http.context import Context
+from mapyard.http.endpoints import endpoint
 from mapyard.http.errors import NotOffered
-from mapyard.http.local import LocalClient
+from mapyard.http.reference.error_codes import CODES_BY_NAME
 from mapyard.http.reply import Later
+from mapyard.params.parser import Params
+from mapyard.server.local import LocalClient
 
 MakeClient = Callable[..., LocalClient]
 

@@ -9,7 +9,7 @@ import pytest
 from mapyard.http.background import COMMON_JOBS, Job, JobContext, collect_jobs, run_jobs
 from mapyard.http.routes import load_modules
 from mapyard.http.services import Services
-from mapyard.http.snapshot import Snapshots
+from mapyard.library.snapshot import Snapshots
 from mapyard.settings import Settings
 
 

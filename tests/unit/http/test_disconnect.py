@@ -16,11 +16,14 @@ import pytest
 import uvicorn
 
 from mapyard.http.access_log import AccessLog
+from mapyard.http.answer import Answer
 from mapyard.http.app import Application
-from mapyard.http.endpoints import Answer, Context, Params, collect, endpoint
+from mapyard.http.context import Context
+from mapyard.http.endpoints import collect, endpoint
 from mapyard.http.services import Services
-from mapyard.http.snapshot import Snapshots
-from mapyard.http.worker import make_config
+from mapyard.library.snapshot import Snapshots
+from mapyard.params.parser import Params
+from mapyard.server.worker import make_config
 from mapyard.settings import Settings
 
 STOPPED = threading.Event()

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from mapyard.http.local import LocalClient
+from mapyard.server.local import LocalClient
 from mapyard.settings import Settings
 from osm_files import EXAMPLES
 

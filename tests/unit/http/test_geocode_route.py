@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mapyard.http.local import LocalClient
+from mapyard.server.local import LocalClient
 from mapyard.settings import Settings
 from osm_files import EXAMPLES
 

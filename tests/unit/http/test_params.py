@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from mapyard.errors import InvalidRequest, TooLarge, Unsupported
 from mapyard.http.body import merge, read_body, read_query
-from mapyard.http.params import Bbox, Geometry, Params, Parser, Position, Positions, Tags, spelled
+from mapyard.params.parser import Bbox, Geometry, Params, Parser, Position, Positions, Tags, spelled
 
 
 class Shape(msgspec.Struct, frozen=True):

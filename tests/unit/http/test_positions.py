@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mapyard.geo.bbox import Bbox
-from mapyard.http.positions import (
+from mapyard.params.positions import (
     Position,
     Problem,
     TooMany,

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import mapyard
 from mapyard.cli import COMMANDS
+from mapyard.cli.reference import build_pages
 from mapyard.errors import MapyardError
 from mapyard.http.endpoints import collect
-from mapyard.http.error_codes import CODES_BY_NAME
-from mapyard.http.openapi import build_openapi
-from mapyard.http.reference import build_pages
+from mapyard.http.reference.error_codes import CODES_BY_NAME
+from mapyard.http.reference.openapi import build_openapi
+from mapyard.http.reference.schemas import SCHEMAS
 from mapyard.http.routes import load_modules
-from mapyard.http.schemas import SCHEMAS
 from mapyard.settings import Settings
 
 ROOT = Path(mapyard.__file__).parents[2]

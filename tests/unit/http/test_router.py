@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
-from mapyard.http.endpoints import Answer, Context, Params, collect, endpoint
+from mapyard.http.answer import Answer
+from mapyard.http.context import Context
+from mapyard.http.endpoints import collect, endpoint
 from mapyard.http.router import Router
+from mapyard.params.parser import Params
 
 
 class Nothing(Params):

@@ -9,8 +9,8 @@ import pytest
 from mapyard.dataset.catalog import Catalog
 from mapyard.dataset.manifest import Manifest, write_manifest
 from mapyard.errors import NotInstalled
-from mapyard.http import snapshot as snapshot_module
-from mapyard.http.snapshot import NoDataset, Snapshot, Snapshots
+from mapyard.library import snapshot as snapshot_module
+from mapyard.library.snapshot import NoDataset, Snapshot, Snapshots
 from mapyard.settings import Settings
 
 

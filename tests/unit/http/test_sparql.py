@@ -18,8 +18,8 @@ import pytest
 from typer.testing import CliRunner
 
 from mapyard.cli import build_app
-from mapyard.http.local import LocalClient
 from mapyard.http.routes.sparql import choose_type
+from mapyard.server.local import LocalClient
 from mapyard.settings import Settings
 from osm_files import EXAMPLES
 

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from mapyard.http.supervisor import CannotServe, open_sockets
+from mapyard.server.supervisor import CannotServe, open_sockets
 from servers import free_port
 
 

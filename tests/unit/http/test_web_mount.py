@@ -11,9 +11,9 @@ from starlette.routing import Route
 from mapyard.accounts.gate import AccountsGate
 from mapyard.accounts.open import open_accounts
 from mapyard.http.app import Application
-from mapyard.http.local import LocalClient
 from mapyard.http.services import Services
-from mapyard.http.snapshot import Snapshots
+from mapyard.library.snapshot import Snapshots
+from mapyard.server.local import LocalClient
 from mapyard.settings import Settings
 
 

@@ -15,7 +15,7 @@ import pytest
 from mapyard.accounts import registry
 from mapyard.accounts.database import Database
 from mapyard.accounts.open import open_accounts
-from mapyard.http.local import LocalClient
+from mapyard.server.local import LocalClient
 from mapyard.settings import Settings
 from mapyard.web.mail import send_mail
 

@@ -13,7 +13,7 @@ from mapyard.accounts.database import Database
 from mapyard.accounts.models import WebhookDelivery
 from mapyard.accounts.open import ensure_visitors, open_accounts
 from mapyard.accounts.sessions import start_session
-from mapyard.http.local import LocalClient
+from mapyard.server.local import LocalClient
 from mapyard.settings import Settings
 from mapyard.updates.history import Run, add_run
 

@@ -6,11 +6,13 @@ from importlib.resources import files
 
 import orjson
 
-from mapyard.http.docs_page import render_docs
-from mapyard.http.endpoints import JSON, Answer, Context, endpoint
-from mapyard.http.openapi import build_openapi
+from mapyard.http.answer import JSON, Answer
+from mapyard.http.context import Context
+from mapyard.http.endpoints import endpoint
+from mapyard.http.reference.docs_page import render_docs
+from mapyard.http.reference.openapi import build_openapi
+from mapyard.http.reference.schemas import Schema
 from mapyard.http.routes.system import NoParams
-from mapyard.http.schemas import Schema
 from mapyard.http.services import Services
 
 HTML = "text/html"

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from mapyard.elevation.profile import MAX_POINTS, Heights, find_heights, make_profile
 from mapyard.errors import InvalidRequest
-from mapyard.http.endpoints import Answer, Context, Example, endpoint
-from mapyard.http.params import Geometry, Params, Position, Positions, spelled
+from mapyard.http.answer import Answer
+from mapyard.http.context import Context
+from mapyard.http.endpoints import Example, endpoint
 from mapyard.http.ways import (
     WayOutput,
     get_rasters,
@@ -20,6 +21,7 @@ from mapyard.http.ways import (
     make_feature,
     make_point_feature,
 )
+from mapyard.params.parser import Geometry, Params, Position, Positions, spelled
 
 type Format = Annotated[Literal["json", "geojson"], Meta(description="both are GeoJSON")]
 type Interval = Annotated[

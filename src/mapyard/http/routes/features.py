@@ -17,10 +17,12 @@ from mapyard.features.nearby import list_nearby
 from mapyard.features.query import ALL_TYPES, FeatureQuery, iter_rows
 from mapyard.features.regions import AroundRegion, BoxRegion, Region, ShapeRegion, read_h3
 from mapyard.features.tags import TagFilter, parse_tag_filters
-from mapyard.http.endpoints import GEOJSON, Answer, Context, Example, endpoint
+from mapyard.http.answer import GEOJSON, Answer
+from mapyard.http.context import Context
+from mapyard.http.endpoints import Example, endpoint
 from mapyard.http.paging import PAGE_HEADERS, answer_page, is_early_path
-from mapyard.http.params import Bbox, Geometry, Params, Position, Tags, spelled
 from mapyard.osm.elements import NODE, TYPE_BY_NAME, WAY
+from mapyard.params.parser import Bbox, Geometry, Params, Position, Tags, spelled
 from mapyard.results.cursor import decode_cursor
 from mapyard.results.features import write_feature, write_features
 from mapyard.results.output import Output

@@ -18,9 +18,11 @@ from mapyard.geocoding.forward import Focus
 from mapyard.geocoding.geocoder import Address, Feature, Geocoder, open_geocoder
 from mapyard.geocoding.matching import Filters, Keep
 from mapyard.geocoding.reverse import Layer
-from mapyard.http.endpoints import GEOJSON, JSON, Answer, Context, Example, endpoint
-from mapyard.http.params import Bbox, Params, Position, Tags, spelled
-from mapyard.http.snapshot import Snapshot, register_part
+from mapyard.http.answer import GEOJSON, JSON, Answer
+from mapyard.http.context import Context
+from mapyard.http.endpoints import Example, endpoint
+from mapyard.library.snapshot import Snapshot, register_part
+from mapyard.params.parser import Bbox, Params, Position, Tags, spelled
 from mapyard.results.pages import ATTRIBUTION
 
 MAX_BATCH: Final = 1_000

@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from mapyard.errors import InvalidRequest
-from mapyard.http.endpoints import Answer, Context, Example, endpoint
-from mapyard.http.params import Params, Position, spelled
+from mapyard.http.answer import Answer
+from mapyard.http.context import Context
+from mapyard.http.endpoints import Example, endpoint
 from mapyard.http.ways import (
     ModeField,
     SnapRadius,
@@ -17,6 +18,7 @@ from mapyard.http.ways import (
     make_collection,
     make_feature,
 )
+from mapyard.params.parser import Params, Position, spelled
 from mapyard.routing.config import MAX_CONTOURS
 from mapyard.routing.isochrone import MAX_DISTANCE_M, MAX_TIME_S, Metric, find_isochrones
 from mapyard.routing.snapping import DEFAULT_RADIUS_M

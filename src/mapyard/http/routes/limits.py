@@ -15,8 +15,10 @@ from mapyard.accounts.plans import (
     STANDARD_UNITS,
     WINDOW_S,
 )
+from mapyard.http.answer import JSON, Answer
 from mapyard.http.background import Job, JobContext
-from mapyard.http.endpoints import JSON, Answer, Context, endpoint
+from mapyard.http.context import Context
+from mapyard.http.endpoints import endpoint
 from mapyard.http.routes.system import NoParams
 
 

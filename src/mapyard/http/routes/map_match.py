@@ -11,8 +11,9 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from mapyard.errors import InvalidRequest
-from mapyard.http.endpoints import Answer, Context, Example, endpoint
-from mapyard.http.params import Params, Positions, spelled
+from mapyard.http.answer import Answer
+from mapyard.http.context import Context
+from mapyard.http.endpoints import Example, endpoint
 from mapyard.http.ways import (
     ModeField,
     WayOutput,
@@ -21,6 +22,7 @@ from mapyard.http.ways import (
     make_feature,
     make_line,
 )
+from mapyard.params.parser import Params, Positions, spelled
 from mapyard.routing.gpx import GPX, read_gpx
 from mapyard.routing.match import MAX_POINTS, Match, MatchedLeg, match_trace
 

@@ -7,9 +7,11 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from msgspec import Meta
 
-from mapyard.http.endpoints import JSON, Answer, Context, Example, endpoint
-from mapyard.http.params import Params, Positions, spelled
+from mapyard.http.answer import JSON, Answer
+from mapyard.http.context import Context
+from mapyard.http.endpoints import Example, endpoint
 from mapyard.http.ways import ModeField, SnapRadius, get_engine
+from mapyard.params.parser import Params, Positions, spelled
 from mapyard.routing.matrix import compute_matrix, fill_unreachable
 from mapyard.routing.snapping import DEFAULT_RADIUS_M
 

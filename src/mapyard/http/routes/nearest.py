@@ -6,8 +6,9 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta
 
-from mapyard.http.endpoints import Answer, Context, Example, endpoint
-from mapyard.http.params import Params, Position, spelled
+from mapyard.http.answer import Answer
+from mapyard.http.context import Context
+from mapyard.http.endpoints import Example, endpoint
 from mapyard.http.reply import Later
 from mapyard.http.ways import (
     ModeField,
@@ -17,6 +18,7 @@ from mapyard.http.ways import (
     make_collection,
     make_point_feature,
 )
+from mapyard.params.parser import Params, Position, spelled
 from mapyard.routing.nearest import MAX_NUMBER, MAX_RADIUS_M, NearestRoad, find_nearest
 
 #: A search of some 0.2 ms: a thread hop would cost half as much again.

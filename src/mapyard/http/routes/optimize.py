@@ -21,11 +21,13 @@ from mapyard.accounts.jobs import (
 )
 from mapyard.deadline import Deadline
 from mapyard.errors import InvalidRequest, MapyardError, NotFound
+from mapyard.http.answer import GEOJSON, Answer
 from mapyard.http.background import Job, JobContext
-from mapyard.http.endpoints import GEOJSON, Answer, Context, Example, endpoint
+from mapyard.http.context import Context
+from mapyard.http.endpoints import Example, endpoint
 from mapyard.http.errors import internal_error
-from mapyard.http.params import Params, Positions, spelled
 from mapyard.http.ways import ModeField, SnapRadius, get_engine, make_collection
+from mapyard.params.parser import Params, Positions, spelled
 from mapyard.routing import Engine
 from mapyard.routing.modes import Mode
 from mapyard.routing.optimize import MAX_STOPS, MIN_STOPS, Tour, optimize_order

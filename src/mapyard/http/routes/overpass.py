@@ -11,11 +11,12 @@ from msgspec import Meta
 
 from mapyard.errors import InvalidQuery, InvalidRequest, NotInstalled
 from mapyard.geocoding.geocoder import Geocoder
-from mapyard.http.endpoints import GEOJSON, JSON, Answer, Context, Example, Params, endpoint
+from mapyard.http.answer import GEOJSON, JSON, Answer
+from mapyard.http.context import Context
+from mapyard.http.endpoints import Example, endpoint
 from mapyard.http.errors import NotOffered
 from mapyard.http.macro_places import make_geocode
 from mapyard.http.paging import PAGE_HEADERS, answer_page
-from mapyard.http.params import Bbox, Position, spelled
 from mapyard.http.routes.features import FeaturesParams, features
 from mapyard.overpass.engine import Result, run_text
 from mapyard.overpass.parse.macros import Geocode, Place, Surroundings
@@ -24,6 +25,7 @@ from mapyard.overpass.write.entries import Entries, list_entries
 from mapyard.overpass.write.geojson import stream_features, write_page
 from mapyard.overpass.write.native import MEDIA_TYPES, write_native
 from mapyard.overpass.write.results import ResultCache
+from mapyard.params.parser import Bbox, Params, Position, spelled
 from mapyard.results.cursor import decode_cursor, encode_cursor, hash_query
 from mapyard.results.pages import PageEnd
 

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from mapyard.elevation.profile import find_heights, make_profile
 from mapyard.errors import InvalidRequest, Unsupported
-from mapyard.http.endpoints import GEOJSON, Answer, Context, Example, endpoint
-from mapyard.http.params import Geometry, Params, Position, Positions, spelled
+from mapyard.http.answer import GEOJSON, Answer
+from mapyard.http.context import Context
+from mapyard.http.endpoints import Example, endpoint
 from mapyard.http.ways import (
     ModeField,
     SnapRadius,
@@ -23,6 +24,7 @@ from mapyard.http.ways import (
     make_feature,
     make_line,
 )
+from mapyard.params.parser import Geometry, Params, Position, Positions, spelled
 from mapyard.routing import Engine
 from mapyard.routing.edges import EdgePath, find_edges
 from mapyard.routing.gpx import GPX, write_gpx_route

@@ -13,11 +13,13 @@ from mapyard.features.query import FeatureQuery, test_rows
 from mapyard.features.regions import BoxRegion
 from mapyard.features.search import Keep, search_names
 from mapyard.features.tags import parse_tag_filters
-from mapyard.http.endpoints import GEOJSON, Answer, Context, Example, endpoint
+from mapyard.http.answer import GEOJSON, Answer
+from mapyard.http.context import Context
+from mapyard.http.endpoints import Example, endpoint
 from mapyard.http.paging import PAGE_HEADERS, answer_page
-from mapyard.http.params import Bbox, Params, Tags, spelled
-from mapyard.http.snapshot import Snapshot, register_part
+from mapyard.library.snapshot import Snapshot, register_part
 from mapyard.osm.elements import TYPE_BY_NAME
+from mapyard.params.parser import Bbox, Params, Tags, spelled
 from mapyard.results.cursor import decode_cursor, encode_cursor
 from mapyard.results.features import write_features
 from mapyard.results.output import Output

@@ -9,9 +9,12 @@ from typing import Annotated, Final
 from msgspec import Meta
 
 from mapyard.errors import InvalidCursor
-from mapyard.http.endpoints import GEOJSON, Answer, Context, Example, Params, endpoint
+from mapyard.http.answer import GEOJSON, Answer
+from mapyard.http.context import Context
+from mapyard.http.endpoints import Example, endpoint
 from mapyard.http.paging import PAGE_HEADERS, answer_page
-from mapyard.http.snapshot import Snapshot, register_part
+from mapyard.library.snapshot import Snapshot, register_part
+from mapyard.params.parser import Params
 from mapyard.results.cursor import decode_cursor, encode_cursor, hash_query
 from mapyard.results.pages import PageEnd, open_collection, write_collection
 from mapyard.sparql.engine import Engine, Solutions, Triples, Truth

@@ -11,9 +11,12 @@ from msgspec import Meta
 from mapyard import __version__
 from mapyard.errors import NotFound
 from mapyard.http import metrics
-from mapyard.http.endpoints import JSON, Answer, Context, Params, endpoint
+from mapyard.http.answer import JSON, Answer
+from mapyard.http.context import Context
+from mapyard.http.endpoints import endpoint
 from mapyard.http.errors import NotOffered
 from mapyard.http.freshness import render_freshness
+from mapyard.params.parser import Params
 
 TEXT = "text/plain"
 

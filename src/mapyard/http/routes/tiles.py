@@ -11,9 +11,12 @@ from urllib.parse import quote
 from msgspec import Meta
 
 from mapyard.errors import InvalidRequest, NotFound
-from mapyard.http.endpoints import JSON, Answer, Context, Params, endpoint
+from mapyard.http.answer import JSON, Answer
+from mapyard.http.context import Context
+from mapyard.http.endpoints import endpoint
 from mapyard.http.reply import Later
-from mapyard.http.snapshot import Snapshot, register_part
+from mapyard.library.snapshot import Snapshot, register_part
+from mapyard.params.parser import Params
 from mapyard.tiles.cache import TileCache
 from mapyard.tiles.glyphs import FONT_STACKS, GlyphSource
 from mapyard.tiles.mercator import MAX_ZOOM, TileId

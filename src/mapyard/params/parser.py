@@ -17,9 +17,8 @@ import msgspec.inspect as mi
 
 from mapyard.errors import InvalidRequest, MapyardError, TooLarge, Unsupported
 from mapyard.geo.bbox import Bbox
-from mapyard.http.body import Raw, Repeated
-from mapyard.http.field_types import describe_type
-from mapyard.http.positions import (
+from mapyard.params.field_types import describe_type
+from mapyard.params.positions import (
     Geometry,
     Position,
     Positions,
@@ -33,6 +32,7 @@ from mapyard.http.positions import (
     read_positions,
     shorten,
 )
+from mapyard.params.raw import Raw, Repeated
 
 __all__ = [
     "Bbox", "Field", "Geometry", "Params", "Parser", "Position", "Positions", "Tags", "spelled",

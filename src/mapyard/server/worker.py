@@ -1,4 +1,4 @@
-"""A process under the supervisor: `python -m mapyard.http.worker ROLE LIFELINE_FD [SOCKET_FD…]`.
+"""A process under the supervisor: `python -m mapyard.server.worker ROLE LIFELINE_FD [SOCKET_FD…]`.
 
 Role "web" answers requests on the inherited sockets; role "jobs" runs the background jobs. The
 lifeline is a socket to the supervisor: one byte says that this process is ready, and its end says
@@ -23,10 +23,10 @@ import uvicorn
 from mapyard.errors import MapyardError
 from mapyard.http.access_log import AccessLog, set_up_logging
 from mapyard.http.app import Application
-from mapyard.http.assembly import build_application, build_services
 from mapyard.http.background import collect_jobs, run_jobs
 from mapyard.http.routes import load_modules
-from mapyard.http.supervisor import CANNOT_START
+from mapyard.server.assembly import build_application, build_services
+from mapyard.server.supervisor import CANNOT_START
 from mapyard.settings import Settings, get_settings
 
 log = logging.getLogger(__name__)

@@ -13,8 +13,8 @@ import jinja2
 import orjson
 from markupsafe import Markup, escape
 
-from mapyard.http.error_codes import ERROR_CODES
-from mapyard.http.schemas import Schema
+from mapyard.http.reference.error_codes import ERROR_CODES
+from mapyard.http.reference.schemas import Schema
 
 _METHODS: Final = ("get", "post", "put", "patch", "delete")
 _KEY: Final = "YOUR_KEY"

@@ -10,10 +10,11 @@ import msgspec
 import msgspec.inspect as mi
 
 from mapyard import __version__
-from mapyard.http.endpoints import JSON, Endpoint
-from mapyard.http.error_codes import CODES_BY_NAME, COMMON_CODES
-from mapyard.http.params import Bbox, Field, Geometry, Parser, Position, Positions, Tags
-from mapyard.http.schemas import SCHEMAS, Schema, ref
+from mapyard.http.answer import JSON
+from mapyard.http.endpoints import Endpoint
+from mapyard.http.reference.error_codes import CODES_BY_NAME, COMMON_CODES
+from mapyard.http.reference.schemas import SCHEMAS, Schema, ref
+from mapyard.params.parser import Bbox, Field, Geometry, Parser, Position, Positions, Tags
 
 DESCRIPTION: Final = """\
 Geocoding, routing, feature search, query languages and vector tiles over OpenStreetMap data.

@@ -7,7 +7,7 @@ from mapyard.http.app import Application
 from mapyard.http.endpoints import collect
 from mapyard.http.routes import load_modules
 from mapyard.http.services import Services
-from mapyard.http.snapshot import Snapshots
+from mapyard.library.snapshot import Snapshots
 from mapyard.settings import Settings
 
 

@@ -50,7 +50,7 @@ class Process:
         self.lifeline, child_end = socket.socketpair()
         fds = [child_end.fileno(), *(sock.fileno() for sock in sockets)]
         self.child = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-            [sys.executable, "-m", "mapyard.http.worker", role, *map(str, fds)],
+            [sys.executable, "-m", "mapyard.server.worker", role, *map(str, fds)],
             pass_fds=fds,
             env=environment,
             process_group=0,  # a Ctrl-C in the terminal reaches the supervisor only

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import httpx
 
 from mapyard.http.app import Application
-from mapyard.http.assembly import build_application, build_services
+from mapyard.server.assembly import build_application, build_services
 from mapyard.settings import Settings, get_settings
 
 T = TypeVar("T")

@@ -11,10 +11,10 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from mapyard.cli import COMMANDS, build_app
-from mapyard.http.docs_page import entries_of
 from mapyard.http.endpoints import collect
-from mapyard.http.error_codes import COMMON_CODES, ERROR_CODES
-from mapyard.http.openapi import build_openapi
+from mapyard.http.reference.docs_page import entries_of
+from mapyard.http.reference.error_codes import COMMON_CODES, ERROR_CODES
+from mapyard.http.reference.openapi import build_openapi
 from mapyard.http.routes import load_modules
 from mapyard.settings import Settings
 

@@ -1,0 +1,103 @@
+"""One request, as a handler sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mapyard.deadline import Deadline
+from mapyard.http.request import Request
+from mapyard.http.services import Services
+from mapyard.library.snapshot import NoDataset, Snapshot
+from mapyard.params.raw import Raw
+from mapyard.settings import Settings
+
+
+class Context:
+    """One request, as a handler sees it."""
+
+    __slots__ = ("_request", "_snapshot", "deadline", "raw", "services")
+
+    def __init__(
+        self,
+        services: Services,
+        snapshot: Snapshot | None,
+        deadline: Deadline,
+        request: Request,
+        raw: Raw,
+    ) -> None:
+        #: What lives as long as the worker.
+        self.services = services
+        self._snapshot = snapshot
+        self.deadline = deadline
+        self._request = request
+        #: All parameters as they came: to tell a JSON list from one value.
+        self.raw = raw
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """Return the dataset that this request is answered from."""
+        if self._snapshot is None:
+            raise NoDataset("this endpoint was declared without needs_dataset")
+        return self._snapshot
+
+    @property
+    def settings(self) -> Settings:
+        """Return the settings."""
+        return self.services.settings
+
+    @property
+    def method(self) -> str:
+        """Return GET, HEAD, POST, …"""
+        return self._request.method
+
+    @property
+    def path(self) -> str:
+        """Return the path asked for, an alias as it was spelled."""
+        path: str = self._request.scope["path"]
+        return path
+
+    @property
+    def query_string(self) -> bytes:
+        """Return the raw query string."""
+        query_string: bytes = self._request.scope["query_string"]
+        return query_string
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Return the request's headers, names in lower case."""
+        return self._request.headers
+
+    @property
+    def request_id(self) -> str:
+        """Return the id under which the log has this request."""
+        return self._request.id
+
+    @property
+    def client(self) -> str:
+        """Return the client's address."""
+        return self._request.client
+
+    @property
+    def account_id(self) -> int:
+        """Return the account that asks, 0 where no keys are asked for."""
+        return self._request.admission.account_id
+
+    @property
+    def key_id(self) -> int:
+        """Return the key that was used, 0 as above."""
+        return self._request.admission.key_id
+
+    @property
+    def base_url(self) -> str:
+        """Return the address that clients use for this server, without a slash at the end."""
+        return self.settings.public_url.rstrip("/") or self._request.base_url
+
+    @property
+    def is_client_library(self) -> bool:
+        """Return whether one of the published client libraries asks."""
+        return "x-stainless-lang" in self._request.headers
+
+    @property
+    def accept(self) -> str:
+        """Return the Accept header, "" when absent."""
+        return self.headers.get("accept", "")

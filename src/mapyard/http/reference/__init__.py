@@ -1,0 +1,1 @@
+"""What the reference is made of: the OpenAPI document, schemas of answers, error codes."""

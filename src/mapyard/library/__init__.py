@@ -1,0 +1,1 @@
+"""Mapyard as a library: one typed call per question."""

@@ -1,0 +1,1 @@
+"""The processes behind `mapyard serve`, and the whole service in one process."""
