@@ -13,6 +13,7 @@ from sqlalchemy.engine import Engine
 from sqlalchemy.orm import Session
 
 from mapyard.accounts.models import Revision
+from mapyard.private import check_data_folder, close, make_private_file
 
 FILE_NAME: Final = "accounts.sqlite"
 _BUSY_TIMEOUT_S: Final = 10
@@ -55,6 +56,7 @@ class Database:
 
 def open_database(data: Path, url: str | None = None) -> Database:
     """Open DATA/accounts.sqlite, or the database of `url`; connects at first use."""
+    check_data_folder(data)
     # Parameters are addresses and hashes: they do not belong into messages and logs.
     if url:
         parsed = make_url(url)
@@ -63,6 +65,9 @@ def open_database(data: Path, url: str | None = None) -> Database:
         engine = create_engine(parsed, pool_pre_ping=True, pool_size=4, hide_parameters=True)
     else:
         data.mkdir(parents=True, exist_ok=True)
+        for name in (FILE_NAME, f"{FILE_NAME}-wal", f"{FILE_NAME}-shm"):
+            close(data / name)
+        make_private_file(data / FILE_NAME)  # its -wal and -shm take over the mode
         engine = create_engine(f"sqlite:///{data / FILE_NAME}", hide_parameters=True)
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _prepare_sqlite)

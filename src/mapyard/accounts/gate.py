@@ -19,6 +19,7 @@ from mapyard.accounts.journal import JournalWriter
 from mapyard.accounts.limiter import Limiter, LocalLimiter, Used
 from mapyard.accounts.lookup import Identity, KeyLookup
 from mapyard.accounts.usage import enter_journals
+from mapyard.private import make_private_folder
 
 LIMITS_FOLDER: Final = "limits"
 USAGE_FOLDER: Final = "usage"
@@ -40,6 +41,8 @@ class AccountsGate:
         anonymous_per_minute: int = 60,
         redis_url: str | None = None,
     ) -> None:
+        for folder in (LIMITS_FOLDER, USAGE_FOLDER):
+            make_private_folder(data / folder)
         self._database = database
         self._lookup = KeyLookup(database)
         local = LocalLimiter(data / LIMITS_FOLDER / "accounts", used_before=self._used_before)

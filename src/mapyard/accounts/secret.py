@@ -9,6 +9,8 @@ import secrets
 from pathlib import Path
 from typing import Final
 
+from mapyard.private import close
+
 FILE_NAME: Final = "secret"
 
 
@@ -20,6 +22,7 @@ def read_secret(data: Path, configured: str = "") -> bytes:
     if configured:
         return hashlib.sha256(configured.encode()).digest()
     path = data / FILE_NAME
+    close(path)
     if not path.exists():
         draft = data / f"{FILE_NAME}.{os.getpid()}.{secrets.token_hex(4)}"
         data.mkdir(parents=True, exist_ok=True)

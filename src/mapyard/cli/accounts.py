@@ -21,6 +21,7 @@ from mapyard.accounts.models import Account, Key
 from mapyard.accounts.open import open_accounts
 from mapyard.accounts.plans import PLANS
 from mapyard.errors import NotFound
+from mapyard.private import check_data_folder
 from mapyard.settings import get_settings
 
 app = typer.Typer(help="Accounts: create, list, show, change the plan.", no_args_is_help=True)
@@ -43,6 +44,7 @@ def open_data(data: Path | None, *, new: bool = False) -> Iterator[Database]:
     """Yield the accounts of --data, or of the settings; only `new` makes a folder."""
     settings = get_settings()
     folder = data or settings.data
+    check_data_folder(folder)
     if not new and not settings.accounts_url and not (folder / FILE_NAME).exists():
         raise NotFound(
             f"there are no accounts in the folder {folder}; name another one with --data, "

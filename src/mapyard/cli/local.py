@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from mapyard.errors import MapyardError
+from mapyard.private import check_data_folder
 from mapyard.settings import get_settings
 
 Data = Annotated[Path | None, typer.Option(help="Data folder; default MAPYARD_DATA, else ./data.")]
@@ -30,6 +31,7 @@ def ask(data: Path | None, module: str, path: str, parameters: dict[str, Any]) -
     settings = get_settings()
     if data is not None:
         settings = settings.model_copy(update={"data": data})
+    check_data_folder(settings.data)
     endpoints = collect([importlib.import_module(f"mapyard.http.routes.{module}")])
     services = Services(settings, Snapshots(settings), endpoints=endpoints)
     with LocalClient(application=Application(services, endpoints)) as client:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from mapyard.dataset.manifest import Manifest, read_manifest
 from mapyard.errors import MapyardError
+from mapyard.private import check_data_folder
 
 _BUILDING = ".building-"
 _REMOVING = ".removing-"
@@ -27,6 +28,7 @@ class Catalog:
     """The datasets of one data folder."""
 
     def __init__(self, data: Path) -> None:
+        check_data_folder(data)
         self.data = data
         self.folder = data / "datasets"
         self.link = data / "current"

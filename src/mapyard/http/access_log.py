@@ -36,7 +36,7 @@ class AccessLog:
             return cls(sys.stdout.fileno())
         path = Path(target)
         path.parent.mkdir(parents=True, exist_ok=True)
-        return cls(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o640))
+        return cls(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600))
 
     def write(self, **fields: Any) -> None:
         """Add one line; `ts` (ISO 8601, UTC) is put first."""
