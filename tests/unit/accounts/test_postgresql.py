@@ -64,7 +64,7 @@ def cluster() -> Iterator[str]:
         stderr=subprocess.DEVNULL, cwd="/", **user,
     )  # fmt: skip
     url = f"postgresql://mapyard@127.0.0.1:{port}/postgres"
-    database = open_database(folder, url)
+    database = open_database(folder / "none", url)
     for _ in range(200):
         try:
             database.engine.connect().close()
