@@ -50,6 +50,23 @@ class Settings(BaseSettings):
         512 << 20, ge=1 << 20, description="Memory limit of one query in Overpass QL, bytes."
     )
     max_body_bytes: int = Field(10_485_760, ge=1024, description="Largest request body, bytes.")
+    read_s: float = Field(
+        10.0,
+        gt=0,
+        le=3600,
+        description="Time for the head of a request, and between two parts of its body, seconds.",
+    )
+    connections: int = Field(
+        1_024,
+        ge=1,
+        description="Open connections of one worker; beyond them idle ones are closed, then 503.",
+    )
+    connections_per_address: int = Field(
+        256,
+        ge=1,
+        description="Open connections of one client address in one worker; addresses in "
+        "MAPYARD_TRUSTED_PROXIES have no limit.",
+    )
     cors_origins: list[str] = Field(
         default_factory=list, description="Origins allowed by CORS; empty switches CORS off."
     )

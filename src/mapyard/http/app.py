@@ -7,6 +7,7 @@ log, metrics. Every failure on this way becomes the JSON envelope.
 
 from __future__ import annotations
 
+import errno
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -127,9 +128,19 @@ class Application:
             await self._send_error(request, error)
         except Cancelled:
             raise
-        except Exception:  # the one place where a crash becomes an answer
-            log.exception("%s crashed", request.route, extra={"request_id": request.id})
-            await self._send_error(request, internal_error(request.id))
+        except OSError as error:
+            if error.errno not in (errno.EMFILE, errno.ENFILE):
+                await self._crash(request)
+                return
+            log.error("%s: no file can be opened: %s", request.route, error.strerror)
+            await self._send_error(request, Overloaded("the server has too many files open"))
+        except Exception:
+            await self._crash(request)
+
+    async def _crash(self, request: Request) -> None:
+        """Answer a crash, the one place where that is done."""
+        log.exception("%s crashed", request.route, extra={"request_id": request.id})
+        await self._send_error(request, internal_error(request.id))
 
     async def _call(
         self, request: Request, path: str, found: tuple[Route, dict[str, str]] | None

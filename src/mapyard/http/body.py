@@ -103,9 +103,7 @@ def _read_pairs(text: bytes) -> Raw:
             text.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MAX_FIELDS
         )
     except ValueError:
-        raise TooLarge(
-            f"more than {MAX_FIELDS} parameters", details={"limit": MAX_FIELDS}
-        ) from None
+        raise _too_many_fields() from None
     raw: Raw = {}
     for name, value in pairs:
         if value:
@@ -123,7 +121,18 @@ def _read_json(body: bytes) -> Raw:
         return {}
     if not isinstance(value, dict):
         raise InvalidRequest.of("body", "must be a JSON object")
+    if len(value) > MAX_FIELDS:
+        raise _too_many_fields()
     raw: Raw = {}
     for name, item in value.items():
+        if isinstance(item, dict) and len(item) > MAX_FIELDS:
+            raise TooLarge(
+                f"{name[:100]} has {len(item)} members, at most {MAX_FIELDS} are read",
+                details={"parameter": name[:100], "limit": MAX_FIELDS, "count": len(item)},
+            )
         put_raw(raw, name, item)
     return raw
+
+
+def _too_many_fields() -> TooLarge:
+    return TooLarge(f"more than {MAX_FIELDS} parameters", details={"limit": MAX_FIELDS})

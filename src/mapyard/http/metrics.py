@@ -50,6 +50,13 @@ REFUSED: Final = Counter(
     ("code",),
     registry=REGISTRY,
 )
+CLOSED: Final = Counter(
+    "mapyard_connections_closed_total",
+    "Connections that the server ended: silent before a request or within its head or body, not "
+    "taking their answer, or idle while others needed room.",
+    ("reason",),
+    registry=REGISTRY,
+)
 BYTES: Final = Counter(
     "mapyard_http_response_bytes_total", "Bytes of bodies sent.", registry=REGISTRY
 )

@@ -6,6 +6,9 @@ import logging
 from collections.abc import MutableMapping
 from typing import Any
 
+from starlette.requests import ClientDisconnect
+
+from mapyard.deadline import Cancelled
 from mapyard.errors import NotFound
 from mapyard.http.admission import HeaderList
 from mapyard.http.compression import (
@@ -27,6 +30,8 @@ async def serve_web(web: ASGIApp, request: Request, common: HeaderList) -> None:
     front = _Front(request, common)
     try:
         await web(request.scope, request.receive, front.send)
+    except ClientDisconnect:
+        raise Cancelled from None
     except Exception:
         if not request.status:
             raise

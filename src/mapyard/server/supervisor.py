@@ -24,6 +24,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from mapyard.errors import MapyardError
+from mapyard.server.files import FEWEST_FILES, OWN_FILES, raise_file_limit
 from mapyard.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -94,6 +95,7 @@ class Supervisor:
 
     def run(self) -> int:
         """Serve until a signal says to stop; return the exit code."""
+        self._check_file_limit()
         self._sockets = open_sockets(self.settings.host, self.settings.port)
         folder = tempfile.mkdtemp(prefix="mapyard-metrics-")
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
@@ -107,6 +109,19 @@ class Supervisor:
             for sock in self._sockets:
                 sock.close()
             shutil.rmtree(folder, ignore_errors=True)
+
+    def _check_file_limit(self) -> None:
+        files = raise_file_limit()
+        if files < FEWEST_FILES:
+            raise CannotServe(
+                f"the system lets this process open {files} files, a worker needs {FEWEST_FILES} "
+                "or more; raise the limit: ulimit -n 65536, or LimitNOFILE=65536 in the unit"
+            )
+        if files < OWN_FILES + self.settings.connections:
+            log.warning(
+                "the system lets a worker open %d files: it takes %d connections instead of %d",
+                files, files - OWN_FILES, self.settings.connections,
+            )  # fmt: skip
 
     def _note_signal(self, number: int, _frame: object) -> None:
         if self._stop_signal:

@@ -26,13 +26,13 @@ from mapyard.http.app import Application
 from mapyard.http.background import collect_jobs, run_jobs
 from mapyard.http.routes import load_modules
 from mapyard.server.assembly import build_application, build_services
+from mapyard.server.connections import Connections, protocol_of
 from mapyard.server.supervisor import CANNOT_START
 from mapyard.settings import Settings, get_settings
 
 log = logging.getLogger(__name__)
 
 LOG_FLUSH_S: Final = 0.25
-KEEP_ALIVE_S: Final = 75
 #: How long a thread may hold the interpreter while the loop wants it; Python's own 5 ms would be
 #: added to each request that is answered while a thread works in Python.
 SWITCH_S: Final = 0.001
@@ -76,7 +76,8 @@ async def _serve(settings: Settings, sockets: list[socket.socket], lifeline: soc
     access_log = AccessLog.open(settings.access_log)
     services = build_services(settings)
     application = build_application(services, access_log)
-    server = _Server(make_config(application, settings))
+    guard = Connections.of(settings)
+    server = _Server(make_config(application, settings, guard))
     loop = asyncio.get_running_loop()
 
     def stop(delay_s: float) -> None:
@@ -88,6 +89,7 @@ async def _serve(settings: Settings, sockets: list[socket.socket], lifeline: soc
     loop.add_signal_handler(signal.SIGUSR1, stop, 0.0)
     loop.add_reader(lifeline, lambda: stop(0.0) if _at_end_of(lifeline) else None)
     flusher = asyncio.ensure_future(_flush_log(access_log, application))
+    sweeper = asyncio.ensure_future(guard.keep_sweeping())
     application.warm_up()
     sys.setswitchinterval(SWITCH_S)
     gc.collect()
@@ -97,18 +99,18 @@ async def _serve(settings: Settings, sockets: list[socket.socket], lifeline: soc
     try:
         await server.serve(sockets)
     finally:
-        for task in (flusher, watch):
+        for task in (flusher, sweeper, watch):
             task.cancel()
         application.close()
         if services.accounts is not None:
             services.accounts.close()
 
 
-def make_config(application: Application, settings: Settings) -> uvicorn.Config:
+def make_config(application: Application, settings: Settings, guard: Connections) -> uvicorn.Config:
     """Return the server's configuration."""
     return uvicorn.Config(
         application,
-        http="httptools",
+        http=protocol_of(guard),
         ws="none",
         lifespan="off",
         access_log=False,
@@ -116,7 +118,6 @@ def make_config(application: Application, settings: Settings) -> uvicorn.Config:
         server_header=False,
         proxy_headers=bool(settings.trusted_proxies),
         forwarded_allow_ips=settings.trusted_proxies or None,
-        timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=int(settings.timeout_s) + 5,
     )
 

@@ -23,6 +23,7 @@ from mapyard.http.endpoints import collect, endpoint
 from mapyard.http.services import Services
 from mapyard.library.snapshot import Snapshots
 from mapyard.params.parser import Params
+from mapyard.server.connections import Connections
 from mapyard.server.worker import make_config
 from mapyard.settings import Settings
 
@@ -157,7 +158,8 @@ def test_a_real_connection_that_closes(application: Application, tmp_path: Path,
         listener.bind(("127.0.0.1", 0))
         listener.listen()
         address = listener.getsockname()
-        server = uvicorn.Server(make_config(application, application.services.settings))
+        settings = application.services.settings
+        server = uvicorn.Server(make_config(application, settings, Connections.of(settings)))
         thread = threading.Thread(target=lambda: server.run(sockets=[listener]))
         thread.start()
         try:

@@ -64,7 +64,7 @@ ERROR_CODES: Final = (
         "Ask for less at once; trying again does not help.",
     ),
     ErrorCode(
-        413, "too_large", "A body, list, geometry or result is over its limit.",
+        413, "too_large", "A body, head (431), list, geometry or result is over its limit.",
         "Read `details`: limit and count; split the request.",
     ),
     ErrorCode(
