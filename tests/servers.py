@@ -16,6 +16,7 @@ from pathlib import Path
 import httpx
 import psutil
 
+METRICS_TOKEN = "token of the tests"
 COMMAND = Path(sys.executable).with_name("mapyard")
 
 
@@ -37,6 +38,11 @@ class Server:
             timeout=20,
             **options,  # type: ignore[arg-type]
         )
+
+    def metrics(self) -> str:
+        """Return the metrics, asked for with the operator's token."""
+        headers = {"Authorization": f"Bearer {METRICS_TOKEN}"}
+        return httpx.get(f"{self.address}/metrics", headers=headers, timeout=20).text
 
     def workers(self) -> list[psutil.Process]:
         """Return the processes that answer."""
@@ -88,6 +94,8 @@ def running(data: Path, log: Path, workers: int = 1, **environment: str) -> Iter
     variables = {
         "MAPYARD_ACCESS_LOG": str(log.with_suffix(".access")),
         "MAPYARD_DRAIN_S": "0",
+        "MAPYARD_METRICS_TOKEN": METRICS_TOKEN,
+        "MAPYARD_PAGES_PER_MINUTE": "0",  # all tests come from one address
         "MAPYARD_UPDATES": "off",
     }
     with log.open("wb") as output:

@@ -6,10 +6,11 @@ Every field has a description; `mapyard settings` prints them and docs/reference
 from __future__ import annotations
 
 from functools import lru_cache
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from mapyard.errors import MapyardError
@@ -77,8 +78,25 @@ class Settings(BaseSettings):
         default_factory=list,
         description="Addresses whose X-Forwarded-* headers are believed.",
     )
+    trusted_networks: list[str] = Field(
+        default_factory=list,
+        description="Networks (10.0.0.0/8) that get the operator's map page and /metrics without "
+        "asking; empty trusts nobody by address.",
+    )
     metrics_token: str = Field(
-        "", description="Bearer token for /metrics from elsewhere than loopback."
+        "", description="Bearer token that opens /metrics; empty opens it to trusted networks only."
+    )
+    metrics_listen: str = Field(
+        "",
+        description="A socket of its own for /metrics, without a token: 127.0.0.1:9464 or "
+        "unix:/run/mapyard/metrics.sock.",
+    )
+    pages_per_minute: int = Field(
+        240,
+        ge=0,
+        le=1_000,
+        description="Web pages, forms and public endpoints a minute and client address; 0 counts "
+        "none.",
     )
     access_log: str = Field(
         "-", description="Where the access log goes: - is standard output, empty is nowhere."
@@ -148,6 +166,30 @@ class Settings(BaseSettings):
     openid_client_secret: str = Field("", description="Client secret at the OpenID provider.")
     webhook_url: str = Field("", description="Where the month's usage of each account is posted.")
     webhook_secret: str = Field("", description="Signs the webhook's bodies (HMAC-SHA-256).")
+
+    @field_validator("trusted_networks")
+    @classmethod
+    def _check_networks(cls, value: list[str]) -> list[str]:
+        for text in value:
+            ip_network(text.strip(), strict=False)
+        return value
+
+    @field_validator("metrics_listen")
+    @classmethod
+    def _check_listen(cls, value: str) -> str:
+        if value:
+            split_listen(value)
+        return value
+
+
+def split_listen(text: str) -> tuple[str, int, Path | None]:
+    """Return host and port of "127.0.0.1:9464" or "[::1]:9464", or the path of "unix:/…"."""
+    if text.startswith("unix:/"):
+        return "", 0, Path(text.removeprefix("unix:"))
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit() or not 0 < int(port) < 65_536:
+        raise ValueError("must be HOST:PORT, such as 127.0.0.1:9464, or unix:/PATH")
+    return host.strip("[]"), int(port), None
 
 
 @lru_cache(maxsize=1)

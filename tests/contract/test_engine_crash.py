@@ -107,4 +107,4 @@ def test_a_native_crash_costs_one_worker(server: Server) -> None:
         if line["level"] == "error"
     ]
     assert f"web process {victim.pid} died (signal SIGSEGV)" in line["message"]
-    assert 'mapyard_worker_restarts_total{process="web"} 1.0' in server.get("/metrics").text
+    assert 'mapyard_worker_restarts_total{process="web"} 1.0' in server.metrics()

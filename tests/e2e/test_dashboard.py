@@ -18,7 +18,7 @@ from mapyard.accounts.database import Database, open_database
 from mapyard.accounts.open import open_accounts
 from mapyard.accounts.passwords import hash_password
 from mapyard.accounts.sessions import start_session
-from servers import running
+from servers import METRICS_TOKEN, running
 
 pytestmark = pytest.mark.xdist_group("dashboard")
 
@@ -458,7 +458,9 @@ def test_no_secret_in_logs_metrics_and_pages(server: Server, database: Database)
     time.sleep(3)
     needle = key.removeprefix("pk_live_")[:16]
     pages = [client.get(path).text for path in ("/account/keys", "/account/usage")]
-    metrics = httpx.get(f"{server.url}/metrics").text
+    headers = {"Authorization": f"Bearer {METRICS_TOKEN}"}
+    metrics = httpx.get(f"{server.url}/metrics", headers=headers).text
+    assert "mapyard_http_requests_in_flight" in metrics
     assert needle not in metrics
     assert not [page for page in pages if needle in page]
     everything = [path for path in server.data.parent.rglob("*") if path.is_file()]

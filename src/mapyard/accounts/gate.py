@@ -39,6 +39,7 @@ class AccountsGate:
         data: Path,
         *,
         anonymous_per_minute: int = 60,
+        pages_per_minute: int = 0,
         redis_url: str | None = None,
     ) -> None:
         for folder in (LIMITS_FOLDER, USAGE_FOLDER):
@@ -54,6 +55,9 @@ class AccountsGate:
         self._addresses = AddressLimiter(
             data / LIMITS_FOLDER / "addresses.limits", anonymous_per_minute
         )
+        self._pages: AddressLimiter | None = None
+        if pages_per_minute:
+            self._pages = AddressLimiter(data / LIMITS_FOLDER / "pages.limits", pages_per_minute)
         self._journal = JournalWriter(data / USAGE_FOLDER)
 
     def authenticate(self, raw_key: str | None) -> Identity:
@@ -73,6 +77,10 @@ class AccountsGate:
     def admit_address(self, address: str) -> Decision:
         """Count a request without a valid key for its client address."""
         return self._addresses.check(address)
+
+    def admit_page(self, address: str) -> Decision:
+        """Count a page, form or public endpoint for its client address, where they are counted."""
+        return self._pages.check(address) if self._pages is not None else self.peek_address(address)
 
     def peek_address(self, address: str) -> Decision:
         """Return the state of a client address, counting nothing: for pages that need no key."""
@@ -127,6 +135,8 @@ class AccountsGate:
         """Let the journal go, so that the supervisor enters and deletes it."""
         self._journal.close()
         self._addresses.close()
+        if self._pages is not None:
+            self._pages.close()
         self._limiter.close()
 
     def _used_before(self, account_id: int) -> Used:

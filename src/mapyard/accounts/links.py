@@ -1,4 +1,4 @@
-"""Links that are handed out once: to verify an address, choose a password, accept an invitation."""
+"""Links that work once: to confirm an address, choose a password, join, or open the map."""
 
 from __future__ import annotations
 
@@ -14,22 +14,37 @@ from mapyard.accounts.models import Token
 from mapyard.accounts.registry import audit, normalize_email
 from mapyard.errors import InvalidRequest
 
-Kind = Literal["verify", "reset", "invite"]
+#: sign-up: the address is confirmed, then the account is made; verify: of an account that is there;
+#: address: the new one of an account; open: the operator's map page.
+Kind = Literal["sign-up", "verify", "reset", "invite", "address", "open"]
 
 LIFE_S: Final[dict[Kind, int]] = {
+    "sign-up": 86_400,
     "verify": 7 * 86_400,
     "reset": 2 * 3_600,
     "invite": 14 * 86_400,
+    "address": 86_400,
+    "open": 86_400,
 }
 PATHS: Final[dict[Kind, str]] = {
+    "sign-up": "/sign-up/confirm",
     "verify": "/verify",
     "reset": "/reset",
     "invite": "/sign-up",
+    "address": "/account/profile/address/confirm",
+    "open": "/open",
 }
 
 
 def make_link(
-    database: Database, kind: Kind, email: str, *, actor: str, plan: str | None = None
+    database: Database,
+    kind: Kind,
+    email: str,
+    *,
+    actor: str,
+    plan: str | None = None,
+    account_id: int | None = None,
+    address: str = "",
 ) -> str:
     """Return path and query of a new link; a newer one of its kind ends the older ones."""
     email, token, now = normalize_email(email), secrets.token_urlsafe(32), now_s()
@@ -42,11 +57,12 @@ def make_link(
                 kind=kind,
                 email=email,
                 plan=plan,
+                account_id=account_id,
                 created_at=now,
                 expires_at=now + LIFE_S[kind],
             )
         )
-        audit(session, actor, f"link.{kind}", None, {"email": email})
+        audit(session, actor, f"link.{kind}", account_id, {"email": email}, address)
     return f"{PATHS[kind]}?token={token}"
 
 

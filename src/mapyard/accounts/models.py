@@ -41,6 +41,13 @@ class Account(Base):
     verified_at: Mapped[int | None] = _time()
     suspended_at: Mapped[int | None] = _time()
     suspended_reason: Mapped[str | None] = mapped_column(String(500))
+    #: Secret of the authenticator app (base32); asked for at sign-in once it was confirmed.
+    totp_secret: Mapped[str | None] = mapped_column(String(64))
+    totp_confirmed_at: Mapped[int | None] = _time()
+    #: The last time step whose code was used, so that no code works twice.
+    totp_last_step: Mapped[int | None] = mapped_column(BigInteger)
+    #: What is left of a deleted account is its number, for the ledger.
+    deleted_at: Mapped[int | None] = _time()
 
 
 class Key(Base):
@@ -56,6 +63,9 @@ class Key(Base):
     created_at: Mapped[int] = _time()
     last_used_at: Mapped[int | None] = _time()
     revoked_at: Mapped[int | None] = _time()
+    expires_at: Mapped[int | None] = _time()
+    #: What the key may do and from where, as of `restrictions.py`; None restricts nothing.
+    restrictions: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
 
     @property
     def masked(self) -> str:
@@ -155,16 +165,44 @@ class Session(Base):
     created_at: Mapped[int] = _time()
     expires_at: Mapped[int] = _time()
     user_agent: Mapped[str] = mapped_column(String(200), server_default=text("''"))
+    #: "full" is signed in; "map" may only ask the API from the map page.
+    kind: Mapped[str] = mapped_column(String(8), server_default=text("'full'"))
+    address: Mapped[str] = mapped_column(String(64), server_default=text("''"))
+
+
+class RecoveryCode(Base):
+    """A code to sign in with once, when the authenticator is lost; only its SHA-256."""
+
+    __tablename__ = "recovery_codes"
+    account_id: Mapped[int] = mapped_column(ForeignKey("accounts.id"), primary_key=True)
+    sha256: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
+    created_at: Mapped[int] = _time()
+
+
+class Passkey(Base):
+    """A WebAuthn credential: signs in without a password."""
+
+    __tablename__ = "passkeys"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    account_id: Mapped[int] = mapped_column(ForeignKey("accounts.id"), index=True)
+    credential_id: Mapped[bytes] = mapped_column(LargeBinary(1_023), unique=True)
+    public_key: Mapped[bytes]
+    sign_count: Mapped[int] = mapped_column(BigInteger)
+    name: Mapped[str] = mapped_column(String(100))
+    created_at: Mapped[int] = _time()
+    last_used_at: Mapped[int | None] = _time()
 
 
 class Token(Base):
-    """A link that was handed out once: verification, password reset, invitation."""
+    """A link that was handed out once: sign-up, password reset, a new address, an invitation."""
 
     __tablename__ = "tokens"
     sha256: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
     kind: Mapped[str] = mapped_column(String(16))
     email: Mapped[str] = mapped_column(String(254), index=True)
     plan: Mapped[str | None] = mapped_column(String(32))
+    #: Whose link it is, where that is not told by the address.
+    account_id: Mapped[int | None]
     created_at: Mapped[int] = _time()
     expires_at: Mapped[int] = _time()
 

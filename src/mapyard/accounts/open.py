@@ -10,7 +10,9 @@ from sqlalchemy import func, select
 
 from mapyard.accounts import registry
 from mapyard.accounts.database import Database, open_database
+from mapyard.accounts.links import make_link
 from mapyard.accounts.models import Account
+from mapyard.errors import NotFound
 
 OWNER_EMAIL: Final = "owner@localhost"
 VISITORS_EMAIL: Final = "visitors@localhost"
@@ -42,6 +44,28 @@ def ensure_owner(database: Database, email: str = OWNER_EMAIL) -> str | None:
         )
         _, secret = registry.add_key(session, owner.id, "live", "first key", actor=registry.SYSTEM)
         return secret
+
+
+def find_owner(database: Database) -> Account | None:
+    """Return the operator's account for which the map page asks: the oldest that is active."""
+    with database.read() as session:
+        return session.scalar(
+            select(Account)
+            .where(Account.is_operator, Account.suspended_at.is_(None))
+            .order_by(Account.id)
+            .limit(1)
+        )
+
+
+def make_map_link(database: Database, *, actor: str = registry.SYSTEM) -> str:
+    """Return path and query of a link that opens the operator's map page in one browser."""
+    owner = find_owner(database)
+    if owner is None:
+        raise NotFound(
+            "there is no operator; make one with: mapyard accounts create EMAIL "
+            "--plan enterprise --operator"
+        )
+    return make_link(database, "open", owner.email, actor=actor, account_id=owner.id)
 
 
 def ensure_visitors(database: Database, per_minute: int) -> int:

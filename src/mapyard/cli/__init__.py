@@ -15,6 +15,7 @@ COMMANDS: dict[str, str] = {
     "datasets": "mapyard.cli.datasets",
     "serve": "mapyard.cli.serve",
     "demo": "mapyard.cli.demo",
+    "open": "mapyard.cli.open",
     "accounts": "mapyard.cli.accounts",
     "keys": "mapyard.cli.keys",
     "route": "mapyard.cli.route",

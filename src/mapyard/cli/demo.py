@@ -56,7 +56,7 @@ def command(
     settings, environment = apply_options(port=port, data=data, workers=workers)
     console = Console()
     build_demo(settings, console)
-    key = get_demo_key(settings)
+    key, map_link = get_demo_key(settings), get_map_link(settings)
     if "MAPYARD_ACCESS_LOG" not in os.environ:
         environment["MAPYARD_ACCESS_LOG"] = str(settings.data / "access.log")
     set_up_logging("warning")
@@ -64,7 +64,7 @@ def command(
     if "MAPYARD_UPDATES" not in os.environ:
         environment["MAPYARD_UPDATES"] = "off"  # the demo stays as it was shipped
     supervisor = Supervisor(
-        settings, environment=environment, on_ready=lambda: greet(console, settings, key)
+        settings, environment=environment, on_ready=lambda: greet(console, settings, key, map_link)
     )
     raise SystemExit(supervisor.run())
 
@@ -154,6 +154,17 @@ def get_demo_key(settings: Settings) -> str:
         database.close()
 
 
+def get_map_link(settings: Settings) -> str:
+    """Return the address that opens the operator's map page in the first browser."""
+    from mapyard.accounts.open import make_map_link, open_accounts
+
+    database = open_accounts(settings.data, settings.accounts_url or None)
+    try:
+        return address_of(settings) + make_map_link(database)
+    finally:
+        database.close()
+
+
 def _write_secret(path: Path, text: str) -> None:
     path.unlink(missing_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -161,7 +172,7 @@ def _write_secret(path: Path, text: str) -> None:
         file.write(text + "\n")
 
 
-def greet(console: Console, settings: Settings, key: str) -> None:
+def greet(console: Console, settings: Settings, key: str, map_link: str) -> None:
     """Print where the server is, the key, and a request to try."""
     address = address_of(settings)
     curl = (
@@ -170,7 +181,7 @@ def greet(console: Console, settings: Settings, key: str) -> None:
     )
     text = Text()
     for label, value in (
-        ("Map", f"{address}/"),
+        ("Map", f"{address}/, by the link below"),
         ("API reference", f"{address}/docs"),
         ("API key", key),
     ):
@@ -178,8 +189,14 @@ def greet(console: Console, settings: Settings, key: str) -> None:
         text.append(f"{value}\n", style="cyan" if value.startswith("http") else "green")
     text.append("\nTry it:\n", style="bold")
     text.append(curl, style="yellow")
-    text.append(f"\n\nKey kept in {settings.data / KEY_FILE}; Ctrl-C stops.", style="dim")
+    text.append(
+        f"\n\nThe map's link works in one browser (another: mapyard open). "
+        f"Key kept in {settings.data / KEY_FILE}; Ctrl-C stops.",
+        style="dim",
+    )
     if console.is_terminal:
         console.print(Panel(text, title="Mapyard", border_style="cyan", expand=False))
     else:
         console.print(text, soft_wrap=True)
+    # On a line of its own, never folded: a terminal makes it one to click on.
+    console.print(f"\nOpen the map:\n{map_link}\n", soft_wrap=True, highlight=False, markup=False)

@@ -34,22 +34,27 @@ def command(
     ] = None,
 ) -> None:
     """Serve the dataset that `current` names, and every one that it will name later."""
-    from mapyard.accounts.open import ensure_owner, open_accounts
+    from mapyard.accounts.open import ensure_owner, find_owner, make_map_link, open_accounts
     from mapyard.http.access_log import set_up_logging
     from mapyard.server.supervisor import Supervisor
 
     settings, environment = apply_options(host=host, port=port, workers=workers, data=data)
     database = open_accounts(settings.data, settings.accounts_url or None)
-    if sys.stdout.isatty():  # else the key would land in a log
+    map_link = ""
+    if sys.stdout.isatty():  # else key and link would land in a log
         key = ensure_owner(database)
         if key is not None:
             typer.echo(f"The owner's API key, shown this once: {key}")
+        if find_owner(database) is not None:
+            map_link = make_map_link(database)
     database.close()
     set_up_logging(settings.log_level)
 
     def on_ready() -> None:
         if sys.stdout.isatty():
             typer.echo(f"Serving {address_of(settings)} with {settings.workers} workers.")
+            if map_link:
+                typer.echo(f"Your map, for the first browser: {address_of(settings)}{map_link}")
         log.info("serving %s with %d workers", address_of(settings), settings.workers)
 
     raise SystemExit(Supervisor(settings, environment=environment, on_ready=on_ready).run())

@@ -104,8 +104,17 @@ class Admissions:
                 return gate.authenticate_account(account_id)
         return gate.authenticate(key)
 
+    def visit(self, client: str) -> Admission:
+        """Count a page or public endpoint for its address; the refusal, if any, is in `error`."""
+        admission = Admission()
+        if self.gate is not None:
+            admission.decision = decision = self.gate.admit_page(client)
+            if not decision.allowed:
+                admission.error = decision.error()
+        return admission
+
     def show(self, client: str) -> Admission:
-        """Return the state of an address, counting nothing: for pages that need no key."""
+        """Return the state of an address, counting nothing: for what is cheap or must answer."""
         admission = Admission()
         if self.gate is not None:
             admission.decision = self.gate.peek_address(client)

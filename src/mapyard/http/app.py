@@ -45,6 +45,19 @@ _MOST_KEPT: Final = 4_096
 _LONGEST_KEPT: Final = 200
 
 
+#: Name in a page's scope of the error to show instead of it.
+REFUSAL: Final = "mapyard.refusal"
+#: Files that pages load by the dozen, and what must answer whoever asks how often.
+_FILES: Final = ("/static/", "/playground/", "/docs/")
+_PROBES: Final = ("/healthz", "/readyz", "/favicon.ico")
+_COUNTED: Final = ("/playground/session", "/playground/config.json")
+
+
+def is_uncounted(path: str) -> bool:
+    """Return whether a path is left out of the limit of pages per address."""
+    return path in _PROBES or (path.startswith(_FILES) and path not in _COUNTED)
+
+
 class Application:
     """All endpoints of the given list, with keys and limits where the services have a gate."""
 
@@ -118,7 +131,7 @@ class Application:
         try:
             if found is None and self._web is not None and not path.startswith("/api/"):
                 request.route = "web"
-                request.admission = self.admissions.show(request.client)
+                self._admit_page(request, path)
                 await serve_web(self._web, request, self._common_headers(request))
             elif request.method == "OPTIONS":
                 await self._send(request, self._options(request, found))
@@ -152,7 +165,7 @@ class Application:
             request.route = route.template
             endpoint = route.by_method.get("GET" if request.method == "HEAD" else request.method)
         if (endpoint is not None and endpoint.public) or not path.startswith("/api"):
-            request.admission = self.admissions.show(request.client)
+            self._admit_page(request, path)
         else:
             premium = endpoint is not None and endpoint.premium
             request.admission = self.admissions.admit(
@@ -166,6 +179,19 @@ class Application:
         if endpoint is None:
             raise MethodNotAllowed(request.method, found[0].allowed)
         await self._run(request, endpoint, values)
+
+    def _admit_page(self, request: Request, path: str) -> None:
+        """Count what needs no key for its address; browsers get the refusal as a page."""
+        if is_uncounted(path):
+            request.admission = self.admissions.show(request.client)
+            return
+        request.admission = self.admissions.visit(request.client)
+        error = request.admission.error
+        if error is not None:
+            metrics.REFUSED.labels(error.code).inc()
+            if request.route != "web" or "text/html" not in request.headers.get("accept", ""):
+                raise error
+            request.scope[REFUSAL] = error
 
     async def _run(self, request: Request, endpoint: Endpoint, values: Mapping[str, str]) -> None:
         body = b""

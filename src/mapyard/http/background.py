@@ -54,6 +54,13 @@ def prune_jobs(ctx: JobContext) -> None:
         prune(ctx.services.database)
 
 
+def serve_metrics(ctx: JobContext) -> None:
+    """Answer on the metrics' own socket, where a setting opens one, until the end."""
+    from mapyard.http.metrics_socket import serve_metrics as serve
+
+    serve(ctx)
+
+
 def run_updates(ctx: JobContext) -> None:
     """Look for new data on schedule, until the end."""
     from mapyard.updates.schedule import Schedule
@@ -71,6 +78,7 @@ COMMON_JOBS: Final = (
     Job("usage", 2.0, flush_usage, at_end=True),
     Job("updates", 5.0, run_updates),
     Job("prune-jobs", 3_600.0, prune_jobs),
+    Job("metrics", 5.0, serve_metrics),
 )
 
 

@@ -28,6 +28,7 @@ def build_services(settings: Settings, *, with_keys: bool = True) -> Services:
             services.database,
             settings.data,
             anonymous_per_minute=settings.anonymous_per_minute,
+            pages_per_minute=settings.pages_per_minute,
             redis_url=settings.redis_url or None,
         )
     return services

@@ -8,14 +8,17 @@ from typing import Final
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mapyard.errors import MapyardError
+from mapyard.http.app import REFUSAL
 from mapyard.http.services import Services
-from mapyard.web.visit import render_problem
+from mapyard.web.visit import render_problem, render_refusal
 
 FOLDER: Final = Path(__file__).parent
 
@@ -45,10 +48,26 @@ def build_web(services: Services) -> Starlette:
     pages.append(Mount("/static", _Static(directory=FOLDER / "static")))
     app = Starlette(
         routes=pages,
+        middleware=[Middleware(_Refusals)],
         exception_handlers={HTTPException: _show_http_error, MapyardError: _show_error},
     )
     app.state.services = services
     return app
+
+
+class _Refusals:
+    """Shows why a page is refused before it costs anything."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        error: MapyardError | None = scope.get(REFUSAL)
+        if error is None:
+            await self._app(scope, receive, send)
+            return
+        response = render_refusal(Request(scope), error)
+        await response(scope, receive, send)
 
 
 class _Static(StaticFiles):

@@ -1,20 +1,18 @@
-"""The map page at /: static files, what the page must know, and its session on this machine.
+"""The map page at /: static files, what the page must know, and for whom it asks the API.
 
-The page never holds a key. Who is signed in asks the API for the own account; a browser on the very
-machine of the server for the owner's, unless it comes through a proxy: the page asks for its cookie
-with a POST, whose Origin no proxy hides. Everybody else asks for the account of all visitors, where
-the settings allow them some requests.
+The page never holds a key. Who is signed in asks the API for the own account; a browser that has
+redeemed a link of `mapyard open` (or of the demo's greeting) for the operator's, and so does one in
+a network that a setting trusts. Everybody else asks for the account of all visitors, where the
+settings allow them some requests. Where a request comes from, or says that it comes from, is else
+no reason to give it anything.
 """
 
 from __future__ import annotations
 
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
 import orjson
-from sqlalchemy import select
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
@@ -22,12 +20,15 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from mapyard import __version__
+from mapyard.accounts import links, registry
 from mapyard.accounts.models import Account
-from mapyard.accounts.open import ensure_visitors
-from mapyard.errors import MapyardError
+from mapyard.accounts.open import ensure_visitors, find_owner
+from mapyard.accounts.sessions import start_session
+from mapyard.errors import InvalidRequest, MapyardError
 from mapyard.http.services import Services
 from mapyard.http.session import make_session_cookie
-from mapyard.web.visit import Visit
+from mapyard.http.trust import is_own_host, is_trusted
+from mapyard.web.visit import Refused, Visit, page
 
 FOLDER: Final = Path(__file__).parent / "playground"
 _HEADERS: Final = {
@@ -47,7 +48,9 @@ _HEADERS: Final = {
 
 def routes(services: Services) -> list[BaseRoute]:
     """Return the map page and what it loads."""
+    opening = [] if services.database is None else [page("/open", open_map)]
     return [
+        *opening,
         Route("/", _index),
         Route("/playground/config.json", _config),
         Route("/playground/session", _session, methods=["POST"]),
@@ -91,61 +94,72 @@ async def _config(request: Request) -> Response:
 
 
 async def _session(request: Request) -> Response:
-    """Give a browser on this machine the owner's session; say whether there is one."""
+    """Give the browser a cookie for the API; say whether there is an account to ask for."""
     services: Services = request.app.state.services
     if services.database is None:
         return _json({"session": True})  # no keys are asked for
-    account_id = await run_in_threadpool(find_page_account, request)
+    visit = Visit(request, {})
+    account_id = await run_in_threadpool(find_page_account, visit)
     if account_id is None:
         return _json({"session": False})
     response = _json({"session": True})
-    cookie = make_session_cookie(services.secret, account_id, is_https=Visit(request, {}).is_https)
+    cookie = make_session_cookie(services.secret, account_id, is_https=visit.is_https)
     response.headers.append("Set-Cookie", cookie)
     return response
 
 
-def find_page_account(request: Request) -> int | None:
+def find_page_account(visit: Visit) -> int | None:
     """Return the account for which this browser's map page may ask the API."""
-    visit = Visit(request, {})
     if visit.signed_in is not None:
         return visit.account.id
-    if is_local(request):
-        return _find_owner(visit.services)
+    opened = visit.map_session
+    if opened is not None:
+        return opened.account.id
+    if _is_trusted(visit):
+        owner = find_owner(visit.database)
+        if owner is not None:
+            return owner.id
     per_minute = visit.services.settings.visitors_per_minute
     return ensure_visitors(visit.database, per_minute) if per_minute else None
 
 
-def is_local(request: Request) -> bool:
-    """Return whether a page of this server asks, from a browser on this very machine.
-
-    The Origin must name a loopback host, the same as Host: a proxy in front leaves its public name
-    there, and a foreign name that resolves to this machine does not pass either.
-    """
-    client = request.client.host if request.client else ""
-    origin = urlsplit(request.headers.get("origin", ""))
-    return (
-        is_loopback(client)
-        and origin.netloc == request.headers.get("host", "")
-        and (origin.hostname == "localhost" or is_loopback(origin.hostname or ""))
-        and "x-forwarded-for" not in request.headers
-        and "forwarded" not in request.headers
+def may_ask(visit: Visit) -> bool:
+    """Return whether the map page would be answered in this browser."""
+    return bool(
+        visit.services.database is None
+        or visit.signed_in is not None
+        or visit.services.settings.visitors_per_minute
+        or visit.map_session is not None
+        or _is_trusted(visit)
     )
 
 
-def is_loopback(address: str) -> bool:
-    """Return whether an address is of this machine."""
+def open_map(visit: Visit) -> Response:
+    """Redeem a link: this browser's map page asks for the operator from now on."""
+    if visit.request.method != "GET" or visit.map_session is not None:
+        return visit.redirect("/")  # HEAD uses nothing up; who opens the link again is in already
     try:
-        return ip_address(address).is_loopback
-    except ValueError:
-        return False
+        with visit.database.write() as session:
+            link = links.use_link(session, "open", visit.query.get("token", ""))
+            account = session.get(Account, link.account_id)
+            if account is None or account.suspended_at is not None or not account.is_operator:
+                raise InvalidRequest("the account of this link is gone")
+            registry.audit(session, account.email, "map.open", account.id, {}, visit.address)
+    except InvalidRequest:
+        raise Refused(
+            "this link was used in another browser or has expired; "
+            "make a new one on the server with: mapyard open"
+        ) from None
+    user_agent = visit.request.headers.get("user-agent", "")
+    token = start_session(visit.database, account.id, user_agent, address=visit.address, kind="map")
+    visit.keep_map_session(token)
+    return visit.redirect("/")
 
 
-def _find_owner(services: Services) -> int | None:
-    assert services.database is not None
-    with services.database.read() as session:
-        return session.scalar(
-            select(Account.id).where(Account.is_operator).order_by(Account.id).limit(1)
-        )
+def _is_trusted(visit: Visit) -> bool:
+    settings = visit.services.settings
+    host = visit.request.headers.get("host", "")
+    return is_trusted(settings, visit.address) and is_own_host(settings, host)
 
 
 def _json(value: object) -> Response:

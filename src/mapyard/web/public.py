@@ -13,7 +13,7 @@ from mapyard.accounts.uptime import share_of_days
 from mapyard.errors import MapyardError
 from mapyard.http.services import Services
 from mapyard.store.reader import E7
-from mapyard.web.playground import is_loopback
+from mapyard.web.playground import may_ask
 from mapyard.web.system import age_hours, list_datasets
 from mapyard.web.visit import Visit, page
 
@@ -30,16 +30,8 @@ def routes(services: Services) -> list[BaseRoute]:
 
 def show_landing(visit: Visit) -> Response:
     """Show what this is, with the map for those whom it would answer."""
-    settings = visit.services.settings
-    has_map = bool(
-        visit.services.database is None
-        or visit.signed_in is not None
-        or settings.visitors_per_minute
-        or is_loopback(visit.address)
-    )
-    return visit.render(
-        "landing.html", dataset=_dataset(visit), view=_start_view(visit) if has_map else ""
-    )
+    view = _start_view(visit) if may_ask(visit) else ""
+    return visit.render("landing.html", dataset=_dataset(visit), view=view)
 
 
 def show_status(visit: Visit) -> Response:

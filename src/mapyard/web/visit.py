@@ -27,7 +27,7 @@ from mapyard import __version__
 from mapyard.accounts.database import Database
 from mapyard.accounts.models import Account
 from mapyard.accounts.plans import PLANS
-from mapyard.accounts.sessions import SignedIn, find_session
+from mapyard.accounts.sessions import LIFE_S, SignedIn, find_session
 from mapyard.errors import MapyardError, TooLarge
 from mapyard.http.services import Services
 from mapyard.http.session import clear_session_cookie, is_same_origin, make_session_cookie
@@ -39,6 +39,7 @@ PageFunction = Callable[["Visit"], Response]
 
 MAX_FORM_BYTES: Final = 65_536
 SESSION_COOKIE: Final = "mapyard_session"
+MAP_COOKIE: Final = "mapyard_map"
 FORM_COOKIE: Final = "mapyard_form"
 
 #: What a page says after a redirect, by the word in `?done=`.
@@ -106,6 +107,18 @@ class Visit:
             self._looked = True
         return self._signed_in
 
+    def forget_who(self) -> None:
+        """Take the visitor for nobody, without a look-up."""
+        self._looked = True
+
+    @property
+    def map_session(self) -> SignedIn | None:
+        """The session of a map page that was opened by a link."""
+        if self.services.database is None:
+            return None
+        token = self.request.cookies.get(self._own(MAP_COOKIE), "")
+        return find_session(self.services.database, token, "map")
+
     @property
     def account(self) -> Account:
         """The account whose page this is (`needs="account"` has made sure of it)."""
@@ -136,7 +149,7 @@ class Visit:
     @property
     def session_cookie(self) -> str:
         """Name of the session cookie; browsers bind __Host- names to this host and to https."""
-        return f"__Host-{SESSION_COOKIE}" if self.is_https else SESSION_COOKIE
+        return self._own(SESSION_COOKIE)
 
     @property
     def form_token(self) -> str:
@@ -165,10 +178,18 @@ class Visit:
         if foreign or not hmac.compare_digest(sent.encode(), expected.encode()):
             raise Refused("this form is out of date or came from another site; open it anew")
 
+    def keep_map_session(self, token: str) -> None:
+        """Give the browser the session of its map page."""
+        secure = "; Secure" if self.is_https else ""
+        self.cookies.append(
+            f"{self._own(MAP_COOKIE)}={token}; Path=/; Max-Age={LIFE_S}; HttpOnly; "
+            f"SameSite=Strict{secure}"
+        )
+
     def sign_in(self, token: str, account_id: int) -> None:
         """Give the browser its session; whatever it held before is worth nothing."""
         self.cookies += [
-            f"{self.session_cookie}={token}; Path=/; Max-Age={14 * 86_400}; {self._attributes}",
+            f"{self.session_cookie}={token}; Path=/; Max-Age={LIFE_S}; {self._attributes}",
             f"{FORM_COOKIE}=; Path=/; Max-Age=0; {self._attributes}",
             make_session_cookie(self.services.secret, account_id, is_https=self.is_https),
         ]
@@ -189,6 +210,9 @@ class Visit:
         if done:
             path += ("&" if "?" in path else "?") + f"done={quote(done)}"
         return RedirectResponse(path, 303)
+
+    def _own(self, name: str) -> str:
+        return f"__Host-{name}" if self.is_https else name
 
     @property
     def _attributes(self) -> str:
@@ -263,6 +287,17 @@ def render_problem(
     visit = Visit(request, {})
     response = visit.render("problem.html", status, status=status, message=message)
     response.headers.update(headers or {})
+    return finish(response, visit.cookies)
+
+
+def render_refusal(request: Request, error: MapyardError) -> Response:
+    """Return the page of a refusal without asking the database for who is signed in."""
+    visit = Visit(request, {})
+    visit.forget_who()
+    wait = error.headers.get("Retry-After", "a few")
+    message = f"Too many pages were asked for from your address. Try again in {wait} seconds."
+    response = visit.render("problem.html", error.status, status=error.status, message=message)
+    response.headers.update(error.headers)
     return finish(response, visit.cookies)
 
 

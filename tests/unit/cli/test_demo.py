@@ -71,9 +71,16 @@ def test_key_is_kept_in_a_private_file_and_works(settings: Settings) -> None:
 
 def test_greeting_names_everything(settings: Settings) -> None:
     output = io.StringIO()
-    demo.greet(Console(file=output, width=200), settings, "pk_live_x")
+    link = "http://localhost:4000/open?token=once"
+    demo.greet(Console(file=output, width=60), settings, "pk_live_x", link)
     said = output.getvalue()
-    for part in ("http://localhost:4000/", "/docs", "pk_live_x", "curl -H 'X-API-Key: pk_live_x'"):
+    for part in (
+        "http://localhost:4000/",
+        "/docs",
+        f"\n{link}\n",
+        "pk_live_x",
+        "curl -H 'X-API-Key: pk_live_x'",
+    ):
         assert part in said
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-from ipaddress import ip_address
 from typing import Annotated
 
 from msgspec import Meta
@@ -16,6 +15,7 @@ from mapyard.http.context import Context
 from mapyard.http.endpoints import endpoint
 from mapyard.http.errors import NotOffered
 from mapyard.http.freshness import render_freshness
+from mapyard.http.trust import is_trusted
 from mapyard.params.parser import Params
 
 TEXT = "text/plain"
@@ -95,21 +95,14 @@ def readyz(ctx: Context, params: NoParams) -> Answer:
     media_types=(TEXT,),
 )
 def read_metrics(ctx: Context, params: NoParams) -> Answer:
-    """Answer to loopback, and elsewhere to `Authorization: Bearer` with MAPYARD_METRICS_TOKEN."""
-    if not (_is_loopback(ctx) or _has_token(ctx)):
-        raise NotFound("/metrics is served to loopback only, or with the operator's metrics token")
+    """Answer to `Authorization: Bearer` with MAPYARD_METRICS_TOKEN, and to trusted networks."""
+    if not (_has_token(ctx) or is_trusted(ctx.settings, ctx.client)):
+        raise NotFound(
+            "/metrics needs the operator's token (MAPYARD_METRICS_TOKEN), or a socket of its own "
+            "(MAPYARD_METRICS_LISTEN)"
+        )
     text = metrics.render() + render_freshness(ctx.settings.data)
     return Answer(text, metrics.CONTENT_TYPE, headers={"Cache-Control": "no-store"})
-
-
-def _is_loopback(ctx: Context) -> bool:
-    """Tell a client on this machine from one behind a proxy on this machine."""
-    if "x-forwarded-for" in ctx.headers and not ctx.settings.trusted_proxies:
-        return False
-    try:
-        return ip_address(ctx.client).is_loopback
-    except ValueError:
-        return False
 
 
 def _has_token(ctx: Context) -> bool:

@@ -175,7 +175,8 @@ async function start() {
   if (!allowed) {
     panel.append(h("header.panel-head", {}, h("h1", {}, "Sign in to use the map"),
       h("p", {}, "This page asks the API in the name of your account: it needs no key, only that you are signed in."),
-      h("p", {}, h("a.button", { href: "/sign-in?next=/" }, "Sign in"), " ", h("a", { href: "/docs" }, "Read the reference"))));
+      h("p", {}, h("a.button", { href: "/sign-in?next=/" }, "Sign in"), " ", h("a", { href: "/docs" }, "Read the reference")),
+      h("p", {}, "You run this server? ", h("code", {}, "mapyard open"), " prints a link that opens the map in this browser.")));
     return;
   }
   const map = new MapView("map", config.dataset.bbox);
