@@ -20,7 +20,6 @@ from typing import Any
 
 import msgspec
 
-from mapyard import __version__
 from mapyard.build.preflight import Estimate, check_room
 from mapyard.build.progress import Reporter
 from mapyard.dataset.catalog import Catalog, new_dataset_id, sync_file, sync_folder
@@ -39,6 +38,7 @@ from mapyard.settings import Settings, get_settings
 from mapyard.store.patch import Patched
 from mapyard.store.reader import Store, open_store
 from mapyard.store.writer import write_store
+from mapyard.version import __version__
 
 #: PBF bytes → what the step needs.
 EstimateFunction = Callable[[int], Estimate]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
@@ -106,3 +107,16 @@ class Reporter:
             total = task.total or task.completed or 1
             self._live.update(self._task, total=total, completed=total)
         self._name, self._task = "", None
+
+
+class LineReporter(Reporter):
+    """Hands a line per stage to a function, such as `print`."""
+
+    def __init__(self, tell: Callable[[str], object]) -> None:
+        super().__init__(quiet=True)
+        self._tell = tell
+
+    def stage(self, name: str, total: int | None = None, unit: str = "") -> None:
+        """Begin a stage, and tell it."""
+        super().stage(name, total, unit)
+        self._tell(f"{name} …")

@@ -9,6 +9,9 @@ import typer
 
 from mapyard.errors import MapyardError
 
+#: Commands that are made from a question of the library of the same name.
+_ASK = "mapyard.cli.ask.command"
+
 #: Command name → module. A module has `command` (a function) or `app` (a Typer group).
 COMMANDS: dict[str, str] = {
     "build": "mapyard.cli.build",
@@ -18,12 +21,27 @@ COMMANDS: dict[str, str] = {
     "open": "mapyard.cli.open",
     "accounts": "mapyard.cli.accounts",
     "keys": "mapyard.cli.keys",
-    "route": "mapyard.cli.route",
-    "isochrone": "mapyard.cli.isochrone",
-    "elevation": "mapyard.cli.elevation",
     "geocode": "mapyard.cli.geocode",
+    "autocomplete": _ASK,
+    "reverse": _ASK,
+    "search": _ASK,
+    "features": _ASK,
+    "feature": _ASK,
+    "lookup": _ASK,
+    "nearby": _ASK,
+    "tags": _ASK,
+    "route": _ASK,
+    "isochrone": _ASK,
+    "matrix": _ASK,
+    "nearest": _ASK,
+    "match": _ASK,
+    "optimize": _ASK,
+    "elevation": _ASK,
+    "elevation-profile": _ASK,
     "query": "mapyard.cli.query",
     "sparql": "mapyard.cli.sparql",
+    "tile": _ASK,
+    "export": "mapyard.cli.export",
     "tiles": "mapyard.cli.tiles",
     "update": "mapyard.cli.update",
     "status": "mapyard.cli.status",
@@ -46,7 +64,9 @@ def build_app(names: list[str]) -> typer.Typer:
     app.callback()(_root)
     for name in names:
         module = importlib.import_module(COMMANDS[name])
-        if hasattr(module, "app"):
+        if COMMANDS[name] == _ASK:
+            app.command(name)(module.make_command(name.replace("-", "_")))
+        elif hasattr(module, "app"):
             app.add_typer(module.app, name=name)
         else:
             app.command(name)(module.command)
@@ -61,7 +81,7 @@ def main() -> None:
     """Run the command that the arguments name; errors are one line and exit code 1."""
     wanted = sys.argv[1] if len(sys.argv) > 1 else ""
     if wanted in ("--version", "-V"):
-        from mapyard import __version__
+        from mapyard.version import __version__
 
         typer.echo(f"mapyard {__version__}")
         return

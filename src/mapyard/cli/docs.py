@@ -16,20 +16,21 @@ def command(
         bool, typer.Option("--check", help="Write nothing; fail when a page is not current.")
     ] = False,
 ) -> None:
-    """Write docs/reference: endpoints, errors, settings and commands, from the code itself."""
+    """Write docs/reference, and the methods of the library, from the code itself."""
     from mapyard.cli.reference import build_pages
+    from mapyard.library import generate
 
-    pages = build_pages()
+    pages = {folder / name: text for name, text in build_pages().items()}
+    pages[Path(generate.__file__).with_name("methods.py")] = generate.write_methods()
     stale = [
-        name
-        for name, text in pages.items()
-        if not (folder / name).is_file() or (folder / name).read_text() != text
+        page.name for page, text in pages.items() if not page.is_file() or page.read_text() != text
     ]
     if check:
         if stale:
             raise MapyardError(f"not current: {', '.join(stale)}; run: mapyard docs")
         return
     folder.mkdir(parents=True, exist_ok=True)
-    for name in stale:
-        (folder / name).write_text(pages[name])
-    typer.echo(f"{len(pages)} pages in {folder}, {len(stale)} of them changed")
+    for page, text in pages.items():
+        if page.name in stale:
+            page.write_text(text)
+    typer.echo(f"{len(pages)} pages, {len(stale)} of them changed")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import itertools
-import json
 import multiprocessing
 import sys
 import time
@@ -19,6 +18,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from mapyard.cli.ask.command import run
+from mapyard.cli.ask.options import Json, Key, Url
 from mapyard.dataset.catalog import Catalog
 from mapyard.deadline import no_deadline
 from mapyard.errors import MapyardError, NotInstalled
@@ -32,6 +33,7 @@ from mapyard.geocoding.batch import (
 )
 from mapyard.geocoding.geocoder import Geocoder, open_geocoder
 from mapyard.geocoding.matching import Filters
+from mapyard.library.question import find_question
 from mapyard.settings import get_settings
 from mapyard.store.reader import open_store
 
@@ -62,6 +64,9 @@ def command(
     limit: Annotated[
         int, typer.Option(min=1, max=20, help="Results of one address; a file has one per row.")
     ] = 5,
+    url: Url = "",
+    key: Key = "",
+    json: Json = False,
 ) -> None:
     """Geocode a CSV file of any length, or one address, or say what is at a position.
 
@@ -77,14 +82,17 @@ def command(
 
       mapyard geocode "43.7384, 7.4246"
     """
-    folder = _find_dataset(data)
     filters = Filters(countries=tuple(c.strip().upper() for c in country.split(",") if c.strip()))
     langs = tuple(part.strip() for part in lang.split(",") if part.strip())
     if source != "-" and not Path(source).is_file():
         if source.lower().endswith(".csv"):
             raise MapyardError(f"there is no file {source}")
-        _print_text(_open(folder), source, Options(limit, filters, langs=langs))
+        raw = {"q": source, "limit": limit, "country_code": country, "lang": lang}
+        run(find_question("geocode"), raw, data=data, url=url, key=key, json=json)
         return
+    if url:
+        raise MapyardError("a file is geocoded from a data folder; leave --url out")
+    folder = _find_dataset(data)
     options = Options(1, filters, langs=langs)
     with ExitStack() as stack:
         read: IO[str] = sys.stdin
@@ -106,15 +114,6 @@ def _find_dataset(data: Path | None) -> Path:
 
 def _open(folder: Path) -> Geocoder:
     return open_geocoder(folder / "text", open_store(folder / "elements"))
-
-
-def _print_text(geocoder: Geocoder, text: str, options: Options) -> None:
-    features = geocoder.forward(text, options.limit, filters=options.filters, langs=options.langs)
-    for feature in features:
-        typer.echo(json.dumps(feature, ensure_ascii=False))
-    if not features:
-        typer.secho("nothing found", err=True)
-        raise typer.Exit(1)
 
 
 def _geocode_file(

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from mapyard.deadline import Deadline
 from mapyard.http.request import Request
 from mapyard.http.services import Services
-from mapyard.library.snapshot import NoDataset, Snapshot
+from mapyard.library.call import Call
+from mapyard.library.snapshot import Snapshot
 from mapyard.params.raw import Raw
-from mapyard.settings import Settings
 
 
-class Context:
-    """One request, as a handler sees it."""
+class Context(Call):
+    """A call that came over HTTP."""
 
-    __slots__ = ("_request", "_snapshot", "deadline", "raw", "services")
+    __slots__ = ("_request", "raw", "services")
 
     def __init__(
         self,
@@ -25,25 +25,12 @@ class Context:
         request: Request,
         raw: Raw,
     ) -> None:
+        super().__init__(snapshot, deadline, services)
         #: What lives as long as the worker.
         self.services = services
-        self._snapshot = snapshot
-        self.deadline = deadline
         self._request = request
         #: All parameters as they came: to tell a JSON list from one value.
         self.raw = raw
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """Return the dataset that this request is answered from."""
-        if self._snapshot is None:
-            raise NoDataset("this endpoint was declared without needs_dataset")
-        return self._snapshot
-
-    @property
-    def settings(self) -> Settings:
-        """Return the settings."""
-        return self.services.settings
 
     @property
     def method(self) -> str:

@@ -7,7 +7,9 @@ from urllib.parse import parse_qsl
 
 from mapyard.http.answer import GEOJSON, Answer
 from mapyard.http.context import Context
+from mapyard.library.results.elements import Elements
 from mapyard.results.pages import PageEnd, page_headers, write_collection
+from mapyard.results.streams import MEDIA_TYPES, Format, stream_features
 
 #: Headers of list answers, for the reference.
 PAGE_HEADERS = {
@@ -41,3 +43,10 @@ def answer_page(
 def _read_query(ctx: Context) -> list[tuple[str, str]]:
     """Return the query string's parameters, which a Link repeats; a body is sent again."""
     return parse_qsl(ctx.query_string.decode("utf-8", "replace"))
+
+
+def stream_elements(ctx: Context, found: Elements, stream_format: Format) -> Answer:
+    """Return all elements of a list as a stream."""
+    chunks = found.iter_chunks()
+    body = stream_features(ctx.store, chunks, found.output, stream_format, ctx.deadline)
+    return Answer(body, MEDIA_TYPES[stream_format])

@@ -71,10 +71,9 @@ def write_collection(
     `features` are JSON; `pagination` adds the body member that early client libraries read;
     `members` are further top-level members as (name, JSON).
     """
-    extra = [b'"' + name.encode() + b'":' + value for name, value in members]
     if pagination is not None:
-        extra.append(b'"pagination":' + orjson.dumps(pagination._asdict()))
-    head = b",".join([_HEAD, *extra]) + b',"features":['
+        members = [*members, ("pagination", orjson.dumps(pagination._asdict()))]
+    head = open_collection(members)
     if not features:
         return head + b"]}"
     # One join and nothing behind it: the features of a page may be megabytes.
@@ -84,6 +83,7 @@ def write_collection(
     return b",".join(parts)
 
 
-def open_collection() -> bytes:
-    """Return the start of a streamed FeatureCollection, up to its first feature."""
-    return _HEAD + b',"features":['
+def open_collection(members: Sequence[tuple[str, bytes]] = ()) -> bytes:
+    """Return the start of a FeatureCollection, up to its first feature; members as (name, JSON)."""
+    extra = [b'"' + name.encode() + b'":' + value for name, value in members]
+    return b",".join([_HEAD, *extra]) + b',"features":['

@@ -19,7 +19,6 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from mapyard import __version__
 from mapyard.accounts import links, registry
 from mapyard.accounts.models import Account
 from mapyard.accounts.open import ensure_visitors, find_owner
@@ -28,6 +27,7 @@ from mapyard.errors import InvalidRequest, MapyardError
 from mapyard.http.services import Services
 from mapyard.http.session import make_session_cookie
 from mapyard.http.trust import is_own_host, is_trusted
+from mapyard.version import __version__
 from mapyard.web.visit import Refused, Visit, page
 
 FOLDER: Final = Path(__file__).parent / "playground"

@@ -23,7 +23,6 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from mapyard import __version__
 from mapyard.accounts.database import Database
 from mapyard.accounts.models import Account
 from mapyard.accounts.plans import PLANS
@@ -31,6 +30,7 @@ from mapyard.accounts.sessions import LIFE_S, SignedIn, find_session
 from mapyard.errors import MapyardError, TooLarge
 from mapyard.http.services import Services
 from mapyard.http.session import clear_session_cookie, is_same_origin, make_session_cookie
+from mapyard.version import __version__
 
 log = logging.getLogger(__name__)
 

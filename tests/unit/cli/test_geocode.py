@@ -26,9 +26,12 @@ def run(*arguments: str, text: str | None = None) -> tuple[int, str, str]:
 
 
 def test_one_address(data: Path) -> None:
+    code, out, _ = run("25 boulevard de suisse", "--data", str(data), "--limit", "1", "--json")
+    assert code == 0
+    assert json.loads(out)["features"][0]["properties"]["osm_id"] == 94399747
     code, out, _ = run("25 boulevard de suisse", "--data", str(data), "--limit", "1")
     assert code == 0
-    assert json.loads(out)["properties"]["osm_id"] == 94399747
+    assert "25 Boulevard de Suisse" in out
     code, out, err = run("xyzzyplugh", "--data", str(data))
     assert (code, out, err.strip()) == (1, "", "nothing found")
 

@@ -56,7 +56,7 @@ def test_writes_csv_with_the_columns_asked_for_or_all(ask: Callable[..., str]) -
 
 
 def test_prints_a_table(ask: Callable[..., str]) -> None:
-    assert "4 elements" in ask(Format.TABLE)
+    assert "3 found" in ask(Format.TABLE)
 
 
 def test_says_what_is_wrong(data: Path, tmp_path: Path, ask: Callable[..., str]) -> None:

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mapyard.http.routes import overpass
+from mapyard.library.questions import overpass as questions
 from mapyard.server.local import LocalClient
 from mapyard.settings import Settings
 from osm_files import EXAMPLES
@@ -103,7 +103,7 @@ def test_the_next_page_costs_no_second_run(
     def fail(*_: object, **__: object) -> None:
         raise AssertionError("run again")
 
-    monkeypatch.setattr("mapyard.http.routes.overpass.run_text", fail)
+    monkeypatch.setattr("mapyard.library.questions.overpass.run_text", fail)
     second = ask(client, query, limit=5, cursor=first.headers["x-next-cursor"])
     assert len(features(second)) == 5
     assert features(second)[0]["id"] not in [f["id"] for f in features(first)]
@@ -115,8 +115,8 @@ def test_what_depends_on_the_clock_runs_again(
     query = 'nwr[tourism](newer:"{{date:40 years}}");out;'
     first = ask(client, query, limit=5)
     runs = []
-    original = overpass.run_text
-    monkeypatch.setattr(overpass, "run_text", lambda *a, **k: runs.append(1) or original(*a, **k))
+    original = questions.run_text
+    monkeypatch.setattr(questions, "run_text", lambda *a, **k: runs.append(1) or original(*a, **k))
     assert features(ask(client, query, limit=5)) == features(first)
     ask(client, query, limit=5, cursor=first.headers["x-next-cursor"])
     assert len(runs) == 1

@@ -19,8 +19,11 @@ from mapyard.http.routes import load_modules
 from mapyard.settings import Settings
 
 ROOT = Path(mapyard.__file__).parents[2]
-#: Codes of commands, builds and web pages, which no answer of the API carries.
-NOT_ANSWERED = {"unreadable_file", "routing_build_failed", "openid_failed", "forbidden"}
+#: Codes of commands, builds, web pages and clients, which no answer of the API carries.
+NOT_ANSWERED = {
+    "unreadable_file", "routing_build_failed", "openid_failed", "forbidden",
+    "broken_stream", "unreachable", "http",  # of the library's client
+}  # fmt: skip
 ENDPOINTS = collect(load_modules())
 
 

@@ -9,12 +9,12 @@ from typing import Final
 import msgspec
 import msgspec.inspect as mi
 
-from mapyard import __version__
 from mapyard.http.answer import JSON
 from mapyard.http.endpoints import Endpoint
 from mapyard.http.reference.error_codes import CODES_BY_NAME, COMMON_CODES
 from mapyard.http.reference.schemas import SCHEMAS, Schema, ref
 from mapyard.params.parser import Bbox, Field, Geometry, Parser, Position, Positions, Tags
+from mapyard.version import __version__
 
 DESCRIPTION: Final = """\
 Geocoding, routing, feature search, query languages and vector tiles over OpenStreetMap data.

@@ -132,6 +132,11 @@ SCHEMAS: Final[dict[str, Schema]] = {
         },
     ),
     "IsochroneResult": {"oneOf": [ref("GeoJsonFeature"), ref("FeatureCollection")]},
+    "TagCounts": _object(
+        ["total", "tags"],
+        total=_INTEGER,
+        tags=_array(_object(["key", "count"], key=_TEXT, value=_TEXT, count=_INTEGER)),
+    ),
     "MatrixResult": _object(["distances", "durations"], distances=_MATRIX, durations=_MATRIX),
     "MapMatchResult": {
         "oneOf": [

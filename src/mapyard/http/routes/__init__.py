@@ -9,6 +9,7 @@ from types import ModuleType
 MODULES: tuple[str, ...] = (
     "features",
     "search",
+    "tags",
     "geocode",
     "route",
     "nearest",

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import shapely
 from msgspec import Meta
-from numpy.typing import NDArray
 
-from mapyard.elevation.profile import MAX_POINTS, Heights, find_heights, make_profile
+from mapyard.elevation.profile import MAX_POINTS
 from mapyard.errors import InvalidRequest
 from mapyard.http.answer import Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
-from mapyard.http.ways import (
-    WayOutput,
-    get_rasters,
-    make_collection,
-    make_feature,
-    make_point_feature,
-)
+from mapyard.library.questions import elevation as library
+from mapyard.library.results.heights import Heights
+from mapyard.library.ways import WayOutput
 from mapyard.params.parser import Geometry, Params, Position, Positions, spelled
 
 type Format = Annotated[Literal["json", "geojson"], Meta(description="both are GeoJSON")]
-type Interval = Annotated[
-    float | None,
-    Meta(gt=0, le=100_000, description="lines: add positions, at most this many meters apart"),
-]
 
 
 class ElevationParams(Params):
@@ -47,7 +38,7 @@ class ElevationParams(Params):
         ),
     ] = None
     at: Annotated[Position | None, spelled("one position", "location", "near", pair=True)] = None
-    interval: Interval = None
+    interval: library.Interval = None
     output: WayOutput = WayOutput()
     format: Format = "json"
 
@@ -80,35 +71,29 @@ def elevation(ctx: Context, params: ElevationParams) -> Answer:
     if len(given) > 1:
         raise InvalidRequest.of(given[1], f"{' and '.join(given)} exclude each other")
     if params.at is not None:
-        return _answer_points(ctx, np.array([params.at]), params.output, single=True)
+        return _answer(library.find_points(ctx, np.array([params.at]), params.output), single=True)
     if params.locations is not None:
-        positions = params.locations
-        single = positions.kind == "Point"
-        if positions.kind == "LineString":
-            return _answer_line(ctx, positions.lonlat, params.interval, params.output)
-        return _answer_points(ctx, positions.lonlat, params.output, single=single)
-    assert params.geometry is not None
-    shape = params.geometry.shape
-    lonlat = shapely.get_coordinates(shape)
-    match params.geometry.type:
-        case "Point" | "MultiPoint":
-            single = params.geometry.type == "Point"
-            return _answer_points(ctx, lonlat, params.output, single=single)
-        case "LineString":
-            return _answer_line(ctx, lonlat, params.interval, params.output)
-    raise InvalidRequest.of(
-        "geometry", f"must be a Point, MultiPoint or LineString, not a {params.geometry.type}"
-    )
+        lonlat, kind = params.locations.lonlat, params.locations.kind
+    else:
+        assert params.geometry is not None
+        lonlat, kind = shapely.get_coordinates(params.geometry.shape), params.geometry.type
+    if kind == "LineString":
+        profile = library.find_line(ctx, lonlat, params.interval, params.output)
+        return Answer.geojson(profile.written)
+    if kind not in ("Point", "MultiPoint", "array"):
+        raise InvalidRequest.of(
+            "geometry", f"must be a Point, MultiPoint or LineString, not a {kind}"
+        )
+    return _answer(library.find_points(ctx, lonlat, params.output), single=kind == "Point")
 
 
-class BatchParams(Params):
+def _answer(found: Heights, *, single: bool) -> Answer:
+    return Answer.geojson(found.features[0] if single else found.to_collection())
+
+
+class BatchParams(library.HeightsQuestion, kw_only=True):
     """Several positions."""
 
-    coordinates: Annotated[
-        Positions,
-        spelled("positions", "geometry", "locations", lng_first=True, max_points=MAX_POINTS),
-    ]
-    output: WayOutput = WayOutput()
     format: Format = "json"
 
 
@@ -124,18 +109,12 @@ class BatchParams(Params):
 )
 def elevation_batch(ctx: Context, params: BatchParams) -> Answer:
     """Return a FeatureCollection in input order; heights are null where there is no data."""
-    return _answer_points(ctx, params.coordinates.lonlat, params.output, single=False)
+    return _answer(library.elevation(ctx, params), single=False)
 
 
-class ProfileParams(Params):
+class ProfileParams(library.ProfileQuestion, kw_only=True):
     """A line."""
 
-    geometry: Annotated[
-        Positions,
-        spelled("LineString, or positions in order", "coordinates", "path", max_points=MAX_POINTS),
-    ]
-    interval: Interval = None
-    output: WayOutput = WayOutput()
     format: Format = "json"
 
 
@@ -164,66 +143,4 @@ def elevation_profile(ctx: Context, params: ProfileParams) -> Answer:
 
     Ascent and descent leave out ups and downs below 5 m, which are noise of the raster.
     """
-    return _answer_line(ctx, params.geometry.lonlat, params.interval, params.output)
-
-
-def _answer_points(
-    ctx: Context, positions: NDArray[np.float64], output: WayOutput, *, single: bool
-) -> Answer:
-    heights = find_heights(get_rasters(ctx), positions)
-    features = [
-        _make_point(lon, lat, height, heights, output)
-        for (lon, lat), height in zip(
-            positions.tolist(), _none_for_nan(heights.heights_m), strict=True
-        )
-    ]
-    return Answer.geojson(features[0] if single else make_collection(features))
-
-
-def _make_point(
-    lon: float, lat: float, height_m: float | None, heights: Heights, output: WayOutput
-) -> dict[str, Any]:
-    properties = {"elevation_m": height_m, **_describe(heights)}
-    feature = make_point_feature(lon, lat, properties, output)
-    if output.geometry and height_m is not None:
-        feature["geometry"]["coordinates"].append(height_m)
-    return feature
-
-
-def _answer_line(
-    ctx: Context, line: NDArray[np.float64], interval_m: float | None, output: WayOutput
-) -> Answer:
-    if len(line) < 2:
-        raise InvalidRequest.of("geometry", "a line needs two positions or more")
-    profile = make_profile(get_rasters(ctx), line, interval_m=interval_m)
-    heights = _none_for_nan(profile.heights.heights_m)
-    properties = {
-        "min_elevation_m": profile.min_m,
-        "max_elevation_m": profile.max_m,
-        "avg_elevation_m": profile.avg_m,
-        "total_ascent_m": profile.ascent_m,
-        "total_descent_m": profile.descent_m,
-        "distance_m": round(float(profile.distances_m[-1]), 1),
-        "distances_m": np.round(profile.distances_m, 1).tolist(),
-        "elevations_m": heights,
-        **_describe(profile.heights),
-    }
-    feature = make_feature(shapely.LineString(profile.positions), properties, output)
-    if output.geometry:
-        rounded = np.round(profile.positions, output.precision).tolist()
-        feature["geometry"] = {
-            "type": "LineString",
-            "coordinates": [
-                position if height is None else [*position, height]
-                for position, height in zip(rounded, heights, strict=True)
-            ],
-        }
-    return Answer.geojson(feature)
-
-
-def _describe(heights: Heights) -> dict[str, Any]:
-    return {"source": heights.sources, "resolution_m": heights.resolution_m, "datum": "EGM96"}
-
-
-def _none_for_nan(values: NDArray[np.float64]) -> list[float | None]:
-    return [None if value != value else value for value in values.tolist()]
+    return Answer.geojson(library.elevation_profile(ctx, params).written)

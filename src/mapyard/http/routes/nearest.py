@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from msgspec import Meta
 
@@ -10,34 +10,15 @@ from mapyard.http.answer import Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
 from mapyard.http.reply import Later
-from mapyard.http.ways import (
-    ModeField,
-    WayOutput,
-    find_way_tags,
-    get_engine,
-    make_collection,
-    make_point_feature,
-)
-from mapyard.params.parser import Params, Position, spelled
-from mapyard.routing.nearest import MAX_NUMBER, MAX_RADIUS_M, NearestRoad, find_nearest
+from mapyard.library.questions import roads as library
 
 #: A search of some 0.2 ms: a thread hop would cost half as much again.
 INLINE_RADIUS_M: Final = 1_000.0
 
 
-class NearestParams(Params):
+class NearestParams(library.Nearest, kw_only=True):
     """Which position, how far, how many."""
 
-    at: Annotated[Position, spelled("the position", "geometry", "near", "location", pair=True)]
-    radius: Annotated[float, Meta(ge=1, le=MAX_RADIUS_M, description="search radius, meters")] = (
-        500.0
-    )
-    mode: ModeField = "auto"
-    number: Annotated[
-        int,
-        Meta(ge=1, le=MAX_NUMBER, description="how many roads; more than 1 gives a collection"),
-    ] = 1
-    output: WayOutput = WayOutput()
     format: Annotated[Literal["json", "geojson"], Meta(description="both are GeoJSON")] = "json"
 
 
@@ -64,36 +45,14 @@ def nearest(ctx: Context, params: NearestParams) -> Answer:
 
 
 def _answer(ctx: Context, params: NearestParams) -> Answer:
-    lon, lat = params.at
-    roads = find_nearest(
-        get_engine(ctx), lon, lat, params.mode, radius_m=params.radius, number=params.number
-    )
-    features = [_make_feature(ctx, road, params.output) for road in roads]
-    if params.number > 1:
-        return Answer.geojson(make_collection(features))
-    return Answer.geojson(features[0])
-
-
-def _make_feature(ctx: Context, road: NearestRoad, output: WayOutput) -> dict[str, Any]:
-    tags = find_way_tags(ctx, road.way_id)
-    properties = {
-        "distance_m": road.distance_m,
-        "edge_id": road.edge_id,
-        "edge_length_m": road.edge_length_m,
-        "highway": tags.get("highway", road.highway),
-        "name": tags.get("name", road.name),
-        "surface": tags.get("surface"),
-        "osm_way_id": road.way_id,
-    }
-    # The earliest client libraries read these at the top.
-    flat = (
-        {
-            "distance": road.distance_m,
-            "lat": road.lat,
-            "lng": road.lon,
-            "edge_id": road.edge_id,
-        }
-        if ctx.is_client_library
-        else None
-    )
-    return make_point_feature(road.lon, road.lat, properties, output, flat)
+    found = library.nearest(ctx, params)
+    if ctx.is_client_library:
+        for feature, road in zip(found.features, found.roads, strict=True):
+            # The earliest client libraries read these at the top.
+            feature |= {
+                "distance": road.distance_m,
+                "lat": road.lat,
+                "lng": road.lon,
+                "edge_id": road.edge_id,
+            }
+    return Answer.geojson(found.to_collection() if params.number > 1 else found.features[0])

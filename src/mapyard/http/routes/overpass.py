@@ -6,26 +6,19 @@ import re
 from datetime import UTC, datetime
 from typing import Annotated, Final, Literal
 
-import orjson
 from msgspec import Meta
 
-from mapyard.errors import InvalidQuery, InvalidRequest, NotInstalled
-from mapyard.geocoding.geocoder import Geocoder
+from mapyard.errors import InvalidQuery, InvalidRequest
 from mapyard.http.answer import GEOJSON, JSON, Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
 from mapyard.http.errors import NotOffered
-from mapyard.http.macro_places import make_geocode
 from mapyard.http.paging import PAGE_HEADERS, answer_page
 from mapyard.http.routes.features import FeaturesParams, features
-from mapyard.overpass.engine import Result, run_text
-from mapyard.overpass.parse.macros import Geocode, Place, Surroundings
-from mapyard.overpass.run.budget import Budget
-from mapyard.overpass.write.entries import Entries, list_entries
-from mapyard.overpass.write.geojson import stream_features, write_page
-from mapyard.overpass.write.native import MEDIA_TYPES, write_native
-from mapyard.overpass.write.results import ResultCache
-from mapyard.params.parser import Bbox, Params, Position, spelled
+from mapyard.library.questions import overpass as library
+from mapyard.library.results.overpass import OverpassResult
+from mapyard.overpass.write.native import MEDIA_TYPES
+from mapyard.params.parser import Bbox, Params, spelled
 from mapyard.results.cursor import decode_cursor, encode_cursor, hash_query
 from mapyard.results.pages import PageEnd
 
@@ -37,23 +30,9 @@ _ANY_TEXT: Final = {"text/plain": "data", "*": "data"}
 _WARNING_HEADER: Final = {"X-Query-Warning": "what the query's author should know, in ASCII"}
 
 
-class OverpassParams(Params):
-    """A query and what its macros may refer to."""
+class OverpassParams(library.OverpassQuestion, kw_only=True):
+    """A query, and how its answer is written."""
 
-    data: Annotated[
-        str,
-        spelled(
-            "Overpass QL; macros such as {{bbox}} and {{geocodeArea:…}} are expanded",
-            "query",
-            examples=["node[amenity=cafe](43.73,7.41,43.75,7.43);out;"],
-        ),
-    ]
-    bbox: Annotated[
-        Bbox | None, Meta(description="south,west,north,east: what {{bbox}} stands for")
-    ] = None
-    center: Annotated[Position | None, Meta(description="lat,lng: what {{center}} stands for")] = (
-        None
-    )
     limit: Annotated[int, Meta(ge=1, le=MAX_LIMIT, description="page size")] = DEFAULT_LIMIT
     cursor: Annotated[
         str | None, Meta(description="cursor of the page before", max_length=1_024)
@@ -105,40 +84,33 @@ def overpass(ctx: Context, params: OverpassParams) -> Answer:
     The order is that of the out statements, then what they ask for. See docs/overpass.md.
     """
     if params.format == "osmjson":
-        return _native(ctx, _run(ctx, params), "json")
-    key = hash_query("overpass", params.data, params.bbox, params.center)
-    cache: ResultCache = ctx.services.get(
-        "overpass results", lambda services: ResultCache(services.settings.data / "cache")
+        return _native(library.overpass(ctx, params), "json")
+    found = library.find_kept(
+        ctx, params, is_first_page=params.cursor is None and not params.offset
     )
-    name = f"{ctx.snapshot.id}-{key.hex()}"
-    is_first = params.cursor is None and not params.offset
-    # What a query found relative to the clock is for its further pages only.
-    entries = None if is_first and "{{date" in params.data else cache.find(name)
-    if entries is None:
-        result = _run(ctx, params)
-        if result.settings.output == "csv":
-            return _native(ctx, result, "csv")
-        entries = list_entries(ctx.snapshot.store, result.outs, _warnings(result), _budget(ctx))
-        cache.keep(name, entries)
-    headers = _warning_headers(entries.warnings)
+    if found.is_csv:
+        return _native(found, "csv")
+    headers = _warning_headers(found.warnings)
     if params.format != "json":
         as_lines = params.format == "ndjson"
-        body = stream_features(ctx.snapshot.store, entries, ctx.deadline, as_lines=as_lines)
+        body = found.stream(as_lines=as_lines)
         return Answer(body, NDJSON if as_lines else GEOJSON, headers=headers)
-    return _page(ctx, params, entries, key, headers)
+    return _page(ctx, params, found, headers)
 
 
 def _page(
-    ctx: Context, params: OverpassParams, entries: Entries, key: bytes, headers: dict[str, str]
+    ctx: Context, params: OverpassParams, found: OverpassResult, headers: dict[str, str]
 ) -> Answer:
+    key = hash_query("overpass", params.data, params.bbox, params.center)
+    size = len(found)
     start = params.offset or 0
     if params.cursor is not None:
         (start,) = decode_cursor(params.cursor, ctx.snapshot.id, key, tuple[int])
-        if not 0 <= start <= len(entries):
+        if not 0 <= start <= size:
             raise InvalidRequest.of("cursor", "points outside of the result")
-    stop = min(start + params.limit, len(entries))
-    features = write_page(ctx.snapshot.store, entries, start, stop)
-    has_more = stop < len(entries)
+    stop = min(start + params.limit, size)
+    features = found.page(start, stop)
+    has_more = stop < size
     by_offset = params.cursor is None and params.offset is not None
     end = PageEnd(
         params.limit,
@@ -148,60 +120,9 @@ def _page(
         else None,
         next_offset=stop if has_more and by_offset else None,
     )
-    members = _members(ctx, entries)
-    answer = answer_page(ctx, features, end, members)
+    answer = answer_page(ctx, features, end, found.written_members())
     answer.headers = {**(answer.headers or {}), **headers}
     return answer
-
-
-def _members(ctx: Context, entries: Entries) -> list[tuple[str, bytes]]:
-    """Return the further members of the collection: data time, counts, warnings."""
-    members = [("timestamp", orjson.dumps(ctx.snapshot.timestamp or None))]
-    if entries.counts:
-        counts = [{name: int(text) for name, text in tags.items()} for tags in entries.counts]
-        members.append(("count", orjson.dumps(counts[0] if len(counts) == 1 else counts)))
-    if entries.warnings:
-        members.append(("warnings", orjson.dumps(entries.warnings)))
-    return members
-
-
-def _run(ctx: Context, params: OverpassParams | InterpreterParams) -> Result:
-    box, center = params.bbox, getattr(params, "center", None)
-    surroundings = Surroundings(
-        box=None if box is None else (box.south, box.west, box.north, box.east),
-        center=None if center is None else (center.lat, center.lon),
-        geocode=_geocoder(ctx),
-    )
-    return run_text(
-        ctx.snapshot.store,
-        params.data,
-        deadline=ctx.deadline,
-        surroundings=surroundings,
-        max_bytes=ctx.settings.query_bytes,
-    )
-
-
-def _budget(ctx: Context) -> Budget:
-    return Budget(ctx.deadline, ctx.settings.query_bytes)
-
-
-def _geocoder(ctx: Context) -> Geocode:
-    """Return the geocoder of macros; without a built one, the elements' own names."""
-
-    def geocode(name: str, want_area: bool) -> Place | None:
-        try:
-            geocoder: Geocoder | None = ctx.snapshot.part("geocoder")
-        except NotInstalled:
-            geocoder = None
-        return make_geocode(ctx.snapshot.store, geocoder)(name, want_area)
-
-    return geocode
-
-
-def _warnings(result: Result) -> list[str]:
-    if result.settings.output == "xml":
-        return [*result.warnings, "[out:xml]: answered as GeoJSON; XML is at /api/interpreter"]
-    return result.warnings
 
 
 def _warning_headers(warnings: list[str]) -> dict[str, str]:
@@ -211,11 +132,11 @@ def _warning_headers(warnings: list[str]) -> dict[str, str]:
     return {"X-Query-Warning": text[:2000]}
 
 
-def _native(ctx: Context, result: Result, output: str) -> Answer:
+def _native(found: OverpassResult, output: str) -> Answer:
     """Return the whole result as the original writes it."""
-    timestamp = ctx.snapshot.timestamp or ""
-    body = write_native(ctx.snapshot.store, result, output, timestamp, _budget(ctx))
-    return Answer(body, MEDIA_TYPES[output], headers=_warning_headers(result.warnings))
+    assert found.result is not None
+    headers = _warning_headers(found.result.warnings)
+    return Answer(found.native(output), MEDIA_TYPES[output], headers=headers)
 
 
 @endpoint(
@@ -236,8 +157,8 @@ def interpreter(ctx: Context, params: InterpreterParams) -> Answer:
     For clients made for the original: overpy, osmnx, osmdata, QuickOSM. The key comes as a header
     or as `?api_key=`.
     """
-    result = _run(ctx, params)
-    return _native(ctx, result, result.settings.output or "xml")
+    result = library.run(ctx, params.data, params.bbox)
+    return _native(OverpassResult(ctx, result), result.settings.output or "xml")
 
 
 @endpoint(

@@ -2,87 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Annotated, Final, Literal
 
-import numpy as np
 from msgspec import Meta
 
-from mapyard.errors import InvalidRequest, TooLarge
-from mapyard.features.query import FeatureQuery, test_rows
-from mapyard.features.regions import BoxRegion
-from mapyard.features.search import Keep, search_names
-from mapyard.features.tags import parse_tag_filters
 from mapyard.http.answer import GEOJSON, Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
-from mapyard.http.paging import PAGE_HEADERS, answer_page
-from mapyard.library.snapshot import Snapshot, register_part
-from mapyard.osm.elements import TYPE_BY_NAME
-from mapyard.params.parser import Bbox, Params, Tags, spelled
-from mapyard.results.cursor import decode_cursor, encode_cursor
-from mapyard.results.features import write_features
-from mapyard.results.output import Output
-from mapyard.results.pages import PageEnd
-from mapyard.results.streams import MEDIA_TYPES, Chunk, stream_features
-from mapyard.store.reader import Rows
-from mapyard.text.index import TextIndex
+from mapyard.http.paging import PAGE_HEADERS, answer_page, stream_elements
+from mapyard.library.questions import search as library
 
 DEFAULT_LIMIT: Final = 25
-MAX_LIMIT: Final = 100
-#: Largest result that can be put in another order than relevance.
-MAX_SORTED: Final = 10_000
-_CHUNK: Final = 1_000
 
 
-def _open_text(snapshot: Snapshot) -> TextIndex:
-    return TextIndex(snapshot.folder / "text" / "index")
+class SearchParams(library.Search, kw_only=True):
+    """What is searched, and how it is written."""
 
-
-register_part("text", _open_text)
-
-
-class SearchParams(Params):
-    """What is searched."""
-
-    q: Annotated[
-        str,
-        Meta(
-            description="name in any language, ref, operator or brand: whole words or their "
-            "beginnings, one typo per word when nothing else is found",
-            examples=["monte carlo"],
-            max_length=20_000,
-        ),
-    ]
-    type: Annotated[
-        tuple[Literal["node", "way", "relation"], ...],
-        Meta(description="element types, all by default"),
-    ] = ()
-    tags: Annotated[Tags, spelled("tag filters as in /features, all must hold")] = Tags()
-    bbox: Annotated[
-        Bbox | None, Meta(description="south,west,north,east; only elements that meet it")
-    ] = None
-    limit: (
-        Annotated[
-            int,
-            Meta(ge=1, le=MAX_LIMIT, description="page size, default 25; caps a stream if given"),
-        ]
-        | None
-    ) = None
-    cursor: (
-        Annotated[str, Meta(description="cursor of the page before", max_length=1_024)] | None
-    ) = None
-    offset: (
-        Annotated[
-            int, Meta(ge=0, description="how many to skip, instead of a cursor; a cursor wins")
-        ]
-        | None
-    ) = None
     format: Annotated[
         Literal["json", "geojson", "csv", "ndjson"],
         Meta(description="json is a page; geojson, csv and ndjson stream the whole result"),
     ] = "json"
-    output: Output = Output()
 
 
 @endpoint(
@@ -105,101 +44,8 @@ def search(ctx: Context, params: SearchParams) -> Answer:
     Order: whole names of places, whole names, all words, beginnings of words, then ref, operator
     and brand; within each by (osm_id, type). See docs/search.md.
     """
-    if not params.q.strip():
-        raise InvalidRequest.of("q", "must not be blank")
-    store, index = ctx.snapshot.store, ctx.snapshot.part("text")
-    filters = parse_tag_filters(
-        params.tags.pairs, params.tags.texts, lambda key: store.find_key(key) >= 0
-    )
-    types = tuple(sorted({TYPE_BY_NAME[name] for name in params.type})) or (0, 1, 2)
-    query = FeatureQuery(types, filters, BoxRegion(params.bbox) if params.bbox else None)
-    keep: Keep | None = None
-    if filters or query.region is not None or len(types) < 3:
-        keep = lambda rows: test_rows(store, query, rows)  # noqa: E731 - one line, used once
-    find = _Finder(ctx, index, params.q, keep)
+    found = library.search(ctx, params)
     if params.format != "json":
-        chunks = _iter_chunks(find, params.limit)
-        return Answer(
-            stream_features(store, chunks, params.output, params.format, ctx.deadline),
-            MEDIA_TYPES[params.format],
-        )
-    limit = params.limit or DEFAULT_LIMIT
-    order = _read_order(ctx, params)
-    if order:
-        rows, end = find.sorted_page(order, limit, params.offset or 0)
-    else:
-        rows, end = find.page(limit, params.cursor, params.offset, query.hash("search", params.q))
-    return answer_page(ctx, write_features(store, rows, params.output), end)
-
-
-def _read_order(ctx: Context, params: SearchParams) -> str:
-    """Return the order asked for in so many words, "" for relevance."""
-    if params.output.sort == "distance":
-        raise InvalidRequest.of(
-            "output[sort]", "distance needs a position; use /geocode or /nearby"
-        )
-    if params.cursor is not None:
-        return ""
-    asked = ctx.raw.get("output")
-    return params.output.sort if isinstance(asked, dict) and "sort" in asked else ""
-
-
-class _Finder:
-    """One search of a request, asked page by page."""
-
-    def __init__(self, ctx: Context, index: TextIndex, text: str, keep: Keep | None) -> None:
-        self.ctx, self.index, self.text = ctx, index, text
-        self.store = ctx.snapshot.store
-        self.keep = None if keep is None else (self.store, keep)
-
-    def find(
-        self, limit: int, after: tuple[int, int] | None = None, offset: int = 0
-    ) -> tuple[Rows, tuple[int, int] | None]:
-        """Return rows and the place behind them, None at the end."""
-        page = search_names(
-            self.index, self.text, limit,
-            after=after, offset=offset, keep=self.keep, deadline=self.ctx.deadline,
-        )  # fmt: skip
-        return self.store.find_eid_rows(page.eids), page.next_place
-
-    def page(
-        self, limit: int, cursor: str | None, offset: int | None, query_hash: bytes
-    ) -> tuple[Rows, PageEnd]:
-        dataset = self.ctx.snapshot.id
-        if cursor is None and offset is not None:
-            rows, place = self.find(limit, offset=offset)
-            return rows, PageEnd(limit, place is not None, next_offset=offset + len(rows))
-        after = decode_cursor(cursor, dataset, query_hash, tuple[int, int]) if cursor else None
-        rows, place = self.find(limit, after)
-        next_cursor = encode_cursor(dataset, query_hash, place) if place else None
-        return rows, PageEnd(limit, place is not None, next_cursor=next_cursor)
-
-    def sorted_page(self, order: str, limit: int, offset: int) -> tuple[Rows, PageEnd]:
-        """Return a page of the whole result in another order."""
-        rows, place = self.find(MAX_SORTED)
-        if place is not None:
-            raise TooLarge(
-                f"output[sort]: more than {MAX_SORTED} elements found; narrow the search, or "
-                "leave out the order",
-                details={"limit": MAX_SORTED},
-            )
-        if order == "name":
-            names = self.store.tag_values(rows, "name")
-            # kv ids of one key are in the order of its values; no name comes last.
-            rank = np.lexsort((self.store.eids(rows), names, names < 0))
-        else:
-            rank = np.argsort(self.store.eids(rows))
-        rows = rows[rank]
-        has_more = len(rows) > offset + limit
-        return rows[offset : offset + limit], PageEnd(limit, has_more, next_offset=offset + limit)
-
-
-def _iter_chunks(find: _Finder, limit: int | None) -> Iterator[Chunk]:
-    after: tuple[int, int] | None = None
-    left = limit
-    while left is None or left > 0:
-        rows, after = find.find(_CHUNK if left is None else min(_CHUNK, left), after)
-        yield rows, None
-        if after is None:
-            return
-        left = None if left is None else left - len(rows)
+        return stream_elements(ctx, found, params.format)
+    page = found.page(params.limit or DEFAULT_LIMIT)
+    return answer_page(ctx, page.written, page.end)

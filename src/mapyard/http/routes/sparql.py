@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from typing import Annotated, Final
 
@@ -13,74 +13,23 @@ from mapyard.http.answer import GEOJSON, Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
 from mapyard.http.paging import PAGE_HEADERS, answer_page
-from mapyard.library.snapshot import Snapshot, register_part
-from mapyard.params.parser import Params
+from mapyard.library.questions import sparql as library
 from mapyard.results.cursor import decode_cursor, encode_cursor, hash_query
-from mapyard.results.pages import PageEnd, open_collection, write_collection
-from mapyard.sparql.engine import Engine, Solutions, Triples, Truth
-from mapyard.sparql.osm.source import OsmSource
-from mapyard.sparql.run.runtime import Limits
+from mapyard.results.pages import PageEnd, write_collection
+from mapyard.sparql.engine import Solutions, Triples, Truth
 from mapyard.sparql.run.table import slice_tables
-from mapyard.sparql.write.features import FeatureWriter
-from mapyard.sparql.write.solutions import (
-    CSV_TYPE,
-    JSON_TYPE,
-    TSV_TYPE,
-    XML_TYPE,
-    write_csv,
-    write_json,
-    write_json_boolean,
-    write_tsv,
-    write_xml,
-    write_xml_boolean,
-)
-from mapyard.sparql.write.triples import (
-    N_TRIPLES_TYPE,
-    TURTLE_TYPE,
-    write_n_triples,
-    write_turtle,
-)
+from mapyard.sparql.write.solutions import CSV_TYPE, JSON_TYPE, TSV_TYPE, XML_TYPE
+from mapyard.sparql.write.triples import N_TRIPLES_TYPE, TURTLE_TYPE
 
 DEFAULT_LIMIT: Final = 20
 MAX_LIMIT: Final = 1_000
 #: An answer is only streamed beyond this: until then an error can still be told as one.
 _BUFFER_BYTES: Final = 4 << 20
 
-_SOLUTION_WRITERS: Final[dict[str, Callable[[Solutions], Iterator[bytes]]]] = {
-    JSON_TYPE: write_json,
-    XML_TYPE: write_xml,
-    CSV_TYPE: write_csv,
-    TSV_TYPE: write_tsv,
-}
-_BOOLEAN_WRITERS: Final[dict[str, Callable[[bool], bytes]]] = {
-    JSON_TYPE: write_json_boolean,
-    XML_TYPE: write_xml_boolean,
-}
-_TRIPLE_WRITERS: Final[dict[str, Callable[[Triples], Iterator[bytes]]]] = {
-    TURTLE_TYPE: write_turtle,
-    N_TRIPLES_TYPE: write_n_triples,
-}
 
-
-def open_engine(snapshot: Snapshot) -> Engine:
-    """Return the engine of a snapshot, which keeps its plans."""
-    limits = Limits(max_bytes=snapshot.settings.query_bytes)
-    return Engine(OsmSource(snapshot.store), limits)
-
-
-register_part("sparql", open_engine)
-
-
-class SparqlParams(Params):
+class SparqlParams(library.SparqlQuestion, kw_only=True):
     """A query, and which page of its solutions."""
 
-    query: Annotated[
-        str,
-        Meta(
-            description="SPARQL 1.1 query; the prefixes of osm2rdf/QLever and Sophox are declared",
-            examples=['SELECT ?s ?name WHERE { ?s osm:amenity "cafe" . ?s osm:name ?name }'],
-        ),
-    ]
     limit: (
         Annotated[
             int,
@@ -132,27 +81,25 @@ def sparql(ctx: Context, params: SparqlParams) -> Answer:
     The geometry is the first variable that holds WKT, else that of the first OpenStreetMap
     element; the other variables become properties. See docs/sparql.md.
     """
-    engine: Engine = ctx.snapshot.part("sparql")
-    result = engine.query(params.query, ctx.deadline)
+    result = library.run(ctx, params.query)
     if isinstance(result, Truth):
-        media_type = choose_type(ctx.accept, tuple(_BOOLEAN_WRITERS)) or JSON_TYPE
-        return Answer(_BOOLEAN_WRITERS[media_type](result.value), media_type)
+        media_type = choose_type(ctx.accept, tuple(library.BOOLEAN_WRITERS)) or JSON_TYPE
+        return _answer(library.write(ctx, result, media_type), media_type)
     if isinstance(result, Triples):
-        media_type = choose_type(ctx.accept, tuple(_TRIPLE_WRITERS)) or TURTLE_TYPE
-        return _answer(_TRIPLE_WRITERS[media_type](result), media_type)
+        media_type = choose_type(ctx.accept, tuple(library.TRIPLE_WRITERS)) or TURTLE_TYPE
+        return _answer(library.write(ctx, result, media_type), media_type)
     if params.limit is not None or params.cursor is not None or params.offset is not None:
         return _page(ctx, params, result)
     media_type = (
-        choose_type(ctx.accept, (GEOJSON, "application/json", *_SOLUTION_WRITERS)) or GEOJSON
+        choose_type(ctx.accept, (GEOJSON, "application/json", *library.SOLUTION_WRITERS)) or GEOJSON
     )
-    if media_type in _SOLUTION_WRITERS:
-        return _answer(_SOLUTION_WRITERS[media_type](result), media_type)
-    writer = FeatureWriter(result, ctx.snapshot.store)
-    if ctx.is_client_library:
-        features = [feature for chunk in writer.write() for feature in chunk]
+    if ctx.is_client_library and media_type not in library.SOLUTION_WRITERS:
+        features = library.write_solution_features(ctx, result)
         members = [("results", b"[" + b",".join(features) + b"]")]
         return Answer(write_collection(features, members=members), GEOJSON)
-    return _answer(_stream(writer), GEOJSON)
+    if media_type not in library.SOLUTION_WRITERS:
+        media_type = GEOJSON
+    return _answer(library.write(ctx, result, media_type), media_type)
 
 
 def _page(ctx: Context, params: SparqlParams, result: Solutions) -> Answer:
@@ -163,13 +110,11 @@ def _page(ctx: Context, params: SparqlParams, result: Solutions) -> Answer:
         (start,) = decode_cursor(params.cursor, ctx.snapshot.id, key, tuple[int])
         if start < 0:
             raise InvalidCursor("the cursor points before the result")
-    result.tables = slice_tables(result.tables, start, limit + 1)
-    media_type = choose_type(ctx.accept, (GEOJSON, "application/json", *_SOLUTION_WRITERS))
-    if media_type in _SOLUTION_WRITERS:
-        result.tables = slice_tables(result.tables, 0, limit)
-        return _answer(_SOLUTION_WRITERS[media_type](result), media_type)
-    writer = FeatureWriter(result, ctx.snapshot.store)
-    features = [feature for chunk in writer.write() for feature in chunk]
+    media_type = choose_type(ctx.accept, (GEOJSON, "application/json", *library.SOLUTION_WRITERS))
+    if media_type in library.SOLUTION_WRITERS:
+        result.tables = slice_tables(result.tables, start, limit)
+        return _answer(library.write(ctx, result, media_type), media_type)
+    features = library.write_solution_features(ctx, result, start, limit + 1)
     has_more = len(features) > limit
     del features[limit:]
     by_offset = params.cursor is None and params.offset is not None
@@ -185,15 +130,6 @@ def _page(ctx: Context, params: SparqlParams, result: Solutions) -> Answer:
     if ctx.is_client_library:
         members.append(("results", b"[" + b",".join(features) + b"]"))
     return answer_page(ctx, features, end, members)
-
-
-def _stream(writer: FeatureWriter) -> Iterator[bytes]:
-    yield open_collection()
-    separator = b""
-    for features in writer.write():
-        yield separator + b",".join(features)
-        separator = b","
-    yield b"]}"
 
 
 def _answer(parts: Iterator[bytes], media_type: str) -> Answer:

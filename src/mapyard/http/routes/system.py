@@ -7,7 +7,6 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from mapyard import __version__
 from mapyard.errors import NotFound
 from mapyard.http import metrics
 from mapyard.http.answer import JSON, Answer
@@ -17,6 +16,7 @@ from mapyard.http.errors import NotOffered
 from mapyard.http.freshness import render_freshness
 from mapyard.http.trust import is_trusted
 from mapyard.params.parser import Params
+from mapyard.version import __version__
 
 TEXT = "text/plain"
 

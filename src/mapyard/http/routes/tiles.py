@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 from functools import lru_cache
-from typing import Annotated, Final, Literal, cast
+from typing import Annotated, Final, Literal
 from urllib.parse import quote
 
 from msgspec import Meta
@@ -15,11 +15,10 @@ from mapyard.http.answer import JSON, Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import endpoint
 from mapyard.http.reply import Later
-from mapyard.library.snapshot import Snapshot, register_part
+from mapyard.library.questions.tiles import check_address, get_source
 from mapyard.params.parser import Params
-from mapyard.tiles.cache import TileCache
 from mapyard.tiles.glyphs import FONT_STACKS, GlyphSource
-from mapyard.tiles.mercator import MAX_ZOOM, TileId
+from mapyard.tiles.mercator import MAX_ZOOM
 from mapyard.tiles.source import TileSource
 from mapyard.tiles.sprite import read_sprite
 from mapyard.tiles.style import THEMES, make_style
@@ -32,19 +31,7 @@ TILES: Final = "Tiles"
 _TILE_AGE: Final = "public, max-age=3600"
 #: Glyphs and sprites change with the software only.
 _ASSET_AGE: Final = "public, max-age=604800"
-_MEMORY_BYTES: Final = 32_000_000
 _MAX_ANSWERS: Final = 512
-
-
-def _open_tiles(snapshot: Snapshot) -> TileSource:
-    settings = snapshot.settings
-    cache = TileCache(
-        settings.data / "cache", snapshot.id, settings.tile_cache_bytes, _MEMORY_BYTES
-    )
-    return TileSource(snapshot.folder, cache)
-
-
-register_part("tiles", _open_tiles)
 
 
 class TileParams(Params):
@@ -91,7 +78,7 @@ class NoParams(Params):
 )
 def tilejson(ctx: Context, params: NoParams) -> Answer:
     """Describe the tiles; a key given as `api_key` is carried into the tile address."""
-    source = _source(ctx)
+    source = get_source(ctx)
     address = f"{ctx.base_url}/api/v1/tiles/{{z}}/{{x}}/{{y}}.mvt{_key_suffix(ctx)}"
     return _tagged(make_tilejson(source.table.info, address, ctx.snapshot.id), "no-cache")
 
@@ -106,7 +93,7 @@ def tilejson(ctx: Context, params: NoParams) -> Answer:
 )
 def style(ctx: Context, params: StyleParams) -> Answer:
     """Return the style; glyphs and sprite are at this same origin."""
-    source = _source(ctx)
+    source = get_source(ctx)
     base = f"{ctx.base_url}/api/v1"
     made = make_style(
         THEMES[params.theme],
@@ -184,7 +171,7 @@ def sprite(ctx: Context, params: SpriteParams) -> Answer:
 )
 def tile(ctx: Context, params: TileParams) -> Answer:
     """Return the tile as Mapbox Vector Tile 2.1; 204 when nothing is in it."""
-    source = _source(ctx)
+    source = get_source(ctx)
     takes_gzip = _accepts_gzip(ctx.headers.get("accept-encoding", ""))
     if takes_gzip and ctx.path in source.answers:
         known: Answer = source.answers[ctx.path]
@@ -192,11 +179,7 @@ def tile(ctx: Context, params: TileParams) -> Answer:
     row = params.y.removesuffix(".mvt").removesuffix(".pbf")
     if not row.isdecimal() or not row.isascii() or len(row) > 8:
         raise InvalidRequest.of("y", "a row number is needed, such as 5753 or 5753.mvt")
-    side = 1 << params.z
-    wanted = TileId(params.z, params.x, int(row))
-    for name, value in (("x", wanted.x), ("y", wanted.y)):
-        if value >= side:
-            raise InvalidRequest.of(name, f"at zoom {params.z} it goes from 0 to {side - 1}")
+    wanted = check_address(params.z, params.x, int(row))
     ready = source.find_ready(wanted)
     if ready is None:
         deadline = ctx.deadline
@@ -207,10 +190,6 @@ def tile(ctx: Context, params: TileParams) -> Answer:
 
         raise Later(make)
     return _answer(source, ctx.path, ready, takes_gzip)
-
-
-def _source(ctx: Context) -> TileSource:
-    return cast(TileSource, ctx.snapshot.part("tiles"))
 
 
 def _answer(source: TileSource, path: str, data: bytes, takes_gzip: bool) -> Answer:

@@ -6,7 +6,7 @@ is the middle of the box and `bb` the box itself, both told by the property @geo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import orjson
@@ -50,12 +50,17 @@ def write_page(store: Store, entries: Entries, start: int, stop: int) -> list[by
 
 
 def stream_features(
-    store: Store, entries: Entries, deadline: Deadline, *, as_lines: bool
+    store: Store,
+    entries: Entries,
+    deadline: Deadline,
+    *,
+    as_lines: bool,
+    members: Sequence[tuple[str, bytes]] = (),
 ) -> Iterator[bytes]:
-    """Yield all features as one collection, or one per line."""
+    """Yield all features as one collection with its members (name, JSON), or one per line."""
     separator = b"\n"
     if not as_lines:
-        yield open_collection()
+        yield open_collection(members)
     for start in range(0, len(entries), _CHUNK):
         deadline.check()
         features = write_page(store, entries, start, min(start + _CHUNK, len(entries)))

@@ -13,7 +13,6 @@ import orjson
 import shapely
 from numpy.typing import NDArray
 
-from mapyard import __version__
 from mapyard.geo.geojson import write_geometries
 from mapyard.osm.elements import TYPE_NAMES
 from mapyard.overpass.osm.derived_columns import own_boxes, remember
@@ -40,6 +39,7 @@ from mapyard.overpass.write.ordering import take
 from mapyard.store.cache import ByteCache
 from mapyard.store.columns import find_place
 from mapyard.store.reader import E7, Store
+from mapyard.version import __version__
 
 COPYRIGHT = (
     "The data included in this document is from www.openstreetmap.org. "

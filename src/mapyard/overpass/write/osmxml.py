@@ -7,9 +7,9 @@ from typing import Any
 
 import orjson
 
-from mapyard import __version__
 from mapyard.overpass.run.budget import Budget
 from mapyard.overpass.write.osmjson import COPYRIGHT, read_elements
+from mapyard.version import __version__
 
 _ESCAPES = str.maketrans(
     {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\n": "&#10;", "\t": "&#9;"}

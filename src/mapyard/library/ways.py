@@ -1,4 +1,4 @@
-"""What the routing and elevation endpoints share: the open graph, parameters, geometry, output."""
+"""What questions about ways and heights share: the open graph, parameters, geometry, output."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from mapyard.elevation import Rasters, open_elevation
 from mapyard.errors import NotInstalled
 from mapyard.geo.antimeridian import cut_antimeridian
 from mapyard.geo.geojson import DEFAULT_PRECISION, write_geometries
-from mapyard.http.context import Context
-from mapyard.http.services import Services
+from mapyard.library.call import Call
+from mapyard.library.resources import Resources
 from mapyard.library.snapshot import Snapshot, register_part
 from mapyard.osm.elements import WAY
 from mapyard.results.pages import ATTRIBUTION
@@ -37,16 +37,16 @@ def _open_engine(snapshot: Snapshot) -> Engine:
 register_part("routing", _open_engine)
 
 
-def get_engine(ctx: Context) -> Engine:
+def get_engine(call: Call) -> Engine:
     """Return the road graph of the dataset; raise NotInstalled when it was built without."""
-    engine: Engine = ctx.snapshot.part("routing")
+    engine: Engine = call.part("routing")
     return engine
 
 
-def get_rasters(ctx: Context) -> Rasters:
+def get_rasters(call: Call) -> Rasters:
     """Return the elevation rasters; raise NotInstalled when there are none."""
     try:
-        rasters: Rasters = ctx.services.get("elevation", _open_rasters)
+        rasters: Rasters = call.resources.get("elevation", _open_rasters)
     except FileNotFoundError:
         raise NotInstalled(
             "no elevation data is installed; put rasters (.hgt, .hgt.zip, GeoTIFF, VRT) into the "
@@ -56,8 +56,8 @@ def get_rasters(ctx: Context) -> Rasters:
     return rasters
 
 
-def _open_rasters(services: Services) -> Rasters:
-    return open_elevation(services.settings.data / "elevation")
+def _open_rasters(resources: Resources) -> Rasters:
+    return open_elevation(resources.settings.data / "elevation")
 
 
 class WayOutput(msgspec.Struct, frozen=True):
@@ -152,8 +152,8 @@ def make_line(positions: NDArray[np.float64]) -> shapely.Geometry:
     return shapely.linestrings(positions if len(positions) > 1 else np.repeat(positions, 2, axis=0))
 
 
-def find_way_tags(ctx: Context, way_id: int) -> dict[str, str]:
+def find_way_tags(call: Call, way_id: int) -> dict[str, str]:
     """Return the tags of a way of the dataset, empty when it is not there."""
-    store = ctx.snapshot.store
+    store = call.store
     row = store.find_row(WAY, way_id)
     return store.tags(row) if row >= 0 else {}

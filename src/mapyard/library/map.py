@@ -1,0 +1,249 @@
+"""`mapyard.open("data")`: the datasets of a data folder, asked in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from mapyard.deadline import Cancelled, Deadline, no_deadline
+from mapyard.library.call import Call
+from mapyard.library.inputs import read_values
+from mapyard.library.methods import AsyncQuestions, Questions
+from mapyard.library.question import find_question
+from mapyard.library.resources import Resources
+from mapyard.library.results.feature import Features
+from mapyard.library.snapshot import Snapshot, Snapshots
+from mapyard.settings import Settings, get_settings
+
+
+class CallDeadline(Deadline):
+    """A deadline that an event of the caller's ends too."""
+
+    __slots__ = ("_cancel",)
+
+    def __init__(self, limit_s: float, cancel: threading.Event) -> None:
+        super().__init__(limit_s)
+        self._cancel = cancel
+
+    def check(self) -> None:
+        """Raise when time is up or the event is set."""
+        if self._cancel.is_set():
+            raise Cancelled
+        super().check()
+
+
+class Map(Questions):
+    """A data folder, open. Safe to use from several threads; several may be open at once.
+
+    Each call is answered from the newest dataset, so an update is picked up by itself; a result
+    stays with the dataset that it came from. With `follow=False` that happens at `refresh()` only.
+    """
+
+    def __init__(
+        self,
+        data: str | Path | None = None,
+        *,
+        dataset: str = "",
+        follow: bool = True,
+        settings: Settings | None = None,
+    ) -> None:
+        chosen = settings or get_settings()
+        if data is not None:
+            chosen = chosen.model_copy(update={"data": Path(data)})
+        self.settings = chosen
+        self._resources = Resources(chosen)
+        self._snapshots = Snapshots(chosen)
+        self._follow = follow and not dataset
+        self._pinned: Snapshot | None = None
+        if dataset:
+            self._pinned = Snapshot(chosen.data / "datasets" / dataset, chosen).lease()
+        elif not follow:
+            self._pinned = self._snapshots.lease()
+        else:
+            self._snapshots.lease().release()  # a folder without a dataset is told at once
+
+    @property
+    def dataset(self) -> str:
+        """Return the id of the dataset that the next call is answered from."""
+        snapshot = self._lease()
+        try:
+            return snapshot.id
+        finally:
+            snapshot.release()
+
+    @property
+    def timestamp(self) -> str:
+        """Return the time of the data, ISO 8601, "" where the extract does not tell."""
+        snapshot = self._lease()
+        try:
+            return snapshot.timestamp
+        finally:
+            snapshot.release()
+
+    @property
+    def bounds(self) -> tuple[float, float, float, float]:
+        """Return west, south, east, north of the data, degrees."""
+        snapshot = self._lease()
+        try:
+            bbox = snapshot.manifest.bbox
+            if bbox is None:
+                raise ValueError(f"dataset {snapshot.id} holds nothing with a position")
+            west, south, east, north = bbox
+            return west, south, east, north
+        finally:
+            snapshot.release()
+
+    def refresh(self) -> str:
+        """Take the newest dataset from now on; return its id."""
+        if self._pinned is not None and not self._follow:
+            new = self._snapshots.lease()
+            self._pinned.release()
+            self._pinned = new
+        return self.dataset
+
+    def close(self) -> None:
+        """Let the datasets go; results that are still read keep theirs until they are dropped."""
+        if self._pinned is not None:
+            self._pinned.release()
+            self._pinned = None
+        self._snapshots.close()
+
+    def export(
+        self,
+        target: str | Path,
+        *,
+        format: str | None = None,
+        progress: Callable[[int], None] | None = None,
+        timeout: float | None = None,
+        **filters: Any,
+    ) -> int:
+        """Write elements to a file; return how many there are.
+
+        Args:
+            target: file to write; its name tells the format unless `format` does: geoparquet,
+                flatgeobuf, gpkg, geojson, ndjson, csv or osm.
+            format: one of these.
+            progress: called with the number of elements written so far.
+            timeout: seconds, after which `Timeout` is raised and nothing is left of the file.
+            filters: as of `features`: tags, bbox, near, within, type, …
+        """
+        from mapyard.library.export import export_elements
+
+        found = self.features(timeout=timeout, **filters)
+        return export_elements(found, Path(target), format, progress)
+
+    def _lease(self) -> Snapshot:
+        return self._pinned.lease() if self._pinned is not None else self._snapshots.lease()
+
+    def _ask(self, name: str, values: dict[str, Any]) -> Any:
+        question = find_question(name)
+        del values["self"]
+        timeout_s = values.pop("timeout", None)
+        max_bytes = values.pop("max_bytes", None)
+        cancel = values.pop("cancel", None)
+        params = question.parser.parse(read_values(question, values))
+        snapshot = self._lease()
+        try:
+            deadline = _make_deadline(timeout_s, cancel)
+            call = Call(snapshot, deadline, self._resources, max_bytes)
+            result = question.answer(call, params)
+            if isinstance(result, Features):
+                result.tiles = self._find_tile
+            if getattr(result, "call", None) is not None or hasattr(result, "_call"):
+                # It is read later, from this dataset.
+                weakref.finalize(result, snapshot.lease().release)
+            return result
+        finally:
+            snapshot.release()
+
+    def _find_tile(self, z: int, x: int, y: int) -> bytes:
+        return self.tile(z, x, y)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Map {self.settings.data} {self.dataset}>"
+
+
+def _make_deadline(timeout_s: float | None, cancel: threading.Event | None) -> Deadline:
+    if cancel is not None:
+        return CallDeadline(no_deadline().limit_s if timeout_s is None else timeout_s, cancel)
+    return no_deadline() if timeout_s is None else Deadline(timeout_s)
+
+
+class AsyncMap(AsyncQuestions):
+    """The same with `await`: calls run in threads, so the event loop never waits."""
+
+    def __init__(self, source: Questions) -> None:
+        #: The map that answers.
+        self.source = source
+
+    async def _ask(self, name: str, values: dict[str, Any]) -> Any:
+        cancel = values.get("cancel") or threading.Event()
+        values["cancel"] = cancel
+        try:
+            return await asyncio.to_thread(self.source._ask, name, values)
+        except asyncio.CancelledError:
+            cancel.set()
+            raise
+
+    async def close(self) -> None:
+        """Let everything go."""
+        close: Callable[[], None] = self.source.close  # type: ignore[attr-defined] # both maps
+        await asyncio.to_thread(close)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+
+def build(
+    *sources: str | Path,
+    data: str | Path = "data",
+    only: list[str] | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Map:
+    """Build a dataset out of extracts and open it.
+
+    Args:
+        sources: .osm.pbf, .osm, .osm.gz or .osm.bz2 files, or URLs of them.
+        data: the data folder; it is made where there is none.
+        only: parts to build, such as ["text"]; all by default. The element store is always built.
+        progress: called with a line of text as steps begin and end.
+    """
+    from mapyard.build.download import download, is_url
+    from mapyard.build.pipeline import build_dataset
+    from mapyard.build.progress import LineReporter, Reporter
+    from mapyard.build.steps import select_steps
+
+    folder = Path(data)
+    steps = select_steps(only)
+    with Reporter(quiet=True) if progress is None else LineReporter(progress) as reporter:
+        names = [str(source) for source in sources]
+        files = [
+            download(name, folder / "downloads", reporter) if is_url(name) else Path(name)
+            for name in names
+        ]
+        build_dataset(files, folder, steps, reporter, names=names)
+    return Map(folder)

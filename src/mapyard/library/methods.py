@@ -1,0 +1,1382 @@
+"""The methods of a map. Written by `mapyard docs`; do not edit."""
+# ruff: noqa: E501
+# fmt: off
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from mapyard.library.inputs import (
+        BboxLike,
+        GeometryLike,
+        Numbers,
+        PositionLike,
+        PositionsLike,
+        TagsLike,
+        Texts,
+    )
+    from mapyard.library.results.feature import Feature, Features
+    from mapyard.library.results.heights import Heights, Profile
+    from mapyard.library.results.matrix import Matrix
+    from mapyard.library.results.overpass import OverpassFeatures
+    from mapyard.library.results.places import PlaceBatch, Places
+    from mapyard.library.results.solutions import SparqlResult
+    from mapyard.library.results.tags import TagCounts
+    from mapyard.library.results.ways import Areas, MatchedTrace, NearestRoads, Route, Tour
+
+
+class Questions:
+    """One method per question."""
+
+    def _ask(self, name: str, values: dict[str, Any]) -> Any:
+        raise NotImplementedError
+
+    def features(
+        self,
+        *,
+        type: Texts | None = None,
+        tags: TagsLike | None = None,
+        bbox: BboxLike | None = None,
+        near: GeometryLike | None = None,
+        radius: float | None = None,
+        within: GeometryLike | None = None,
+        intersects: GeometryLike | None = None,
+        contains: GeometryLike | None = None,
+        crosses: GeometryLike | None = None,
+        touches: GeometryLike | None = None,
+        not_within: GeometryLike | None = None,
+        not_intersects: GeometryLike | None = None,
+        not_contains: GeometryLike | None = None,
+        h3: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        offset: int | None = None,
+        output: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Features:
+        """List elements by type, tags and place.
+
+        Filters are ANDed; at most one of the spatial predicates may be given. The order is by
+        (osm_id, type), or as `output[sort]` says.
+
+        Args:
+            type: element types, all by default.
+            tags: tag filters, all must hold: tags[amenity]=cafe, cafe|bar (one of), ~^Caf (regular
+                expression, RE2), * (any value), ! (no such tag); or tags=amenity=cafe,
+                tags=amenity:cafe, tags=amenity; a backslash escapes | * ! ~.
+            bbox: south,west,north,east; geometries that have a point in common with it.
+            near: within radius of lat,lng or of a GeoJSON geometry.
+            radius: meters: of around (default 500), or by which the geometry of another predicate is
+                widened.
+            within: GeoJSON geometry.
+            intersects: GeoJSON geometry.
+            contains: GeoJSON geometry.
+            crosses: GeoJSON geometry.
+            touches: GeoJSON geometry.
+            not_within: GeoJSON geometry.
+            not_intersects: GeoJSON geometry.
+            not_contains: GeoJSON geometry.
+            h3: H3 cell index.
+            limit: page size, 1 to 1000, default 20; a stream is whole unless given, and has no largest
+                limit.
+            cursor: cursor of the page before.
+            offset: how many to skip, instead of a cursor; a cursor wins.
+            output: see docs/library.md.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return self._ask("features", locals())
+
+    def feature(
+        self,
+        type: Literal['node', 'relation', 'way'],
+        id: int,
+        *,
+        output: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Feature:
+        """Return one element by type and id, untagged nodes included.
+
+        Args:
+            type: element type.
+            id: OpenStreetMap id.
+            output: see docs/library.md.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return self._ask("feature", locals())
+
+    def lookup(
+        self,
+        elements: Sequence[Any],
+        *,
+        output: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Features:
+        """Return up to 100 elements in the order asked; those not in the dataset are in `missing`.
+
+        Args:
+            elements: [{"type": "node", "id": 1}, …].
+            output: see docs/library.md.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return self._ask("lookup", locals())
+
+    def nearby(
+        self,
+        at: PositionLike,
+        *,
+        radius: float | None = None,
+        type: Texts | None = None,
+        tags: TagsLike | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        offset: int | None = None,
+        output: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Features:
+        """Return listed elements within `radius`, nearest first, with `distance_m`.
+
+        An area that holds the position is at distance 0.
+
+        Args:
+            at: where to search from.
+            radius: search radius in meters; default 500.0.
+            type: element types, all by default.
+            tags: tag filters, all must hold: tags[amenity]=cafe, cafe|bar (one of), ~^Caf (regular
+                expression, RE2), * (any value), ! (no such tag); or tags=amenity=cafe,
+                tags=amenity:cafe, tags=amenity; a backslash escapes | * ! ~.
+            limit: page size, 1 to 1000, default 20.
+            cursor: cursor of the page before.
+            offset: how many to skip, instead of a cursor; a cursor wins.
+            output: see docs/library.md.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return self._ask("nearby", locals())
+
+    def search(
+        self,
+        q: str,
+        *,
+        type: Texts | None = None,
+        tags: TagsLike | None = None,
+        bbox: BboxLike | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        offset: int | None = None,
+        output: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Features:
+        """Find elements by name, ref, operator or brand; whole words or their beginnings.
+
+        Order: whole names of places, whole names, all words, beginnings of words, then ref, operator
+        and brand; within each by (osm_id, type).
+
+        Args:
+            q: name in any language, ref, operator or brand: whole words or their beginnings, one typo
+                per word when nothing else is found.
+            type: element types, all by default.
+            tags: tag filters as in /features, all must hold.
+            bbox: south,west,north,east; only elements that meet it.
+            limit: page size, default 25; caps a stream if given.
+            cursor: cursor of the page before.
+            offset: how many to skip, instead of a cursor; a cursor wins.
+            output: see docs/library.md.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return self._ask("search", locals())
+
+    def geocode(
+        self,
+        q: str | None = None,
+        *,
+        focus: PositionLike | None = None,
+        country_code: Texts | None = None,
+        lang: Texts | None = None,
+        layer: Literal['address', 'admin', 'place', 'poi', 'postcode', 'street'] | None = None,
+        tags: TagsLike | None = None,
+        bbox: BboxLike | None = None,
+        bounded: bool | None = None,
+        street: str | None = None,
+        housenumber: str | None = None,
+        postcode: str | None = None,
+        city: str | None = None,
+        county: str | None = None,
+        state: str | None = None,
+        country: str | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Places:
+        """Find a place, address or point of interest by text, or by an address in parts.
+
+        `match` in the properties says which words were matched, how, and which were not; `confidence`
+        (0-1) is how much of the query the result answers. A house number that is not mapped is placed
+        between its neighbors (`source: interpolation`), or the street is returned.
+
+        Args:
+            q: address or name in any order and spelling, a kind with a place (pizzeria vaduz),
+                coordinates or a plus code.
+            focus: results near to it come first.
+            country_code: ISO 3166-1 alpha-2 codes, one or several.
+            lang: languages of names, the preferred first: de, or pt-BR,pt,en.
+            layer: address (houses, streets, postcodes), poi, or admin (places).
+            tags: only elements with these tags, as in /features: tags[amenity]=pharmacy, ! for absent.
+            bbox: south,west,north,east.
+            bounded: false: results in bbox are only preferred, not required; default True.
+            street: street, instead of q; its number may stand with it.
+            housenumber: house number.
+            postcode: postcode.
+            city: town or village.
+            county: county or district.
+            state: state or region.
+            country: name or ISO 3166-1 alpha-2 code.
+            limit: largest number of results; default 20.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return self._ask("geocode", locals())
+
+    def autocomplete(
+        self,
+        q: str,
+        *,
+        focus: PositionLike | None = None,
+        country_code: Texts | None = None,
+        lang: Texts | None = None,
+        layer: Literal['address', 'admin', 'place', 'poi', 'postcode', 'street'] | None = None,
+        tags: TagsLike | None = None,
+        bbox: BboxLike | None = None,
+        bounded: bool | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Places:
+        """Return what an unfinished text may become.
+
+        House numbers are offered once a digit is typed, or when a street is typed in full.
+
+        Args:
+            q: text whose last word may be unfinished.
+            focus: results near to it come first.
+            country_code: ISO 3166-1 alpha-2 codes, one or several.
+            lang: languages of names, the preferred first: de, or pt-BR,pt,en.
+            layer: address (houses, streets, postcodes), poi, or admin (places).
+            tags: only elements with these tags, as in /features: tags[amenity]=pharmacy, ! for absent.
+            bbox: south,west,north,east.
+            bounded: false: results in bbox are only preferred, not required; default True.
+            limit: largest number of results; default 10.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return self._ask("autocomplete", locals())
+
+    def reverse(
+        self,
+        at: PositionLike,
+        *,
+        radius: float | None = None,
+        limit: int | None = None,
+        layer: Literal['address', 'admin', 'house', 'place', 'poi', 'street'] | None = None,
+        tags: TagsLike | None = None,
+        lang: Texts | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Places:
+        """Return the address, street or area at a position, with its distance to the real outline.
+
+        The building that the position is in comes first, then houses of the nearest street, then other
+        houses, interpolated numbers, the street, and the areas around.
+
+        Args:
+            at: the position.
+            radius: largest distance, meters; default 200.0.
+            limit: largest number of results; default 1.
+            layer: only houses (house, address), poi, street, or areas (admin).
+            tags: only elements with these tags, as in /features: tags[amenity]=pharmacy, ! for absent.
+            lang: languages of names, the preferred first: de, or pt-BR,pt,en.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return self._ask("reverse", locals())
+
+    def geocode_batch(
+        self,
+        addresses: Sequence[Any] | None = None,
+        *,
+        csv: str | None = None,
+        limit: int | None = None,
+        focus: PositionLike | None = None,
+        country_code: Texts | None = None,
+        lang: Texts | None = None,
+        layer: Literal['address', 'admin', 'place', 'poi', 'postcode', 'street'] | None = None,
+        radius: float | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> PlaceBatch:
+        """Geocode up to 1000 rows; one collection of places per row, in input order.
+
+        A row that cannot be read has an `error` and no places; the others are answered.
+
+        Args:
+            addresses: 1 to 1000 rows: texts, address parts ({street, housenumber, postcode, city,
+                state, country}), or positions ({lat, lng}, [lng, lat], Point) for reverse.
+            csv: the rows as CSV with a header line; or send the body as text/csv.
+            limit: results per row; default 1.
+            focus: results near to it come first.
+            country_code: ISO 3166-1 alpha-2 codes, one or several.
+            lang: languages of names, the preferred first: de, or pt-BR,pt,en.
+            layer: as of /geocode, for texts.
+            radius: largest distance for positions, meters; default 200.0.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return self._ask("geocode_batch", locals())
+
+    def route(
+        self,
+        origin: PositionLike,
+        destination: PositionLike,
+        *,
+        waypoints: PositionsLike | None = None,
+        mode: Literal['auto', 'bicycle', 'foot'] | None = None,
+        alternatives: int | None = None,
+        steps: bool | None = None,
+        lang: str | None = None,
+        annotations: bool | None = None,
+        overview: Literal['false', 'full', 'simplified'] | None = None,
+        geometries: Literal['geojson', 'polyline', 'polyline6'] | None = None,
+        exclude: Texts | None = None,
+        avoid_polygons: GeometryLike | None = None,
+        snap_radius: float | None = None,
+        elevation: bool | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Route:
+        """Return the quickest route between positions.
+
+        Properties: `distance` and `distance_m` in meters, `duration` and `duration_s` in seconds (the
+        same values under both names), `mode`, `waypoints` (each position on its road, with distance
+        and road name), `legs`. A position farther than `snap_radius` from every road is an error with
+        the code `no_road_found`; its `details["index"]` counts origin 0, waypoints, destination.
+
+        Args:
+            origin: where the route begins.
+            destination: where it ends.
+            waypoints: positions on the way, in order.
+            mode: how to travel: auto (a car), foot or bicycle; default auto.
+            alternatives: other routes to look for; the answer is a collection then.
+            steps: instructions, in property `steps`.
+            lang: language of the instructions: de, en-GB, …; default en-US.
+            annotations: figures per road edge, in properties `annotations` and `edges`.
+            overview: how fine the geometry is; false leaves it out; default full.
+            geometries: polyline and polyline6 give the line as text in property `polyline`, and a null
+                geometry; default geojson.
+            exclude: toll, motorway, ferry, unpaved (auto only), tunnel, bridge.
+            avoid_polygons: area not to enter: Polygon or MultiPolygon.
+            snap_radius: a position farther from every road is refused, meters; default 1000.0.
+            elevation: heights: a third coordinate, and property `elevation`.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return self._ask("route", locals())
+
+    def nearest(
+        self,
+        at: PositionLike,
+        *,
+        radius: float | None = None,
+        mode: Literal['auto', 'bicycle', 'foot'] | None = None,
+        number: int | None = None,
+        output: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> NearestRoads:
+        """Return the places on the nearest roads that the mode may use, nearest first.
+
+        Properties: `distance_m`, `edge_id` (of this dataset only), `edge_length_m`, `highway`, `name`,
+        `surface`, `osm_way_id`.
+
+        Args:
+            at: the position.
+            radius: search radius, meters; default 500.0.
+            mode: how to travel: auto (a car), foot or bicycle; default auto.
+            number: how many roads; more than 1 gives a collection; default 1.
+            output: see docs/library.md.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return self._ask("nearest", locals())
+
+    def isochrone(
+        self,
+        at: PositionLike,
+        time: Numbers | None = None,
+        *,
+        contours_minutes: Numbers | None = None,
+        distance: Numbers | None = None,
+        mode: Literal['auto', 'bicycle', 'foot'] | None = None,
+        snap_radius: float | None = None,
+        output: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Areas:
+        """Return the area within reach of a position for each time or distance.
+
+        One Polygon or MultiPolygon per value, in the order asked for; larger areas hold the smaller
+        ones. Properties: `time_seconds` or `distance_meters`, `mode`, `area_m2`.
+
+        Args:
+            at: the position.
+            time: seconds, 1 to 7200, one or several.
+            contours_minutes: the same in minutes.
+            distance: meters on the road, instead of time.
+            mode: how to travel: auto (a car), foot or bicycle; default auto.
+            snap_radius: a position farther from every road is refused, meters; default 1000.0.
+            output: see docs/library.md.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return self._ask("isochrone", locals())
+
+    def matrix(
+        self,
+        origins: PositionsLike,
+        destinations: PositionsLike,
+        *,
+        mode: Literal['auto', 'bicycle', 'foot'] | None = None,
+        fallback_speed: float | None = None,
+        snap_radius: float | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Matrix:
+        """Return meters and seconds from every origin (rows) to every destination (columns).
+
+        A cell is NaN (null in JSON) where no way leads. `details["index"]` of the error `no_road_found`
+        counts the origins first, then the destinations.
+
+        Args:
+            origins: rows of the matrix.
+            destinations: columns of the matrix.
+            mode: how to travel: auto (a car), foot or bicycle; default auto.
+            fallback_speed: km/h: unreachable cells are filled as the crow flies at this speed.
+            snap_radius: a position farther from every road is refused, meters; default 1000.0.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return self._ask("matrix", locals())
+
+    def match(
+        self,
+        trace: PositionsLike | None = None,
+        *,
+        gpx: str | None = None,
+        radiuses: Numbers | None = None,
+        timestamps: Numbers | None = None,
+        mode: Literal['auto', 'bicycle', 'foot'] | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> MatchedTrace:
+        """Return the way that a trace was travelled on.
+
+        A LineString, a MultiLineString where the trace has gaps, with `legs`: exactly one between each
+        two consecutive trace points (`matched`, `distance`, `duration`, `way_ids`, `names`).
+        `confidence` is 0 to 1: the share of points that lie on a road, each weighed by its distance
+        from it.
+
+        Args:
+            trace: trace points in order of travel, 2 to 10,000.
+            gpx: the trace as GPX text.
+            radiuses: per point, how far its road may be, meters: default 50, at most 100.
+            timestamps: per point, seconds, ascending.
+            mode: how to travel: auto (a car), foot or bicycle; default auto.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return self._ask("match", locals())
+
+    def optimize(
+        self,
+        waypoints: PositionsLike,
+        *,
+        mode: Literal['auto', 'bicycle', 'foot'] | None = None,
+        roundtrip: bool | None = None,
+        source: str | None = None,
+        destination: str | None = None,
+        snap_radius: float | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Tour:
+        """Return stops in the best order of visiting, and the route through them.
+
+        Members: `route` (a LineString feature with legs), `waypoint_order`, `distance_m`,
+        `duration_s`, `total_cost_s`, `optimization`, `roundtrip`, `status`.
+
+        Args:
+            waypoints: stops, 2 to 100.
+            mode: how to travel: auto (a car), foot or bicycle; default auto.
+            roundtrip: end where the tour began; default True.
+            source: first: begin at the first waypoint; any; or an index; default first.
+            destination: any; last: end at the last waypoint; or an index (no round trips); default any.
+            snap_radius: a position farther from every road is refused, meters; default 1000.0.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return self._ask("optimize", locals())
+
+    def elevation(
+        self,
+        coordinates: PositionsLike,
+        *,
+        output: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Heights:
+        """Return heights of positions in meters above the sea (EGM96), in input order.
+
+        Bilinear between the cells of the raster; null where there is no data.
+
+        Args:
+            coordinates: positions.
+            output: see docs/library.md.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return self._ask("elevation", locals())
+
+    def elevation_profile(
+        self,
+        geometry: PositionsLike,
+        *,
+        interval: float | None = None,
+        output: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Profile:
+        """Return a line with its heights, and the figures of its profile.
+
+        Ascent and descent leave out ups and downs below 5 m, which are noise of the raster.
+
+        Args:
+            geometry: LineString, or positions in order.
+            interval: lines: add positions, at most this many meters apart.
+            output: see docs/library.md.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return self._ask("elevation_profile", locals())
+
+    def overpass(
+        self,
+        data: str,
+        *,
+        bbox: BboxLike | None = None,
+        center: PositionLike | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> OverpassFeatures:
+        """Run an Overpass QL query; the elements as features, each once.
+
+        The order is that of the out statements, then what they ask for. `counts` and `warnings` are
+        beside the features; `native` gives the original's JSON, XML or CSV.
+
+        Args:
+            data: Overpass QL; macros such as {{bbox}} and {{geocodeArea:…}} are expanded.
+            bbox: south,west,north,east: what {{bbox}} stands for.
+            center: lat,lng: what {{center}} stands for.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return self._ask("overpass", locals())
+
+    def sparql(
+        self,
+        query: str,
+        *,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> SparqlResult:
+        """Run a SPARQL query; a sequence of solutions, a boolean, or triples.
+
+        The prefixes of osm2rdf/QLever and Sophox are declared.
+
+        Args:
+            query: SPARQL 1.1 query; the prefixes of osm2rdf/QLever and Sophox are declared.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return self._ask("sparql", locals())
+
+    def tile(
+        self,
+        z: int,
+        x: int,
+        y: int,
+        *,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> bytes:
+        """Return a vector tile in the Shortbread 1.1 schema (Mapbox Vector Tile 2.1), not compressed.
+
+        Empty bytes where nothing is in it.
+
+        Args:
+            z: zoom; 14 is drawn at higher zooms too.
+            x: column, from the west.
+            y: row, from the north.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return self._ask("tile", locals())
+
+    def tags(
+        self,
+        key: str | None = None,
+        *,
+        prefix: str | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> TagCounts:
+        """Count elements by key, or by the values of one key, the most frequent first.
+
+        `total` is the number of keys or values there are, of which `limit` are listed.
+
+        Args:
+            key: count the values of this key; without, all keys.
+            prefix: only keys, or values, that begin so.
+            limit: largest number of rows; default 100.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return self._ask("tags", locals())
+
+
+class AsyncQuestions:
+    """One method per question."""
+
+    async def _ask(self, name: str, values: dict[str, Any]) -> Any:
+        raise NotImplementedError
+
+    async def features(
+        self,
+        *,
+        type: Texts | None = None,
+        tags: TagsLike | None = None,
+        bbox: BboxLike | None = None,
+        near: GeometryLike | None = None,
+        radius: float | None = None,
+        within: GeometryLike | None = None,
+        intersects: GeometryLike | None = None,
+        contains: GeometryLike | None = None,
+        crosses: GeometryLike | None = None,
+        touches: GeometryLike | None = None,
+        not_within: GeometryLike | None = None,
+        not_intersects: GeometryLike | None = None,
+        not_contains: GeometryLike | None = None,
+        h3: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        offset: int | None = None,
+        output: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Features:
+        """List elements by type, tags and place.
+
+        Filters are ANDed; at most one of the spatial predicates may be given. The order is by
+        (osm_id, type), or as `output[sort]` says.
+
+        Args:
+            type: element types, all by default.
+            tags: tag filters, all must hold: tags[amenity]=cafe, cafe|bar (one of), ~^Caf (regular
+                expression, RE2), * (any value), ! (no such tag); or tags=amenity=cafe,
+                tags=amenity:cafe, tags=amenity; a backslash escapes | * ! ~.
+            bbox: south,west,north,east; geometries that have a point in common with it.
+            near: within radius of lat,lng or of a GeoJSON geometry.
+            radius: meters: of around (default 500), or by which the geometry of another predicate is
+                widened.
+            within: GeoJSON geometry.
+            intersects: GeoJSON geometry.
+            contains: GeoJSON geometry.
+            crosses: GeoJSON geometry.
+            touches: GeoJSON geometry.
+            not_within: GeoJSON geometry.
+            not_intersects: GeoJSON geometry.
+            not_contains: GeoJSON geometry.
+            h3: H3 cell index.
+            limit: page size, 1 to 1000, default 20; a stream is whole unless given, and has no largest
+                limit.
+            cursor: cursor of the page before.
+            offset: how many to skip, instead of a cursor; a cursor wins.
+            output: see docs/library.md.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return await self._ask("features", locals())
+
+    async def feature(
+        self,
+        type: Literal['node', 'relation', 'way'],
+        id: int,
+        *,
+        output: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Feature:
+        """Return one element by type and id, untagged nodes included.
+
+        Args:
+            type: element type.
+            id: OpenStreetMap id.
+            output: see docs/library.md.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return await self._ask("feature", locals())
+
+    async def lookup(
+        self,
+        elements: Sequence[Any],
+        *,
+        output: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Features:
+        """Return up to 100 elements in the order asked; those not in the dataset are in `missing`.
+
+        Args:
+            elements: [{"type": "node", "id": 1}, …].
+            output: see docs/library.md.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return await self._ask("lookup", locals())
+
+    async def nearby(
+        self,
+        at: PositionLike,
+        *,
+        radius: float | None = None,
+        type: Texts | None = None,
+        tags: TagsLike | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        offset: int | None = None,
+        output: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Features:
+        """Return listed elements within `radius`, nearest first, with `distance_m`.
+
+        An area that holds the position is at distance 0.
+
+        Args:
+            at: where to search from.
+            radius: search radius in meters; default 500.0.
+            type: element types, all by default.
+            tags: tag filters, all must hold: tags[amenity]=cafe, cafe|bar (one of), ~^Caf (regular
+                expression, RE2), * (any value), ! (no such tag); or tags=amenity=cafe,
+                tags=amenity:cafe, tags=amenity; a backslash escapes | * ! ~.
+            limit: page size, 1 to 1000, default 20.
+            cursor: cursor of the page before.
+            offset: how many to skip, instead of a cursor; a cursor wins.
+            output: see docs/library.md.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return await self._ask("nearby", locals())
+
+    async def search(
+        self,
+        q: str,
+        *,
+        type: Texts | None = None,
+        tags: TagsLike | None = None,
+        bbox: BboxLike | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        offset: int | None = None,
+        output: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Features:
+        """Find elements by name, ref, operator or brand; whole words or their beginnings.
+
+        Order: whole names of places, whole names, all words, beginnings of words, then ref, operator
+        and brand; within each by (osm_id, type).
+
+        Args:
+            q: name in any language, ref, operator or brand: whole words or their beginnings, one typo
+                per word when nothing else is found.
+            type: element types, all by default.
+            tags: tag filters as in /features, all must hold.
+            bbox: south,west,north,east; only elements that meet it.
+            limit: page size, default 25; caps a stream if given.
+            cursor: cursor of the page before.
+            offset: how many to skip, instead of a cursor; a cursor wins.
+            output: see docs/library.md.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return await self._ask("search", locals())
+
+    async def geocode(
+        self,
+        q: str | None = None,
+        *,
+        focus: PositionLike | None = None,
+        country_code: Texts | None = None,
+        lang: Texts | None = None,
+        layer: Literal['address', 'admin', 'place', 'poi', 'postcode', 'street'] | None = None,
+        tags: TagsLike | None = None,
+        bbox: BboxLike | None = None,
+        bounded: bool | None = None,
+        street: str | None = None,
+        housenumber: str | None = None,
+        postcode: str | None = None,
+        city: str | None = None,
+        county: str | None = None,
+        state: str | None = None,
+        country: str | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Places:
+        """Find a place, address or point of interest by text, or by an address in parts.
+
+        `match` in the properties says which words were matched, how, and which were not; `confidence`
+        (0-1) is how much of the query the result answers. A house number that is not mapped is placed
+        between its neighbors (`source: interpolation`), or the street is returned.
+
+        Args:
+            q: address or name in any order and spelling, a kind with a place (pizzeria vaduz),
+                coordinates or a plus code.
+            focus: results near to it come first.
+            country_code: ISO 3166-1 alpha-2 codes, one or several.
+            lang: languages of names, the preferred first: de, or pt-BR,pt,en.
+            layer: address (houses, streets, postcodes), poi, or admin (places).
+            tags: only elements with these tags, as in /features: tags[amenity]=pharmacy, ! for absent.
+            bbox: south,west,north,east.
+            bounded: false: results in bbox are only preferred, not required; default True.
+            street: street, instead of q; its number may stand with it.
+            housenumber: house number.
+            postcode: postcode.
+            city: town or village.
+            county: county or district.
+            state: state or region.
+            country: name or ISO 3166-1 alpha-2 code.
+            limit: largest number of results; default 20.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return await self._ask("geocode", locals())
+
+    async def autocomplete(
+        self,
+        q: str,
+        *,
+        focus: PositionLike | None = None,
+        country_code: Texts | None = None,
+        lang: Texts | None = None,
+        layer: Literal['address', 'admin', 'place', 'poi', 'postcode', 'street'] | None = None,
+        tags: TagsLike | None = None,
+        bbox: BboxLike | None = None,
+        bounded: bool | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Places:
+        """Return what an unfinished text may become.
+
+        House numbers are offered once a digit is typed, or when a street is typed in full.
+
+        Args:
+            q: text whose last word may be unfinished.
+            focus: results near to it come first.
+            country_code: ISO 3166-1 alpha-2 codes, one or several.
+            lang: languages of names, the preferred first: de, or pt-BR,pt,en.
+            layer: address (houses, streets, postcodes), poi, or admin (places).
+            tags: only elements with these tags, as in /features: tags[amenity]=pharmacy, ! for absent.
+            bbox: south,west,north,east.
+            bounded: false: results in bbox are only preferred, not required; default True.
+            limit: largest number of results; default 10.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return await self._ask("autocomplete", locals())
+
+    async def reverse(
+        self,
+        at: PositionLike,
+        *,
+        radius: float | None = None,
+        limit: int | None = None,
+        layer: Literal['address', 'admin', 'house', 'place', 'poi', 'street'] | None = None,
+        tags: TagsLike | None = None,
+        lang: Texts | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Places:
+        """Return the address, street or area at a position, with its distance to the real outline.
+
+        The building that the position is in comes first, then houses of the nearest street, then other
+        houses, interpolated numbers, the street, and the areas around.
+
+        Args:
+            at: the position.
+            radius: largest distance, meters; default 200.0.
+            limit: largest number of results; default 1.
+            layer: only houses (house, address), poi, street, or areas (admin).
+            tags: only elements with these tags, as in /features: tags[amenity]=pharmacy, ! for absent.
+            lang: languages of names, the preferred first: de, or pt-BR,pt,en.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return await self._ask("reverse", locals())
+
+    async def geocode_batch(
+        self,
+        addresses: Sequence[Any] | None = None,
+        *,
+        csv: str | None = None,
+        limit: int | None = None,
+        focus: PositionLike | None = None,
+        country_code: Texts | None = None,
+        lang: Texts | None = None,
+        layer: Literal['address', 'admin', 'place', 'poi', 'postcode', 'street'] | None = None,
+        radius: float | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> PlaceBatch:
+        """Geocode up to 1000 rows; one collection of places per row, in input order.
+
+        A row that cannot be read has an `error` and no places; the others are answered.
+
+        Args:
+            addresses: 1 to 1000 rows: texts, address parts ({street, housenumber, postcode, city,
+                state, country}), or positions ({lat, lng}, [lng, lat], Point) for reverse.
+            csv: the rows as CSV with a header line; or send the body as text/csv.
+            limit: results per row; default 1.
+            focus: results near to it come first.
+            country_code: ISO 3166-1 alpha-2 codes, one or several.
+            lang: languages of names, the preferred first: de, or pt-BR,pt,en.
+            layer: as of /geocode, for texts.
+            radius: largest distance for positions, meters; default 200.0.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return await self._ask("geocode_batch", locals())
+
+    async def route(
+        self,
+        origin: PositionLike,
+        destination: PositionLike,
+        *,
+        waypoints: PositionsLike | None = None,
+        mode: Literal['auto', 'bicycle', 'foot'] | None = None,
+        alternatives: int | None = None,
+        steps: bool | None = None,
+        lang: str | None = None,
+        annotations: bool | None = None,
+        overview: Literal['false', 'full', 'simplified'] | None = None,
+        geometries: Literal['geojson', 'polyline', 'polyline6'] | None = None,
+        exclude: Texts | None = None,
+        avoid_polygons: GeometryLike | None = None,
+        snap_radius: float | None = None,
+        elevation: bool | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Route:
+        """Return the quickest route between positions.
+
+        Properties: `distance` and `distance_m` in meters, `duration` and `duration_s` in seconds (the
+        same values under both names), `mode`, `waypoints` (each position on its road, with distance
+        and road name), `legs`. A position farther than `snap_radius` from every road is an error with
+        the code `no_road_found`; its `details["index"]` counts origin 0, waypoints, destination.
+
+        Args:
+            origin: where the route begins.
+            destination: where it ends.
+            waypoints: positions on the way, in order.
+            mode: how to travel: auto (a car), foot or bicycle; default auto.
+            alternatives: other routes to look for; the answer is a collection then.
+            steps: instructions, in property `steps`.
+            lang: language of the instructions: de, en-GB, …; default en-US.
+            annotations: figures per road edge, in properties `annotations` and `edges`.
+            overview: how fine the geometry is; false leaves it out; default full.
+            geometries: polyline and polyline6 give the line as text in property `polyline`, and a null
+                geometry; default geojson.
+            exclude: toll, motorway, ferry, unpaved (auto only), tunnel, bridge.
+            avoid_polygons: area not to enter: Polygon or MultiPolygon.
+            snap_radius: a position farther from every road is refused, meters; default 1000.0.
+            elevation: heights: a third coordinate, and property `elevation`.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return await self._ask("route", locals())
+
+    async def nearest(
+        self,
+        at: PositionLike,
+        *,
+        radius: float | None = None,
+        mode: Literal['auto', 'bicycle', 'foot'] | None = None,
+        number: int | None = None,
+        output: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> NearestRoads:
+        """Return the places on the nearest roads that the mode may use, nearest first.
+
+        Properties: `distance_m`, `edge_id` (of this dataset only), `edge_length_m`, `highway`, `name`,
+        `surface`, `osm_way_id`.
+
+        Args:
+            at: the position.
+            radius: search radius, meters; default 500.0.
+            mode: how to travel: auto (a car), foot or bicycle; default auto.
+            number: how many roads; more than 1 gives a collection; default 1.
+            output: see docs/library.md.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return await self._ask("nearest", locals())
+
+    async def isochrone(
+        self,
+        at: PositionLike,
+        time: Numbers | None = None,
+        *,
+        contours_minutes: Numbers | None = None,
+        distance: Numbers | None = None,
+        mode: Literal['auto', 'bicycle', 'foot'] | None = None,
+        snap_radius: float | None = None,
+        output: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Areas:
+        """Return the area within reach of a position for each time or distance.
+
+        One Polygon or MultiPolygon per value, in the order asked for; larger areas hold the smaller
+        ones. Properties: `time_seconds` or `distance_meters`, `mode`, `area_m2`.
+
+        Args:
+            at: the position.
+            time: seconds, 1 to 7200, one or several.
+            contours_minutes: the same in minutes.
+            distance: meters on the road, instead of time.
+            mode: how to travel: auto (a car), foot or bicycle; default auto.
+            snap_radius: a position farther from every road is refused, meters; default 1000.0.
+            output: see docs/library.md.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return await self._ask("isochrone", locals())
+
+    async def matrix(
+        self,
+        origins: PositionsLike,
+        destinations: PositionsLike,
+        *,
+        mode: Literal['auto', 'bicycle', 'foot'] | None = None,
+        fallback_speed: float | None = None,
+        snap_radius: float | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Matrix:
+        """Return meters and seconds from every origin (rows) to every destination (columns).
+
+        A cell is NaN (null in JSON) where no way leads. `details["index"]` of the error `no_road_found`
+        counts the origins first, then the destinations.
+
+        Args:
+            origins: rows of the matrix.
+            destinations: columns of the matrix.
+            mode: how to travel: auto (a car), foot or bicycle; default auto.
+            fallback_speed: km/h: unreachable cells are filled as the crow flies at this speed.
+            snap_radius: a position farther from every road is refused, meters; default 1000.0.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return await self._ask("matrix", locals())
+
+    async def match(
+        self,
+        trace: PositionsLike | None = None,
+        *,
+        gpx: str | None = None,
+        radiuses: Numbers | None = None,
+        timestamps: Numbers | None = None,
+        mode: Literal['auto', 'bicycle', 'foot'] | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> MatchedTrace:
+        """Return the way that a trace was travelled on.
+
+        A LineString, a MultiLineString where the trace has gaps, with `legs`: exactly one between each
+        two consecutive trace points (`matched`, `distance`, `duration`, `way_ids`, `names`).
+        `confidence` is 0 to 1: the share of points that lie on a road, each weighed by its distance
+        from it.
+
+        Args:
+            trace: trace points in order of travel, 2 to 10,000.
+            gpx: the trace as GPX text.
+            radiuses: per point, how far its road may be, meters: default 50, at most 100.
+            timestamps: per point, seconds, ascending.
+            mode: how to travel: auto (a car), foot or bicycle; default auto.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return await self._ask("match", locals())
+
+    async def optimize(
+        self,
+        waypoints: PositionsLike,
+        *,
+        mode: Literal['auto', 'bicycle', 'foot'] | None = None,
+        roundtrip: bool | None = None,
+        source: str | None = None,
+        destination: str | None = None,
+        snap_radius: float | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Tour:
+        """Return stops in the best order of visiting, and the route through them.
+
+        Members: `route` (a LineString feature with legs), `waypoint_order`, `distance_m`,
+        `duration_s`, `total_cost_s`, `optimization`, `roundtrip`, `status`.
+
+        Args:
+            waypoints: stops, 2 to 100.
+            mode: how to travel: auto (a car), foot or bicycle; default auto.
+            roundtrip: end where the tour began; default True.
+            source: first: begin at the first waypoint; any; or an index; default first.
+            destination: any; last: end at the last waypoint; or an index (no round trips); default any.
+            snap_radius: a position farther from every road is refused, meters; default 1000.0.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return await self._ask("optimize", locals())
+
+    async def elevation(
+        self,
+        coordinates: PositionsLike,
+        *,
+        output: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Heights:
+        """Return heights of positions in meters above the sea (EGM96), in input order.
+
+        Bilinear between the cells of the raster; null where there is no data.
+
+        Args:
+            coordinates: positions.
+            output: see docs/library.md.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return await self._ask("elevation", locals())
+
+    async def elevation_profile(
+        self,
+        geometry: PositionsLike,
+        *,
+        interval: float | None = None,
+        output: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Profile:
+        """Return a line with its heights, and the figures of its profile.
+
+        Ascent and descent leave out ups and downs below 5 m, which are noise of the raster.
+
+        Args:
+            geometry: LineString, or positions in order.
+            interval: lines: add positions, at most this many meters apart.
+            output: see docs/library.md.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return await self._ask("elevation_profile", locals())
+
+    async def overpass(
+        self,
+        data: str,
+        *,
+        bbox: BboxLike | None = None,
+        center: PositionLike | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> OverpassFeatures:
+        """Run an Overpass QL query; the elements as features, each once.
+
+        The order is that of the out statements, then what they ask for. `counts` and `warnings` are
+        beside the features; `native` gives the original's JSON, XML or CSV.
+
+        Args:
+            data: Overpass QL; macros such as {{bbox}} and {{geocodeArea:…}} are expanded.
+            bbox: south,west,north,east: what {{bbox}} stands for.
+            center: lat,lng: what {{center}} stands for.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return await self._ask("overpass", locals())
+
+    async def sparql(
+        self,
+        query: str,
+        *,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> SparqlResult:
+        """Run a SPARQL query; a sequence of solutions, a boolean, or triples.
+
+        The prefixes of osm2rdf/QLever and Sophox are declared.
+
+        Args:
+            query: SPARQL 1.1 query; the prefixes of osm2rdf/QLever and Sophox are declared.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return await self._ask("sparql", locals())
+
+    async def tile(
+        self,
+        z: int,
+        x: int,
+        y: int,
+        *,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> bytes:
+        """Return a vector tile in the Shortbread 1.1 schema (Mapbox Vector Tile 2.1), not compressed.
+
+        Empty bytes where nothing is in it.
+
+        Args:
+            z: zoom; 14 is drawn at higher zooms too.
+            x: column, from the west.
+            y: row, from the north.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return await self._ask("tile", locals())
+
+    async def tags(
+        self,
+        key: str | None = None,
+        *,
+        prefix: str | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> TagCounts:
+        """Count elements by key, or by the values of one key, the most frequent first.
+
+        `total` is the number of keys or values there are, of which `limit` are listed.
+
+        Args:
+            key: count the values of this key; without, all keys.
+            prefix: only keys, or values, that begin so.
+            limit: largest number of rows; default 100.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return await self._ask("tags", locals())

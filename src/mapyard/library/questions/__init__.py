@@ -1,0 +1,1 @@
+"""The questions: parameters and answers, one module per group. ../question.py declares them."""

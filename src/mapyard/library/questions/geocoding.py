@@ -1,0 +1,282 @@
+"""Addresses and places: forward, unfinished, reverse, many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import Meta
+
+from mapyard.errors import InvalidRequest, NotInstalled, TooLarge
+from mapyard.features.query import FeatureQuery, test_rows
+from mapyard.geocoding.batch import Answer, Options, answer_rows, read_csv
+from mapyard.geocoding.forward import Focus
+from mapyard.geocoding.geocoder import Address, Geocoder, open_geocoder
+from mapyard.geocoding.matching import Filters, Keep
+from mapyard.geocoding.reverse import Layer
+from mapyard.library.call import Call
+from mapyard.library.question import question
+from mapyard.library.questions.elements import read_tags
+from mapyard.library.results.places import PlaceBatch, Places
+from mapyard.library.snapshot import Snapshot, register_part
+from mapyard.params.parser import Bbox, Params, Position, Tags, spelled
+
+MAX_BATCH: Final = 1_000
+#: Longer texts are refused; shorter ones that no address can be find nothing.
+MAX_TEXT: Final = 20_000
+#: Layers of documents by the names that clients use.
+_LAYERS: Final = {
+    "": "", "address": "address", "house": "address", "poi": "poi", "admin": "admin",
+    "place": "admin", "street": "street", "postcode": "postcode",
+}  # fmt: skip
+_REVERSE_LAYERS: Final[dict[str, Layer]] = {
+    "": "", "house": "address", "address": "address", "poi": "poi", "street": "street",
+    "admin": "admin", "place": "admin",
+}  # fmt: skip
+
+
+def _open_geocoder(snapshot: Snapshot) -> Geocoder:
+    try:
+        return open_geocoder(snapshot.folder / "text", snapshot.store)
+    except FileNotFoundError:
+        raise NotInstalled.part("text") from None
+
+
+register_part("geocoder", _open_geocoder)
+
+ForwardLayer = Literal["address", "poi", "admin", "place", "street", "postcode"]
+Countries = Annotated[
+    tuple[Annotated[str, Meta(pattern="^[A-Za-z]{2}$", max_length=2)], ...],
+    spelled("ISO 3166-1 alpha-2 codes, one or several", "country_codes", "countrycodes"),
+]
+Lang = Annotated[
+    tuple[
+        Annotated[str, Meta(pattern="^[A-Za-z]{2,3}([-_][A-Za-z0-9]{1,8}){0,3}$", max_length=32)],
+        ...,
+    ],
+    spelled("languages of names, the preferred first: de, or pt-BR,pt,en", "language", "langs"),
+]
+FocusAt = Annotated[Position | None, spelled("results near to it come first", pair=True)]
+TagsFilter = Annotated[
+    Tags,
+    spelled("only elements with these tags, as in /features: tags[amenity]=pharmacy, ! for absent"),
+]
+Text = Annotated[str, Meta(max_length=2_000)]
+
+
+class Where(Params, kw_only=True):
+    """What forward geocoding and autocomplete have in common."""
+
+    focus: FocusAt = None
+    country_code: Countries = ()
+    lang: Lang = ()
+    layer: (
+        Annotated[
+            ForwardLayer,
+            Meta(description="address (houses, streets, postcodes), poi, or admin (places)"),
+        ]
+        | None
+    ) = None
+    tags: TagsFilter = Tags()
+    bbox: Annotated[Bbox | None, Meta(description="south,west,north,east")] = None
+    bounded: Annotated[
+        bool, Meta(description="false: results in bbox are only preferred, not required")
+    ] = True
+
+
+class Geocode(Where, kw_only=True):
+    """What is looked for: a text, or an address in parts."""
+
+    q: Annotated[
+        str,
+        spelled(
+            "address or name in any order and spelling, a kind with a place (pizzeria vaduz), "
+            "coordinates or a plus code",
+            max_length=MAX_TEXT,
+            examples=["Rue Grimaldi 5, Monaco"],
+        ),
+    ] = ""
+    street: Annotated[
+        Text, Meta(description="street, instead of q; its number may stand with it")
+    ] = ""
+    housenumber: Annotated[Text, spelled("house number", "house_number")] = ""
+    postcode: Annotated[Text, spelled("postcode", "postalcode", "postal_code")] = ""
+    city: Annotated[Text, Meta(description="town or village")] = ""
+    county: Annotated[Text, Meta(description="county or district")] = ""
+    state: Annotated[Text, Meta(description="state or region")] = ""
+    country: Annotated[Text, Meta(description="name or ISO 3166-1 alpha-2 code")] = ""
+    limit: Annotated[int, Meta(ge=1, le=100, description="largest number of results")] = 20
+
+
+class Autocomplete(Where, kw_only=True):
+    """What has been typed so far."""
+
+    q: Annotated[
+        str,
+        Meta(
+            description="text whose last word may be unfinished",
+            max_length=MAX_TEXT,
+            examples=["rue grim"],
+        ),
+    ]
+    limit: Annotated[int, Meta(ge=1, le=20, description="largest number of results")] = 10
+
+
+class Reverse(Params, kw_only=True):
+    """Where to look."""
+
+    at: Annotated[Position, spelled("the position", "near", "geometry", pair=True)]
+    radius: Annotated[float, Meta(gt=0, le=5_000, description="largest distance, meters")] = 200.0
+    limit: Annotated[int, Meta(ge=1, le=20, description="largest number of results")] = 1
+    layer: (
+        Annotated[
+            Literal["house", "address", "poi", "street", "admin", "place"],
+            Meta(description="only houses (house, address), poi, street, or areas (admin)"),
+        ]
+        | None
+    ) = None
+    tags: TagsFilter = Tags()
+    lang: Lang = ()
+
+
+class Batch(Params, kw_only=True):
+    """Many rows at once."""
+
+    addresses: Annotated[
+        tuple[Any, ...],
+        spelled(
+            "1 to 1000 rows: texts, address parts ({street, housenumber, postcode, city, state, "
+            "country}), or positions ({lat, lng}, [lng, lat], Point) for reverse",
+            "queries", "rows", "locations",
+            split=False, max_length=MAX_BATCH,
+            examples=[["Rue Grimaldi 5, Monaco", {"lat": 43.7384, "lng": 7.4246}]],
+        ),
+    ] = ()  # fmt: skip
+    csv: Annotated[
+        str, Meta(description="the rows as CSV with a header line; or send the body as text/csv")
+    ] = ""
+    limit: Annotated[int, Meta(ge=1, le=10, description="results per row")] = 1
+    focus: FocusAt = None
+    country_code: Countries = ()
+    lang: Lang = ()
+    layer: Annotated[ForwardLayer | None, Meta(description="as of /geocode, for texts")] = None
+    radius: Annotated[
+        float, Meta(gt=0, le=5_000, description="largest distance for positions, meters")
+    ] = 200.0
+
+
+@question("geocode", path="/api/v1/geocode", leading=("q",))
+def geocode(call: Call, params: Geocode) -> Places:
+    """Find a place, address or point of interest by text, or by an address in parts.
+
+    `match` in the properties says which words were matched, how, and which were not; `confidence`
+    (0-1) is how much of the query the result answers. A house number that is not mapped is placed
+    between its neighbors (`source: interpolation`), or the street is returned.
+    """
+    geocoder: Geocoder = call.part("geocoder")
+    filters, focus, langs = _read_where(call, params)
+    address = Address(
+        params.street, params.housenumber, params.postcode, params.city, params.county,
+        params.state, params.country,
+    )  # fmt: skip
+    if params.q.strip():
+        found = geocoder.forward(params.q, params.limit, filters=filters, focus=focus, langs=langs)
+    elif address.text:
+        found = geocoder.structured(
+            address, params.limit, filters=filters, focus=focus, langs=langs
+        )
+    else:
+        raise InvalidRequest(
+            "q: is required (or street, housenumber, postcode, city, county, state, country)",
+            details={"q": ["is required"]},
+        )
+    return Places(found)
+
+
+@question("autocomplete", path="/api/v1/geocode/autocomplete", leading=("q",))
+def autocomplete(call: Call, params: Autocomplete) -> Places:
+    """Return what an unfinished text may become.
+
+    House numbers are offered once a digit is typed, or when a street is typed in full.
+    """
+    if not params.q.strip():
+        raise InvalidRequest.of("q", "must not be blank")
+    geocoder: Geocoder = call.part("geocoder")
+    filters, focus, langs = _read_where(call, params)
+    return Places(
+        geocoder.autocomplete(params.q, params.limit, filters=filters, focus=focus, langs=langs)
+    )
+
+
+@question("reverse", path="/api/v1/geocode/reverse", leading=("at",))
+def reverse(call: Call, params: Reverse) -> Places:
+    """Return the address, street or area at a position, with its distance to the real outline.
+
+    The building that the position is in comes first, then houses of the nearest street, then other
+    houses, interpolated numbers, the street, and the areas around.
+    """
+    geocoder: Geocoder = call.part("geocoder")
+    keep = _read_keep(call, params.tags)
+    # What has certain tags is a thing, unless houses or streets are asked for.
+    layer = _REVERSE_LAYERS[params.layer or ("" if keep is None else "poi")]
+    found = geocoder.reverse(
+        params.at.lon, params.at.lat, params.radius, params.limit,
+        layer=layer, keep=keep, langs=params.lang,
+    )  # fmt: skip
+    return Places(found)
+
+
+@question("geocode_batch", path="/api/v1/geocode/batch", leading=("addresses",))
+def geocode_batch(call: Call, params: Batch) -> PlaceBatch:
+    """Geocode up to 1000 rows; one collection of places per row, in input order.
+
+    A row that cannot be read has an `error` and no places; the others are answered.
+    """
+    geocoder: Geocoder = call.part("geocoder")
+    columns: list[str] = []
+    rows: Sequence[Any] = params.addresses
+    delimiter = ","
+    if params.csv:
+        columns, rows, delimiter = read_csv(params.csv)
+    if not rows:
+        raise InvalidRequest.of("addresses", "must have 1 to 1000 rows")
+    if len(rows) > MAX_BATCH:
+        raise TooLarge(
+            f"addresses: {len(rows)} rows, at most {MAX_BATCH}",
+            details={"parameter": "addresses", "limit": MAX_BATCH, "count": len(rows)},
+        )
+    focus = Focus(params.focus.lon, params.focus.lat) if params.focus else None
+    options = Options(
+        params.limit,
+        Filters(_LAYERS[params.layer or ""], tuple(c.upper() for c in params.country_code)),
+        focus,
+        params.lang,
+        params.radius,
+    )
+    answers: Iterator[Answer] = answer_rows(geocoder, rows, options, call.deadline)
+    return PlaceBatch(answers, rows, columns, delimiter)
+
+
+def _read_keep(call: Call, tags: Tags) -> Keep | None:
+    """Return the test of rows that tag filters ask for, None without any."""
+    store = call.store
+    filters = read_tags(store, tags)
+    if not filters:
+        return None
+    query = FeatureQuery(tags=filters)
+    return lambda rows: test_rows(store, query, rows)
+
+
+def _read_where(call: Call, params: Where) -> tuple[Filters, Focus | None, tuple[str, ...]]:
+    focus = Focus(params.focus.lon, params.focus.lat) if params.focus else None
+    bbox = params.bbox
+    if bbox is not None and not params.bounded:
+        east = bbox.east + 360 if bbox.crosses_antimeridian else bbox.east
+        middle = ((bbox.west + east) / 2 + 180) % 360 - 180
+        if focus is None:
+            half_m = max(1_000.0, (bbox.north - bbox.south) * 111_195.0 / 2)
+            focus = Focus(middle, (bbox.south + bbox.north) / 2, half_m)
+        bbox = None
+    countries = tuple(code.upper() for code in params.country_code)
+    keep = _read_keep(call, params.tags)
+    return Filters(_LAYERS[params.layer or ""], countries, bbox, keep), focus, params.lang

@@ -1,0 +1,246 @@
+"""Routes between two or more positions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Final, Literal
+
+import numpy as np
+import shapely
+from msgspec import Meta
+from numpy.typing import NDArray
+
+from mapyard.elevation.profile import find_heights, make_profile
+from mapyard.library.call import Call
+from mapyard.library.question import question
+from mapyard.library.results.ways import Route
+from mapyard.library.ways import (
+    ModeField,
+    SnapRadius,
+    WayOutput,
+    get_engine,
+    get_rasters,
+    make_feature,
+    make_line,
+)
+from mapyard.params.parser import Geometry, Params, Position, Positions, spelled
+from mapyard.routing import Engine
+from mapyard.routing.edges import EdgePath, find_edges
+from mapyard.routing.polyline import encode_polyline
+from mapyard.routing.route import Route as FoundRoute
+from mapyard.routing.route import Step, choose_language, find_routes
+from mapyard.routing.snapping import DEFAULT_RADIUS_M
+
+MAX_WAYPOINTS: Final = 25
+MAX_AVOID_POINTS: Final = 10_000
+#: Tolerance of `overview=simplified`, as share of the route's extent.
+_SIMPLIFIED: Final = 1 / 500
+
+
+class RouteQuestion(Params, kw_only=True):
+    """Where from, where to, how."""
+
+    origin: Annotated[Position, spelled("where the route begins", "from")]
+    destination: Annotated[Position, spelled("where it ends", "to")]
+    waypoints: Annotated[
+        Positions | None, spelled("positions on the way, in order", max_points=MAX_WAYPOINTS)
+    ] = None
+    mode: ModeField = "auto"
+    alternatives: Annotated[
+        int,
+        Meta(ge=0, le=3, description="other routes to look for; the answer is a collection then"),
+    ] = 0
+    steps: Annotated[bool, Meta(description="instructions, in property `steps`")] = False
+    lang: Annotated[
+        str, spelled("language of the instructions: de, en-GB, …", "language", max_length=16)
+    ] = "en-US"
+    annotations: Annotated[
+        bool, Meta(description="figures per road edge, in properties `annotations` and `edges`")
+    ] = False
+    overview: Annotated[
+        Literal["full", "simplified", "false"],
+        Meta(description="how fine the geometry is; false leaves it out"),
+    ] = "full"
+    geometries: Annotated[
+        Literal["geojson", "polyline", "polyline6"],
+        Meta(
+            description="polyline and polyline6 give the line as text in property `polyline`, and "
+            "a null geometry"
+        ),
+    ] = "geojson"
+    exclude: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="toll, motorway, ferry, unpaved (auto only), tunnel, bridge",
+            max_length=20,
+        ),
+    ] = ()
+    avoid_polygons: Annotated[
+        Geometry | None,
+        spelled("area not to enter: Polygon or MultiPolygon", max_points=MAX_AVOID_POINTS),
+    ] = None
+    snap_radius: SnapRadius = DEFAULT_RADIUS_M
+    elevation: Annotated[
+        bool, Meta(description="heights: a third coordinate, and property `elevation`")
+    ] = False
+
+
+@question("route", path="/api/v1/route", leading=("origin", "destination"))
+def route(call: Call, params: RouteQuestion) -> Route:
+    """Return the quickest route between positions.
+
+    Properties: `distance` and `distance_m` in meters, `duration` and `duration_s` in seconds (the
+    same values under both names), `mode`, `waypoints` (each position on its road, with distance
+    and road name), `legs`. A position farther than `snap_radius` from every road is an error with
+    the code `no_road_found`; its `details["index"]` counts origin 0, waypoints, destination.
+    """
+    engine = get_engine(call)
+    found = find(call, params, with_steps=params.steps)
+    features = [_make_feature(call, engine, one, params) for one in found]
+    others = [Route(feature) for feature in features[1:]]
+    return Route(features[0], others if params.alternatives else None)
+
+
+def find(call: Call, params: RouteQuestion, *, with_steps: bool) -> Sequence[FoundRoute]:
+    """Return the route and its alternatives as the engine has them."""
+    positions = np.array([params.origin, params.destination])
+    if params.waypoints is not None:
+        positions = np.concatenate([positions[:1], params.waypoints.lonlat, positions[1:]])
+    found = find_routes(
+        get_engine(call),
+        positions,
+        params.mode,
+        alternatives=params.alternatives,
+        with_steps=with_steps,
+        language=choose_language(params.lang),
+        exclude=params.exclude,
+        avoid=None if params.avoid_polygons is None else params.avoid_polygons.shape,
+        radius_m=params.snap_radius,
+    )
+    call.deadline.check()
+    return found
+
+
+def find_line_heights(call: Call, positions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the heights along a line, meters, NaN where there is no data."""
+    return find_heights(get_rasters(call), positions).heights_m
+
+
+def _make_feature(
+    call: Call, engine: Engine, found: FoundRoute, params: RouteQuestion
+) -> dict[str, Any]:
+    properties: dict[str, Any] = {
+        "distance": found.distance_m,
+        "distance_m": found.distance_m,
+        "duration": round(found.duration_s, 1),
+        "duration_s": round(found.duration_s, 1),
+        "mode": params.mode,
+        "waypoints": [
+            {"location": [at.lon, at.lat], "distance_m": at.distance_m, "name": at.name}
+            for at in found.waypoints
+        ],
+        "legs": [
+            {"distance_m": leg.distance_m, "duration_s": round(leg.duration_s, 1)}
+            for leg in found.legs
+        ],
+        "toll": found.has_toll,
+        "ferry": found.has_ferry,
+        "motorway": found.has_motorway,
+    }
+    if params.steps:
+        properties["steps"] = [
+            _make_step(step, index) for index, leg in enumerate(found.legs) for step in leg.steps
+        ]
+    if params.annotations:
+        path = find_edges(engine, found.positions, params.mode)
+        properties |= _make_annotations(path)
+    line = found.positions
+    if params.elevation:
+        line, properties["elevation"] = _add_heights(call, line)
+    return _shape(line, properties, params)
+
+
+def _make_step(step: Step, leg: int) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "instruction": step.instruction,
+        "maneuver": step.maneuver,
+        "name": step.name,
+        "distance_m": step.distance_m,
+        "duration_s": round(step.duration_s, 1),
+        "leg": leg,
+        "geometry_index": [step.begin, step.end],
+        "bearing_after": step.bearing_after_deg,
+    }
+    if step.roundabout_exit is not None:
+        made["roundabout_exit"] = step.roundabout_exit
+    if step.toll:
+        made["toll"] = True
+    if step.ferry:
+        made["ferry"] = True
+    return made
+
+
+def _make_annotations(path: EdgePath) -> dict[str, Any]:
+    lengths_m = np.round(path.lengths_m, 1).tolist()
+    durations_s = np.round(path.durations_s, 1).tolist()
+    return {
+        "annotations": {
+            "distance_m": lengths_m,
+            "duration_s": durations_s,
+            "speed_kmh": [edge.speed_kmh for edge in path.edges],
+            "way_ids": [edge.way_id for edge in path.edges],
+        },
+        "edges": [
+            {
+                "edge_id": edge.edge_id,
+                "osm_way_id": edge.way_id,
+                "name": edge.name,
+                "road_class": edge.road_class,
+                "use": edge.use,
+                "surface": edge.surface,
+                "distance_m": length_m,
+                "duration_s": duration_s,
+                "toll": edge.toll,
+                "tunnel": edge.tunnel,
+                "bridge": edge.bridge,
+            }
+            for edge, length_m, duration_s in zip(path.edges, lengths_m, durations_s, strict=True)
+        ],
+    }
+
+
+def _add_heights(
+    call: Call, line: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], dict[str, Any]]:
+    """Return the line with heights (left out altogether where one is missing), and the figures."""
+    profile = make_profile(get_rasters(call), line)
+    heights = profile.heights.heights_m
+    figures = {
+        "min_elevation_m": profile.min_m,
+        "max_elevation_m": profile.max_m,
+        "total_ascent_m": profile.ascent_m,
+        "total_descent_m": profile.descent_m,
+        "source": profile.heights.sources,
+    }
+    if np.isnan(heights).any():
+        return line, figures
+    return np.column_stack([line, heights]), figures
+
+
+def _shape(
+    line: NDArray[np.float64], properties: dict[str, Any], params: RouteQuestion
+) -> dict[str, Any]:
+    if params.overview == "false":
+        return {"type": "Feature", "geometry": None, "properties": properties}
+    if params.overview == "simplified":
+        extent = float(np.ptp(line[:, :2], axis=0).max())
+        simple = shapely.simplify(make_line(line), extent * _SIMPLIFIED)
+        line = shapely.get_coordinates(simple, include_z=line.shape[1] == 3)
+    if params.geometries != "geojson":
+        digits = 6 if params.geometries == "polyline6" else 5
+        properties["polyline"] = encode_polyline(line[:, :2], digits)
+        return {"type": "Feature", "geometry": None, "properties": properties}
+    if np.ptp(line[:, 0]) > 180.0:  # over the antimeridian; the line is cut there
+        return make_feature(make_line(line[:, :2]), properties, WayOutput())
+    geometry = {"type": "LineString", "coordinates": np.ascontiguousarray(line)}
+    return {"type": "Feature", "geometry": geometry, "properties": properties}
