@@ -14,6 +14,9 @@ from typing import Any
 
 import uvicorn
 
+from mapyard.accounts.database import Database
+from mapyard.accounts.gate import AccountsGate
+from mapyard.http.access_log import AccessLog
 from mapyard.http.answer import Answer
 from mapyard.http.app import Application
 from mapyard.http.context import Context
@@ -60,6 +63,13 @@ class Door:
         with self.connect(sent) as connection:
             return read_all(connection, wait_s)
 
+    def echo(self, key: str, wait_s: float = 20.0) -> tuple[int, float]:
+        """Ask with a key; return status and seconds."""
+        started_s = time.monotonic()
+        head = f"GET /api/v1/echo HTTP/1.1\r\nHost: x\r\nX-API-Key: {key}\r\nConnection: close"
+        answer = self.ask(f"{head}\r\n\r\n".encode(), wait_s)
+        return int(answer.split()[1]), time.monotonic() - started_s
+
     def is_well(self) -> bool:
         """Return whether somebody else is answered."""
         answer = self.ask(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
@@ -88,14 +98,20 @@ def error_of(answer: bytes) -> dict[str, Any]:
 @contextlib.contextmanager
 def open_door(
     data: Path, *, limit: int = 100, per_address: int = 50, read_s: float = 1.0,
-    modules: Sequence[ModuleType] = (), web: Any = None, **settings: Any,
+    modules: Sequence[ModuleType] = (), web: Any = None, database: Database | None = None,
+    access_log: AccessLog | None = None, **settings: Any,
 ) -> Iterator[Door]:  # fmt: skip
     """Serve the endpoints of this module (and of `modules`) with these limits."""
     import sys
 
     chosen = Settings(data=data, **settings)
     services = Services(chosen, Snapshots(chosen))
-    application = Application(services, collect([sys.modules[__name__], *modules]), web=web)
+    if database is not None:
+        services.database = database
+        services.accounts = AccountsGate(database, data, redis_url=chosen.redis_url or None)
+        services.accounts.start()
+    endpoints = collect([sys.modules[__name__], *modules])
+    application = Application(services, endpoints, web=web, access_log=access_log)
     guard = Connections(limit, per_address, read_s)
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -125,3 +141,5 @@ def open_door(
             server.should_exit = server.force_exit = True
             thread.join(20)
             application.close()
+            if services.accounts is not None:
+                services.accounts.close()

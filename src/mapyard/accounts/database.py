@@ -17,6 +17,8 @@ from mapyard.private import check_data_folder, close, make_private_file
 
 FILE_NAME: Final = "accounts.sqlite"
 _BUSY_TIMEOUT_S: Final = 10
+#: How long an answer of the database is waited for.
+LIMIT_S: Final = 10.0
 
 
 class Database:
@@ -54,15 +56,24 @@ class Database:
         self.engine.dispose()
 
 
-def open_database(data: Path, url: str | None = None) -> Database:
-    """Open DATA/accounts.sqlite, or the database of `url`; connects at first use."""
+def open_database(data: Path, url: str | None = None, *, limit_s: float = LIMIT_S) -> Database:
+    """Open DATA/accounts.sqlite, or the database of `url`; connects at first use.
+
+    A statement of which nothing is heard for `limit_s` fails, and its connection is given up.
+    """
     check_data_folder(data)
     # Parameters are addresses and hashes: they do not belong into messages and logs.
     if url:
         parsed = make_url(url)
         if parsed.drivername in ("postgres", "postgresql"):
             parsed = parsed.set(drivername="postgresql+psycopg")
-        engine = create_engine(parsed, pool_pre_ping=True, pool_size=4, hide_parameters=True)
+        engine = create_engine(
+            parsed, pool_pre_ping=True, pool_size=4, pool_timeout=limit_s, hide_parameters=True
+        )
+        if engine.dialect.name == "postgresql":
+            from mapyard.accounts.postgresql import limit_time
+
+            limit_time(engine, limit_s)
     else:
         data.mkdir(parents=True, exist_ok=True)
         for name in (FILE_NAME, f"{FILE_NAME}-wal", f"{FILE_NAME}-shm"):

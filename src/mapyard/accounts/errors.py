@@ -9,3 +9,7 @@ class AccountsUnavailable(MapyardError):  # noqa: N818 - as in mapyard.errors, n
     """The accounts database or the limits cannot be opened, or are of another version."""
 
     status, code = 503, "accounts_unavailable"
+
+
+class MustAsk(Exception):  # noqa: N818 - a signal: no failure
+    """Only a server or the disk can tell: ask again where waiting holds up nobody else."""

@@ -1,6 +1,8 @@
 """What the HTTP middleware calls inline around each request: authenticate, admit, settle.
 
 Each call takes microseconds; the database is asked only for keys not seen since the last change.
+With `may_wait` False nothing is waited for: what a server or the disk must tell raises MustAsk,
+and the caller asks again in a thread.
 """
 
 from __future__ import annotations
@@ -15,11 +17,17 @@ from sqlalchemy.exc import SQLAlchemyError
 from mapyard.accounts.addresses import AddressLimiter
 from mapyard.accounts.database import Database
 from mapyard.accounts.decisions import Decision
+from mapyard.accounts.errors import MustAsk
 from mapyard.accounts.journal import JournalWriter
 from mapyard.accounts.limiter import Limiter, LocalLimiter, Used
 from mapyard.accounts.lookup import Identity, KeyLookup
 from mapyard.accounts.usage import enter_journals
 from mapyard.private import make_private_folder
+from mapyard.threads import BoundedThread
+
+#: Answers waiting to be given back to a limiter on another machine.
+_MOST_LATER: Final = 10_000
+_CLOSE_S: Final = 2.0
 
 LIMITS_FOLDER: Final = "limits"
 USAGE_FOLDER: Final = "usage"
@@ -59,17 +67,26 @@ class AccountsGate:
         if pages_per_minute:
             self._pages = AddressLimiter(data / LIMITS_FOLDER / "pages.limits", pages_per_minute)
         self._journal = JournalWriter(data / USAGE_FOLDER)
+        self._later: BoundedThread | None = None
 
-    def authenticate(self, raw_key: str | None) -> Identity:
+    def start(self) -> None:
+        """Do in threads what takes time, for a worker; until `close`."""
+        self._later = BoundedThread("give-back", _MOST_LATER)
+        self._lookup.start()
+        self._journal.prepare()
+
+    def authenticate(self, raw_key: str | None, *, may_wait: bool = True) -> Identity:
         """Return whose key this is; raise KeyRefused (401) or AccountSuspended (403)."""
-        return self._lookup.find_account_by_key(raw_key)
+        return self._lookup.find_account_by_key(raw_key, may_wait=may_wait)
 
-    def authenticate_account(self, account_id: int) -> Identity:
+    def authenticate_account(self, account_id: int, *, may_wait: bool = True) -> Identity:
         """Return the identity of an account whose own page asks; raises as `authenticate`."""
-        return self._lookup.find_account(account_id)
+        return self._lookup.find_account(account_id, may_wait=may_wait)
 
-    def admit(self, identity: Identity, *, premium: bool) -> Decision:
+    def admit(self, identity: Identity, *, premium: bool, may_wait: bool = True) -> Decision:
         """Admit a request and reserve its units, or say which limit forbids it."""
+        if not may_wait and not self._limiter.is_at_hand(identity.account_id):
+            raise MustAsk
         decision = self._limiter.check(identity.account_id, identity.limits, premium=premium)
         decision.key_id = identity.key_id
         return decision
@@ -105,7 +122,7 @@ class AccountsGate:
             return
         units, overage = decision.units, decision.overage
         if decision.allowed and (status == 429 or status >= 500):
-            self._limiter.give_back(decision)
+            self._give_back(decision)
             units, overage = 0, False
         self._journal.append(
             admitted_s=decision.admitted_s,
@@ -121,6 +138,12 @@ class AccountsGate:
             request_id=request_id,
         )
 
+    def _give_back(self, decision: Decision) -> None:
+        if self._later is None or decision.local:
+            self._limiter.give_back(decision)
+        else:
+            self._later.submit(lambda: self._limiter.give_back(decision))
+
     @property
     def lost_records(self) -> int:
         """Usage records that could not be kept (a full disk); for /metrics."""
@@ -131,8 +154,16 @@ class AccountsGate:
         """Whether Redis does not answer, so that this machine enforces the limits alone."""
         return self._limiter.is_away
 
+    @property
+    def is_database_silent(self) -> bool:
+        """Whether the accounts database has not answered for some seconds."""
+        return self._lookup.is_database_silent
+
     def close(self) -> None:
         """Let the journal go, so that the supervisor enters and deletes it."""
+        self._lookup.close()
+        if self._later is not None:
+            self._later.close(_CLOSE_S)
         self._journal.close()
         self._addresses.close()
         if self._pages is not None:

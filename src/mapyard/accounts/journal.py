@@ -56,6 +56,9 @@ class JournalWriter:
         self._fd = -1
         self._map: mmap.mmap | None = None
         self._count = 0
+        self._is_ahead = False
+        self._spare: tuple[int, mmap.mmap] | None = None
+        self._maker: threading.Thread | None = None
         #: Records that could not be kept because no journal could be made (a full disk).
         self.lost = 0
 
@@ -90,6 +93,9 @@ class JournalWriter:
         with self._lock:
             if self._map is None or self._count == self._capacity:
                 self._begin()
+            elif self._is_ahead and self._count == self._capacity // 2:
+                self._maker = threading.Thread(target=self.prepare, name="journal", daemon=True)
+                self._maker.start()
             if self._map is None:
                 self.lost += 1
                 return
@@ -105,26 +111,48 @@ class JournalWriter:
                 self._map.close()
                 os.close(self._fd)
                 self._map = None
+            if self._spare is not None:
+                self._spare[1].close()
+                os.close(self._spare[0])
+                self._spare = None
+
+    def prepare(self) -> None:
+        """Make the next journal ahead, from now on: it is some megabytes for the disk to write."""
+        self._is_ahead = True
+        if self._spare is not None:
+            return
+        made = self._make()
+        with self._lock:
+            if self._spare is None:
+                self._spare = made
+            elif made is not None:  # two at once
+                made[1].close()
+                os.close(made[0])
 
     def _begin(self) -> None:
         if self._map is not None:
             self._map.close()
             os.close(self._fd)
             self._map = None
+        made, self._spare = self._spare or self._make(), None
+        if made is not None:
+            self._fd, self._map = made
+            self._count = 0
+
+    def _make(self) -> tuple[int, mmap.mmap] | None:
         path = self._folder / f"{folder_mark(self._folder)}-{uuid.uuid4().hex}{SUFFIX}"
         size = HEADER_BYTES + self._capacity * RECORD.itemsize
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)  # held as long as this worker lives
             os.pwrite(fd, bytes(size), 0)  # a full disk shows here, not as a bus error later
-            self._map = mmap.mmap(fd, size)
+            return fd, mmap.mmap(fd, size)
         except OSError as error:
             os.close(fd)
             path.unlink(missing_ok=True)
             if not self.lost:
                 log.error("usage is not recorded: no journal can be made: %s", error.strerror)
-            return
-        self._fd, self._count = fd, 0
+            return None
 
 
 def folder_mark(folder: Path) -> str:

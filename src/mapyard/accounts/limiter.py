@@ -48,6 +48,10 @@ class Limiter(Protocol):
         """Whether the shared limits cannot be reached at the moment."""
         ...
 
+    def is_at_hand(self, account_id: int) -> bool:
+        """Whether `check` answers without asking a server or opening a file."""
+        ...
+
     def check(self, account_id: int, limits: Limits, *, premium: bool) -> Decision:
         """Admit a request and reserve its units, or say which limit forbids it."""
         ...
@@ -85,8 +89,14 @@ class LocalLimiter:
         self._files: OrderedDict[int, MappedWords] = OrderedDict()
         self._lock = threading.Lock()
 
+    def is_at_hand(self, account_id: int) -> bool:
+        """Whether `check` answers without asking a server or opening a file."""
+        return account_id in self._files
+
     def check(self, account_id: int, limits: Limits, *, premium: bool) -> Decision:
         """Admit a request and reserve its units, or say which limit forbids it."""
+        if account_id not in self._files:
+            self._open_first(account_id)
         now_s = self._clock()
         day, month = day_and_month(now_s)
         decision = Decision(
@@ -133,6 +143,8 @@ class LocalLimiter:
 
     def used(self, account_id: int) -> Used:
         """Return what of the day's and the month's units is used."""
+        if account_id not in self._files:
+            self._open_first(account_id)
         with self._lock, self._open(account_id) as file:
             at_day, at_month = self._slots(file.words)
             words = file.words
@@ -181,20 +193,36 @@ class LocalLimiter:
         return count + 1, wait_ns if count else self._window_ns
 
     def _open(self, account_id: int) -> MappedWords:
+        """Return the open file; the lock is held."""
         file = self._files.get(account_id)
         if file is None:
-            path = self._folder / f"{account_id}.limits"
-            try:
-                file = MappedWords(path, magic=_MAGIC, length=_length(_LEAST_CAPACITY))
-            except OSError as error:
-                raise AccountsUnavailable(f"limits cannot be kept: {error.strerror}") from error
-            self._files[account_id] = file
-            if file.is_new and self._used_before is not None:
-                self._add(file, self._used_before(account_id))
-            if len(self._files) > _OPEN_FILES:
-                self._files.popitem(last=False)[1].close()
+            file = self._keep(account_id, self._map(account_id))
         else:
             self._files.move_to_end(account_id)
+        return file
+
+    def _open_first(self, account_id: int) -> None:
+        """Open a file of an account not seen lately. The ledger is asked without the lock."""
+        file = self._map(account_id)
+        if file.is_new and self._used_before is not None:
+            self._add(file, self._used_before(account_id))
+        with self._lock:
+            if account_id in self._files:
+                file.close()
+            else:
+                self._keep(account_id, file)
+
+    def _map(self, account_id: int) -> MappedWords:
+        path = self._folder / f"{account_id}.limits"
+        try:
+            return MappedWords(path, magic=_MAGIC, length=_length(_LEAST_CAPACITY))
+        except OSError as error:
+            raise AccountsUnavailable(f"limits cannot be kept: {error.strerror}") from error
+
+    def _keep(self, account_id: int, file: MappedWords) -> MappedWords:
+        self._files[account_id] = file
+        if len(self._files) > _OPEN_FILES:
+            self._files.popitem(last=False)[1].close()
         return file
 
     def _add(self, file: MappedWords, used: Used) -> None:

@@ -3,6 +3,10 @@
 Every change that matters raises the database's revision; each worker reads it at most twice a
 second and forgets everything when it moved. So a revoked key stops within half a second, and a key
 costs a look-up only once per change. Entries also end after a minute, for changes made by hand.
+
+A worker reads the revision in a thread (`start`) and never waits for the database on its loop: what
+only the database knows raises `MustAsk` there. While the database is silent, known keys go on for
+ten minutes.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from sqlalchemy import Row, Select, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from mapyard.accounts.database import Database
-from mapyard.accounts.errors import AccountsUnavailable
+from mapyard.accounts.errors import AccountsUnavailable, MustAsk
 from mapyard.accounts.keys import hash_key, is_well_formed
 from mapyard.accounts.models import Account, Key, Revision
 from mapyard.accounts.plans import Limits, effective_limits
@@ -30,6 +34,10 @@ log = logging.getLogger(__name__)
 _POLL_S: Final = 0.5
 _ENTRY_LIFE_S: Final = 60.0
 _MOST_ENTRIES: Final = 50_000
+#: The database counts as silent when its revision could not be read for so long.
+_SILENT_S: Final = 2.0
+#: So long known keys go on while the database is silent.
+KNOWN_S: Final = 600.0
 
 
 class Identity(msgspec.Struct, frozen=True):
@@ -85,44 +93,86 @@ class KeyLookup:
         self._entries: dict[bytes, tuple[Identity | str, float]] = {}
         self._revision = -1
         self._next_poll_s = 0.0
+        self._heard_s = monotonic()  # when the database last answered a poll
+        self._poller: threading.Thread | None = None
+        self._has_polled = threading.Event()
+        self._stop = threading.Event()
 
-    def find_account_by_key(self, raw_key: str | None) -> Identity:
-        """Return whose key this is; raise KeyRefused or AccountSuspended."""
+    def start(self) -> None:
+        """Poll in a thread from now on, until `close`."""
+        self._next_poll_s = float("inf")
+        self._poller = threading.Thread(target=self._keep_polling, name="revision", daemon=True)
+        self._poller.start()
+        self._has_polled.wait(_SILENT_S)  # what is looked up before would be forgotten
+
+    def close(self) -> None:
+        """Stop polling."""
+        self._stop.set()
+
+    @property
+    def is_database_silent(self) -> bool:
+        """Whether the database has not answered for some seconds."""
+        return self._monotonic() - self._heard_s > _SILENT_S
+
+    def find_account_by_key(self, raw_key: str | None, *, may_wait: bool = True) -> Identity:
+        """Return whose key this is; raise KeyRefused, AccountSuspended, or MustAsk."""
         if not raw_key:
             raise _refusal("missing_key")
         now_s = self._monotonic()
         if now_s >= self._next_poll_s:
             self._poll(now_s)
-        return self._find(raw_key, hash_key(raw_key), now_s)
+        return self._find(raw_key, hash_key(raw_key), now_s, may_wait=may_wait)
 
-    def find_account(self, account_id: int) -> Identity:
+    def find_account(self, account_id: int, *, may_wait: bool = True) -> Identity:
         """Return the identity of an account without a key, for the server's own pages."""
         now_s = self._monotonic()
         if now_s >= self._next_poll_s:
             self._poll(now_s)
-        return self._find(None, b"account %d" % account_id, now_s, account_id)
+        return self._find(None, b"account %d" % account_id, now_s, account_id, may_wait=may_wait)
 
     def _find(
-        self, raw_key: str | None, name: bytes, now_s: float, account_id: int = 0
+        self,
+        raw_key: str | None,
+        name: bytes,
+        now_s: float,
+        account_id: int = 0,
+        *,
+        may_wait: bool,
     ) -> Identity:
         entries = self._entries  # a poll in another thread puts a new dict in its place
         entry = entries.get(name)
         if entry is None or now_s >= entry[1]:
             if raw_key is not None and not is_well_formed(raw_key):
                 raise _refusal("invalid_key")
-            if len(entries) >= _MOST_ENTRIES:
-                entries.clear()
-            found = self._read_key(name) if raw_key is not None else self._read(account_id)
-            entry = entries[name] = (found, now_s + _ENTRY_LIFE_S)
+            is_silent = self._poller is not None and now_s - self._heard_s > _SILENT_S
+            if is_silent and (entry is None or now_s - self._heard_s > KNOWN_S):
+                raise AccountsUnavailable("the accounts database does not answer")
+            if entry is None or not is_silent:
+                if not may_wait:
+                    raise MustAsk
+                if len(entries) >= _MOST_ENTRIES:
+                    entries.clear()
+                found = self._read_key(name) if raw_key is not None else self._read(account_id)
+                entry = entries[name] = (found, now_s + _ENTRY_LIFE_S)
         if isinstance(entry[0], Identity):
             return entry[0]
         raise _refusal(entry[0])
+
+    def _keep_polling(self) -> None:
+        while not self._stop.is_set():
+            self._ask_revision()
+            self._has_polled.set()
+            self._stop.wait(_POLL_S)
 
     def _poll(self, now_s: float) -> None:
         with self._lock:
             if now_s < self._next_poll_s:
                 return
             self._next_poll_s = now_s + _POLL_S
+        self._ask_revision()
+
+    def _ask_revision(self) -> None:
+        with self._lock:
             try:
                 with self._database.engine.connect() as connection:
                     revision = connection.scalar(select(Revision.value))
@@ -130,6 +180,7 @@ class KeyLookup:
                 # Nobody can revoke anything in a database that is away: known keys go on.
                 log.warning("the accounts database does not answer: %s", type(error).__name__)
                 return
+            self._heard_s = self._monotonic()
             if revision != self._revision:
                 self._revision = revision if revision is not None else -1
                 self._entries = {}

@@ -14,6 +14,8 @@ from mapyard.accounts.links import make_link
 from mapyard.accounts.models import Account
 from mapyard.errors import NotFound
 
+#: Changing tables may take a while.
+MIGRATION_S: Final = 600.0
 OWNER_EMAIL: Final = "owner@localhost"
 VISITORS_EMAIL: Final = "visitors@localhost"
 
@@ -22,9 +24,12 @@ def open_accounts(data: Path, url: str | None = None) -> Database:
     """Open and migrate the accounts database; for commands and the supervisor, not for workers."""
     from mapyard.accounts.schema import migrate  # Alembic: half a second that workers need not pay
 
-    database = open_database(data, url)
-    migrate(database)
-    return database
+    patient = open_database(data, url, limit_s=MIGRATION_S)
+    try:
+        migrate(patient)
+    finally:
+        patient.close()
+    return open_database(data, url)
 
 
 def ensure_owner(database: Database, email: str = OWNER_EMAIL) -> str | None:

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from typing import Any, Final, cast
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from mapyard.accounts.decisions import Decision, day_and_month, month_start_s, whole_seconds
 from mapyard.accounts.limiter import LocalLimiter
@@ -96,7 +98,10 @@ class RedisLimiter:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._redis = redis.Redis.from_url(
-            url, socket_timeout=_TIMEOUT_S, socket_connect_timeout=_TIMEOUT_S
+            url,
+            socket_timeout=_TIMEOUT_S,
+            socket_connect_timeout=_TIMEOUT_S,
+            retry=Retry(NoBackoff(), 0),  # else three more times, with pauses
         )
         self._check = self._redis.register_script(_CHECK)
         self._fallback = fallback
@@ -109,6 +114,10 @@ class RedisLimiter:
     def is_away(self) -> bool:
         """Whether the local limiter stands in at the moment."""
         return self._monotonic() < self._away_until_s
+
+    def is_at_hand(self, account_id: int) -> bool:
+        """Whether `check` answers without waiting: while the local limiter stands in."""
+        return self.is_away and self._fallback.is_at_hand(account_id)
 
     def check(self, account_id: int, limits: Limits, *, premium: bool) -> Decision:
         """Admit a request and reserve its units, or say which limit forbids it."""

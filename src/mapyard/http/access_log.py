@@ -1,11 +1,13 @@
 """The access log: one JSON line per request, without keys, query strings and addresses of paths.
 
 Lines are gathered and written together some times a second, whole lines at a time, so that lines
-of several workers on one pipe do not mix.
+of several workers on one pipe do not mix. A thread writes: a reader that stops reading holds up no
+request, but loses lines, which are counted.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import logging
 import os
@@ -16,7 +18,12 @@ from typing import Any, Final
 
 import orjson
 
+from mapyard.threads import BoundedThread
+
 _MOST_BYTES: Final = 4_096  # what a pipe takes at once without mixing
+#: Blocks of lines that wait for a slow reader: some megabytes.
+_MOST_WAITING: Final = 1_024
+_CLOSE_S: Final = 1.0
 
 
 class AccessLog:
@@ -26,6 +33,9 @@ class AccessLog:
         self._fd = fd
         self._lines: list[bytes] = []
         self._size = 0
+        self._writer: BoundedThread | None = None
+        #: Lines that were dropped.
+        self.lost = 0
 
     @classmethod
     def open(cls, target: str) -> AccessLog:
@@ -52,10 +62,26 @@ class AccessLog:
         """Write what was gathered. A log that cannot be written stops no answer."""
         if not self._lines:
             return
+        if self._writer is None:
+            self._writer = BoundedThread("access-log", _MOST_WAITING)
         text = b"".join(self._lines)
+        if not self._writer.submit(lambda: write_whole(self._fd, text)):
+            self.lost += len(self._lines)
         self._lines, self._size = [], 0
-        with contextlib.suppress(OSError):
-            os.write(self._fd, text)
+
+    def close(self) -> None:
+        """Write what is left, as far as the reader takes it."""
+        self.flush()
+        if self._writer is not None:
+            self._writer.close(_CLOSE_S)
+            self._writer = None
+
+
+def write_whole(fd: int, text: bytes) -> None:
+    """Write all of a text; a log that cannot be written stops nothing."""
+    with contextlib.suppress(OSError):
+        while text:
+            text = text[os.write(fd, text) :]
 
 
 def now_text() -> str:
@@ -72,6 +98,21 @@ def _second_text(second: int) -> str:
     if _last[0] != second:
         _last = (second, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second)))
     return _last[1]
+
+
+class LogHandler(logging.Handler):
+    """Writes program log lines in a thread: nothing waits for whoever reads them."""
+
+    def __init__(self, fd: int) -> None:
+        super().__init__()
+        self._fd = fd
+        self._writer = BoundedThread("log", _MOST_WAITING)
+        atexit.register(self._writer.close, _CLOSE_S)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Queue one line."""
+        text = (self.format(record) + "\n").encode("utf-8", "replace")
+        self._writer.submit(lambda: write_whole(self._fd, text))
 
 
 class JsonFormatter(logging.Formatter):
@@ -95,7 +136,7 @@ class JsonFormatter(logging.Formatter):
 
 def set_up_logging(level: str) -> None:
     """Send all program logs to standard error as JSON lines."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = LogHandler(sys.stderr.fileno())
     handler.setFormatter(JsonFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]

@@ -73,15 +73,24 @@ class Admissions:
         self._secret = secret
 
     def admit(
-        self, headers: Mapping[str, str], query_string: bytes, client: str, *, premium: bool
+        self,
+        headers: Mapping[str, str],
+        query_string: bytes,
+        client: str,
+        *,
+        premium: bool,
+        may_wait: bool = True,
     ) -> Admission:
-        """Authenticate and count one request; the refusal, if any, is in `error`."""
+        """Authenticate and count one request; the refusal, if any, is in `error`.
+
+        With `may_wait` False it raises MustAsk rather than waiting for a server or the disk.
+        """
         admission = Admission()
         gate = self.gate
         if gate is None:
             return admission
         try:
-            identity = self._identify(gate, headers, query_string)
+            identity = self._identify(gate, headers, query_string, may_wait=may_wait)
         except MapyardError as refusal:
             decision = gate.admit_address(client)
             admission.error = refusal if decision.allowed else decision.error()
@@ -89,20 +98,26 @@ class Admissions:
             return admission
         admission.account_id, admission.key_id = identity.account_id, identity.key_id
         admission.key_name = identity.masked_key
-        admission.decision = decision = gate.admit(identity, premium=premium)
+        decision = gate.admit(identity, premium=premium, may_wait=may_wait)
+        admission.decision = decision
         if not decision.allowed:
             admission.error = decision.error()
         return admission
 
     def _identify(
-        self, gate: AccountsGate, headers: Mapping[str, str], query_string: bytes
+        self,
+        gate: AccountsGate,
+        headers: Mapping[str, str],
+        query_string: bytes,
+        *,
+        may_wait: bool,
     ) -> Identity:
         key = read_key(headers, query_string)
         if key is None and self._secret and "cookie" in headers:
             account_id = find_session_account(self._secret, headers)
             if account_id is not None:
-                return gate.authenticate_account(account_id)
-        return gate.authenticate(key)
+                return gate.authenticate_account(account_id, may_wait=may_wait)
+        return gate.authenticate(key, may_wait=may_wait)
 
     def visit(self, client: str) -> Admission:
         """Count a page or public endpoint for its address; the refusal, if any, is in `error`."""

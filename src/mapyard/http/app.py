@@ -7,12 +7,14 @@ log, metrics. Every failure on this way becomes the JSON envelope.
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from mapyard.accounts.errors import MustAsk
 from mapyard.deadline import Cancelled
 from mapyard.errors import MapyardError, NotFound, Overloaded
 from mapyard.http import metrics
@@ -37,6 +39,7 @@ log = logging.getLogger(__name__)
 
 #: Inline handlers whose body is larger run in the pool: reading it would hold the loop.
 INLINE_BODY_BYTES: Final = 65_536
+ASKING_THREADS: Final = 4
 #: A stream may take this long in all, seconds.
 STREAM_S: Final = 3_600.0
 #: Status in log and metrics of requests whose client went away.
@@ -77,6 +80,8 @@ class Application:
         self.cors = Cors(settings.cors_origins)
         self.light = WorkPool("light", settings.threads, settings.queue)
         self.heavy = WorkPool("heavy", max(1, settings.threads // 2), settings.queue)
+        #: Waits for databases on behalf of requests whose keys are not at hand.
+        self.asking = WorkPool("accounts", ASKING_THREADS, settings.queue)
         self.requests = metrics.Requests()
         self._web = web
         #: Parameters of inline endpoints read lately, by endpoint, path and query.
@@ -94,8 +99,9 @@ class Application:
         """Let go of threads, dataset and log; requests have ended before."""
         self.light.close()
         self.heavy.close()
+        self.asking.close()
         self.services.snapshots.close()
-        self.access_log.flush()
+        self.access_log.close()
         self.note_state()
 
     def warm_up(self) -> None:
@@ -109,11 +115,13 @@ class Application:
     def note_state(self) -> None:
         """Hand the metrics over; called some times a second."""
         self.requests.hand_over()
-        for pool in (self.light, self.heavy):
+        for pool in (self.light, self.heavy, self.asking):
             metrics.QUEUE.labels(pool.name).set(pool.busy)
         if self.services.accounts is not None:
             metrics.LOST_USAGE.set(self.services.accounts.lost_records)
             metrics.REDIS_AWAY.set(self.services.accounts.is_redis_away)
+            metrics.DATABASE_SILENT.set(self.services.accounts.is_database_silent)
+        metrics.LOG_LINES_LOST.set(self.access_log.lost)
 
     async def _serve(self, request: Request) -> None:
         self.requests.running += 1
@@ -168,9 +176,19 @@ class Application:
             self._admit_page(request, path)
         else:
             premium = endpoint is not None and endpoint.premium
-            request.admission = self.admissions.admit(
-                request.headers, request.scope["query_string"], request.client, premium=premium
-            )
+            query: bytes = request.scope["query_string"]
+            try:
+                request.admission = self.admissions.admit(
+                    request.headers, query, request.client, premium=premium, may_wait=False
+                )
+            except MustAsk:
+                request.admission = await asyncio.wrap_future(
+                    self.asking.submit(
+                        lambda: self.admissions.admit(
+                            request.headers, query, request.client, premium=premium
+                        )
+                    )
+                )
             if request.admission.error is not None:
                 metrics.REFUSED.labels(request.admission.error.code).inc()
                 raise request.admission.error

@@ -85,6 +85,18 @@ REDIS_AWAY: Final = Gauge(
     registry=REGISTRY,
     multiprocess_mode="livemax",
 )
+DATABASE_SILENT: Final = Gauge(
+    "mapyard_accounts_database_silent",
+    "1 while the accounts database does not answer: known keys go on for ten minutes.",
+    registry=REGISTRY,
+    multiprocess_mode="livemax",
+)
+LOG_LINES_LOST: Final = Gauge(
+    "mapyard_access_log_lines_lost",
+    "Lines of the access log that were dropped, because whoever reads it takes none.",
+    registry=REGISTRY,
+    multiprocess_mode="livesum",
+)
 
 
 class _Tally:

@@ -91,6 +91,8 @@ async def _serve(settings: Settings, sockets: list[socket.socket], lifeline: soc
     flusher = asyncio.ensure_future(_flush_log(access_log, application))
     sweeper = asyncio.ensure_future(guard.keep_sweeping())
     application.warm_up()
+    if services.accounts is not None:
+        services.accounts.start()
     sys.setswitchinterval(SWITCH_S)
     gc.collect()
     gc.freeze()  # what lives as long as the process is not looked at again

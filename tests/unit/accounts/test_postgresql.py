@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import socket
-import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select
 
+from databases import POSTGRESQL, running_postgresql
 from mapyard.accounts import jobs, registry
 from mapyard.accounts.database import Database, open_database
 from mapyard.accounts.gate import AccountsGate, flush_usage
@@ -26,56 +22,16 @@ from mapyard.accounts.uptime import mark_minute
 
 pytest.importorskip("psycopg")
 
-
-def find_server() -> Path | None:
-    """Return the folder of PostgreSQL's programs."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    on_path = shutil.which("initdb")
-    return found[-1].parent if found else Path(on_path).parent if on_path else None
-
-
-PROGRAMS = find_server()
 pytestmark = [
-    pytest.mark.skipif(PROGRAMS is None, reason="needs PostgreSQL"),
+    pytest.mark.skipif(POSTGRESQL is None, reason="needs PostgreSQL"),
     pytest.mark.xdist_group("postgresql"),
 ]
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[str]:
-    folder = Path(tempfile.mkdtemp(prefix="mapyard-postgresql-"))  # where its user may look
-    user: dict[str, object] = {}
-    if os.geteuid() == 0:  # the server does not run as root
-        try:
-            shutil.chown(folder, "postgres", "postgres")
-        except LookupError:
-            pytest.skip("needs the user postgres when run as root")
-        user = {"user": "postgres", "group": "postgres", "extra_groups": []}
-    assert PROGRAMS is not None
-    data = folder / "data"
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    initdb = [PROGRAMS / "initdb", "-D", data, "-U", "mapyard", "-A", "trust", "--no-sync"]
-    subprocess.run(initdb, check=True, capture_output=True, cwd="/", **user)  # type: ignore[call-overload]
-    server = subprocess.Popen(  # type: ignore[call-overload]
-        [PROGRAMS / "postgres", "-D", data, "-p", str(port), "-k", folder,
-         "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off"],
-        stderr=subprocess.DEVNULL, cwd="/", **user,
-    )  # fmt: skip
-    url = f"postgresql://mapyard@127.0.0.1:{port}/postgres"
-    database = open_database(folder / "none", url)
-    for _ in range(200):
-        try:
-            database.engine.connect().close()
-            break
-        except Exception:  # not up yet
-            time.sleep(0.05)
-    database.close()
-    yield url
-    server.terminate()
-    server.wait(20)
-    shutil.rmtree(folder, ignore_errors=True)
+    with running_postgresql() as url:
+        yield url
 
 
 @pytest.fixture

@@ -405,7 +405,7 @@ def test_access_log(make_client: MakeClient, tmp_path: Path) -> None:
     client.get(f"/api/v1/echo?api_key={key}&name=secret-name")
     client.get("/api/v1/fail/not_found", headers={"X-Request-Id": "abc"})
     client.get("/api/v1/secret-path", headers={"X-API-Key": "pk_live_wrong"})
-    client.application.access_log.flush()
+    client.application.access_log.close()
     text = log.read_text()
     assert key not in text
     assert "secret" not in text

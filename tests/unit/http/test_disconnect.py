@@ -102,7 +102,7 @@ def ask(application: Application, path: str, leaves_after_s: float) -> list[dict
 
 
 def logged(application: Application, tmp_path: Path) -> dict[str, Any]:
-    application.access_log.flush()
+    application.access_log.close()
     line: dict[str, Any] = json.loads((tmp_path / "access.log").read_text())
     return line
 
