@@ -1,185 +1,225 @@
 """All settings: environment variables with the prefix MAPYARD_, or one .env-style file.
 
-Every field has a description; `mapyard settings` prints them and docs/reference holds them.
+Every field has a description; `mapyard settings` prints them and docs/reference holds them. A
+msgspec struct, as parameters are: pydantic would take longer to import than a question to answer.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from functools import lru_cache
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Final, Literal, get_type_hints
 
-from pydantic import Field, ValidationError, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
+import msgspec
+from msgspec import Meta
 
 from mapyard.errors import MapyardError
 
+PREFIX: Final = "MAPYARD_"
 
-class Settings(BaseSettings):
-    """The settings of one process."""
 
-    model_config = SettingsConfigDict(
-        env_prefix="MAPYARD_", env_file=".env", env_file_encoding="utf-8", extra="ignore"
-    )
+class Settings(msgspec.Struct, kw_only=True):
+    """The settings of one process; made by hand it has the defaults, `get_settings` reads them."""
 
     # Data
-    data: Path = Field(Path("data"), description="Data folder of all commands.")
-    keep_datasets: int = Field(
-        2, ge=1, description="Datasets kept by pruning, the served one included."
-    )
+    data: Annotated[Path, Meta(description="Data folder of all commands.")] = Path("data")
+    keep_datasets: Annotated[
+        int, Meta(ge=1, description="Datasets kept by pruning, the served one included.")
+    ] = 2
 
     # Updates
-    updates: Literal["off", "minutely", "hourly", "daily"] = Field(
-        "daily", description="How often a server looks for new data, where a source is known."
-    )
-    update_source: str = Field(
-        "", description="Replication source; empty is the one that the extract names."
-    )
-    update_clip: bool = Field(
-        False, description="Set when the source covers more than the extract, such as the planet."
-    )
+    updates: Annotated[
+        Literal["off", "minutely", "hourly", "daily"],
+        Meta(description="How often a server looks for new data, where a source is known."),
+    ] = "daily"
+    update_source: Annotated[
+        str, Meta(description="Replication source; empty is the one that the extract names.")
+    ] = ""
+    update_clip: Annotated[
+        bool,
+        Meta(description="Set when the source covers more than the extract, such as the planet."),
+    ] = False
 
     # Serving
-    host: str = Field("127.0.0.1", description="Address to listen on; ::1 is added to 127.0.0.1.")
-    port: int = Field(4000, ge=1, le=65535, description="Port to listen on.")
-    workers: int = Field(2, ge=1, le=256, description="Worker processes.")
-    threads: int = Field(4, ge=1, le=64, description="Threads for longer work in each worker.")
-    queue: int = Field(64, ge=0, description="Requests waiting for a thread; beyond them 503.")
-    timeout_s: float = Field(30.0, gt=0, le=3600, description="Time limit of one request, seconds.")
-    query_bytes: int = Field(
-        512 << 20, ge=1 << 20, description="Memory limit of one query in Overpass QL, bytes."
+    host: Annotated[str, Meta(description="Address to listen on; ::1 is added to 127.0.0.1.")] = (
+        "127.0.0.1"
     )
-    max_body_bytes: int = Field(10_485_760, ge=1024, description="Largest request body, bytes.")
-    read_s: float = Field(
-        10.0,
-        gt=0,
-        le=3600,
-        description="Time for the head of a request, and between two parts of its body, seconds.",
+    port: Annotated[int, Meta(ge=1, le=65535, description="Port to listen on.")] = 4000
+    workers: Annotated[int, Meta(ge=1, le=256, description="Worker processes.")] = 2
+    threads: Annotated[
+        int, Meta(ge=1, le=64, description="Threads for longer work in each worker.")
+    ] = 4
+    queue: Annotated[
+        int, Meta(ge=0, description="Requests waiting for a thread; beyond them 503.")
+    ] = 64
+    timeout_s: Annotated[
+        float, Meta(gt=0, le=3600, description="Time limit of one request, seconds.")
+    ] = 30.0
+    query_bytes: Annotated[
+        int, Meta(ge=1 << 20, description="Memory limit of one query in Overpass QL, bytes.")
+    ] = 512 << 20
+    max_body_bytes: Annotated[int, Meta(ge=1024, description="Largest request body, bytes.")] = (
+        10_485_760
     )
-    connections: int = Field(
-        1_024,
-        ge=1,
-        description="Open connections of one worker; beyond them idle ones are closed, then 503.",
-    )
-    connections_per_address: int = Field(
-        256,
-        ge=1,
-        description="Open connections of one client address in one worker; addresses in "
-        "MAPYARD_TRUSTED_PROXIES have no limit.",
-    )
-    cors_origins: list[str] = Field(
-        default_factory=list, description="Origins allowed by CORS; empty switches CORS off."
-    )
-    public_url: str = Field(
-        "", description="Address that answers name, such as https://maps.example.org."
-    )
-    trusted_proxies: list[str] = Field(
-        default_factory=list,
-        description="Addresses whose X-Forwarded-* headers are believed.",
-    )
-    trusted_networks: list[str] = Field(
-        default_factory=list,
-        description="Networks (10.0.0.0/8) that get the operator's map page and /metrics without "
-        "asking; empty trusts nobody by address.",
-    )
-    metrics_token: str = Field(
-        "", description="Bearer token that opens /metrics; empty opens it to trusted networks only."
-    )
-    metrics_listen: str = Field(
-        "",
-        description="A socket of its own for /metrics, without a token: 127.0.0.1:9464 or "
-        "unix:/run/mapyard/metrics.sock.",
-    )
-    pages_per_minute: int = Field(
-        240,
-        ge=0,
-        le=1_000,
-        description="Web pages, forms and public endpoints a minute and client address; 0 counts "
-        "none.",
-    )
-    access_log: str = Field(
-        "-", description="Where the access log goes: - is standard output, empty is nowhere."
-    )
-    drain_s: float = Field(
-        1.0, ge=0, le=300, description="Time between a stop signal and the last new connection."
-    )
-    log_level: Literal["debug", "info", "warning", "error"] = Field(
-        "info", description="debug, info, warning or error."
-    )
-    anonymous_per_minute: int = Field(
-        60, ge=1, description="Requests a minute and client address without a valid key."
-    )
+    read_s: Annotated[
+        float,
+        Meta(
+            gt=0,
+            le=3600,
+            description="Time for the head of a request, and between two parts of its body, seconds.",
+        ),
+    ] = 10.0
+    connections: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description="Open connections of one worker; beyond them idle ones are closed, then 503.",
+        ),
+    ] = 1_024
+    connections_per_address: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description="Open connections of one client address in one worker; addresses in "
+            "MAPYARD_TRUSTED_PROXIES have no limit.",
+        ),
+    ] = 256
+    cors_origins: Annotated[
+        list[str], Meta(description="Origins allowed by CORS; empty switches CORS off.")
+    ] = []
+    public_url: Annotated[
+        str, Meta(description="Address that answers name, such as https://maps.example.org.")
+    ] = ""
+    trusted_proxies: Annotated[
+        list[str], Meta(description="Addresses whose X-Forwarded-* headers are believed.")
+    ] = []
+    trusted_networks: Annotated[
+        list[str],
+        Meta(
+            description="Networks (10.0.0.0/8) that get the operator's map page and /metrics "
+            "without asking; empty trusts nobody by address."
+        ),
+    ] = []
+    metrics_token: Annotated[
+        str,
+        Meta(
+            description="Bearer token that opens /metrics; empty opens it to trusted networks only."
+        ),
+    ] = ""
+    metrics_listen: Annotated[
+        str,
+        Meta(
+            description="A socket of its own for /metrics, without a token: 127.0.0.1:9464 or "
+            "unix:/run/mapyard/metrics.sock."
+        ),
+    ] = ""
+    pages_per_minute: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=1_000,
+            description="Web pages, forms and public endpoints a minute and client address; 0 "
+            "counts none.",
+        ),
+    ] = 240
+    access_log: Annotated[
+        str, Meta(description="Where the access log goes: - is standard output, empty is nowhere.")
+    ] = "-"
+    drain_s: Annotated[
+        float,
+        Meta(ge=0, le=300, description="Time between a stop signal and the last new connection."),
+    ] = 1.0
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"],
+        Meta(description="debug, info, warning or error."),
+    ] = "info"
+    anonymous_per_minute: Annotated[
+        int, Meta(ge=1, description="Requests a minute and client address without a valid key.")
+    ] = 60
 
     # Geocoding
-    importance_file: Path | None = Field(
-        None,
-        description="CSV (also .gz) with the columns wikidata and importance (0-1), used when the "
-        "part text is built: what it knows ranks higher.",
-    )
+    importance_file: Annotated[
+        Path | None,
+        Meta(
+            description="CSV (also .gz) with the columns wikidata and importance (0-1), used when "
+            "the part text is built: what it knows ranks higher."
+        ),
+    ] = None
 
     # Routing
-    matrix_pairs: int = Field(
-        10_000, ge=1, le=250_000, description="Largest matrix: origins times destinations."
-    )
-    optimize_inline_stops: int = Field(
-        50, ge=2, le=100, description="Tours with more stops become jobs that are polled."
-    )
+    matrix_pairs: Annotated[
+        int, Meta(ge=1, le=250_000, description="Largest matrix: origins times destinations.")
+    ] = 10_000
+    optimize_inline_stops: Annotated[
+        int, Meta(ge=2, le=100, description="Tours with more stops become jobs that are polled.")
+    ] = 50
 
     # Tiles
-    tile_languages: list[str] = Field(
-        default_factory=list,
-        description="Languages of names in tiles (IETF codes) besides name, name_de and name_en.",
-    )
-    tile_cache_bytes: int = Field(
-        1_000_000_000, ge=0, description="Bound of rendered tiles kept on disk; 0 keeps none."
-    )
+    tile_languages: Annotated[
+        list[str],
+        Meta(
+            description="Languages of names in tiles (IETF codes) besides name, name_de and "
+            "name_en."
+        ),
+    ] = []
+    tile_cache_bytes: Annotated[
+        int, Meta(ge=0, description="Bound of rendered tiles kept on disk; 0 keeps none.")
+    ] = 1_000_000_000
 
     # Accounts
-    accounts_url: str = Field(
-        "", description="Accounts database (postgresql://…); empty is a file in the data folder."
-    )
-    redis_url: str = Field("", description="Redis for limits shared by several machines.")
-    secret: str = Field(
-        "",
-        description="Signs cookies and links; the same on all machines. Empty is DATA/secret.",
-    )
-    signup: Literal["open", "closed", "invitation"] = Field(
-        "closed", description="Who may sign up on the web pages."
-    )
-    visitors_per_minute: int = Field(
-        0,
-        ge=0,
-        description="Requests a minute of all visitors of the map page together who are not "
-        "signed in; 0 asks them to sign in.",
-    )
-    smtp_url: str = Field(
-        "",
-        description="Mail server: smtp://user:password@host:587 (STARTTLS) or smtps://…:465; "
-        "empty: operators hand links out.",
-    )
-    mail_from: str = Field("", description="Sender of mail, such as Maps <maps@example.org>.")
-    openid_issuer: str = Field(
-        "", description="OpenID Connect provider for sign-in, its https URL."
-    )
-    openid_client_id: str = Field("", description="Client id at the OpenID provider.")
-    openid_client_secret: str = Field("", description="Client secret at the OpenID provider.")
-    webhook_url: str = Field("", description="Where the month's usage of each account is posted.")
-    webhook_secret: str = Field("", description="Signs the webhook's bodies (HMAC-SHA-256).")
+    accounts_url: Annotated[
+        str,
+        Meta(description="Accounts database (postgresql://…); empty is a file in the data folder."),
+    ] = ""
+    redis_url: Annotated[str, Meta(description="Redis for limits shared by several machines.")] = ""
+    secret: Annotated[
+        str,
+        Meta(
+            description="Signs cookies and links; the same on all machines. Empty is DATA/secret."
+        ),
+    ] = ""
+    signup: Annotated[
+        Literal["open", "closed", "invitation"],
+        Meta(description="Who may sign up on the web pages."),
+    ] = "closed"
+    visitors_per_minute: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="Requests a minute of all visitors of the map page together who are not "
+            "signed in; 0 asks them to sign in.",
+        ),
+    ] = 0
+    smtp_url: Annotated[
+        str,
+        Meta(
+            description="Mail server: smtp://user:password@host:587 (STARTTLS) or smtps://…:465; "
+            "empty: operators hand links out."
+        ),
+    ] = ""
+    mail_from: Annotated[
+        str, Meta(description="Sender of mail, such as Maps <maps@example.org>.")
+    ] = ""
+    openid_issuer: Annotated[
+        str, Meta(description="OpenID Connect provider for sign-in, its https URL.")
+    ] = ""
+    openid_client_id: Annotated[str, Meta(description="Client id at the OpenID provider.")] = ""
+    openid_client_secret: Annotated[
+        str, Meta(description="Client secret at the OpenID provider.")
+    ] = ""
+    webhook_url: Annotated[
+        str, Meta(description="Where the month's usage of each account is posted.")
+    ] = ""
+    webhook_secret: Annotated[
+        str, Meta(description="Signs the webhook's bodies (HMAC-SHA-256).")
+    ] = ""
 
-    @field_validator("trusted_networks")
-    @classmethod
-    def _check_networks(cls, value: list[str]) -> list[str]:
-        for text in value:
-            ip_network(text.strip(), strict=False)
-        return value
-
-    @field_validator("metrics_listen")
-    @classmethod
-    def _check_listen(cls, value: str) -> str:
-        if value:
-            split_listen(value)
-        return value
+    def replace(self, **changes: Any) -> Settings:
+        """Return a copy with some settings changed."""
+        return msgspec.structs.replace(self, **changes)
 
 
 def split_listen(text: str) -> tuple[str, int, Path | None]:
@@ -192,16 +232,95 @@ def split_listen(text: str) -> tuple[str, int, Path | None]:
     return host.strip("[]"), int(port), None
 
 
+def _check_networks(value: list[str]) -> None:
+    for text in value:
+        ip_network(text.strip(), strict=False)
+
+
+def _check_listen(value: str) -> None:
+    if value:
+        split_listen(value)
+
+
+#: Settings that need more than a type and bounds: what raises ValueError where they are wrong.
+_CHECKS: Final[dict[str, Callable[[Any], None]]] = {
+    "trusted_networks": _check_networks,
+    "metrics_listen": _check_listen,
+}
+
+
+class Setting(msgspec.Struct):
+    """One setting, for those who list them."""
+
+    name: str
+    default: Any
+    description: str
+
+    @property
+    def variable(self) -> str:
+        """Return the environment variable."""
+        return f"{PREFIX}{self.name.upper()}"
+
+
+def list_settings() -> list[Setting]:
+    """Return all settings in the order of their fields."""
+    hints = get_type_hints(Settings, include_extras=True)
+    return [
+        Setting(field.name, _default_of(field), hints[field.name].__metadata__[0].description)
+        for field in msgspec.structs.fields(Settings)
+    ]
+
+
+def _default_of(field: msgspec.structs.FieldInfo) -> Any:
+    return field.default if field.default is not msgspec.NODEFAULT else field.default_factory()
+
+
 @lru_cache(maxsize=1)
 def get_settings() -> Settings:
     """Return the settings of this process, read once; raise MapyardError naming what is wrong."""
-    try:
-        return Settings()
-    except ValidationError as error:
-        problems = [
-            f"MAPYARD_{'_'.join(map(str, item['loc'])).upper()}: {item['msg']}"
-            for item in error.errors()
-        ]
-        raise MapyardError("; ".join(problems)) from None
-    except SettingsError as error:  # text that should be JSON
-        raise MapyardError(f'{error}; lists are written as JSON: \'["one", "two"]\'') from None
+    given = {**_read_file(Path(".env")), **os.environ}
+    hints = get_type_hints(Settings, include_extras=True)
+    values: dict[str, Any] = {}
+    problems = []
+    for setting in list_settings():
+        text = given.get(setting.variable)
+        if text is None:
+            continue
+        try:
+            values[setting.name] = _read(setting, text, hints[setting.name])
+        except (ValueError, msgspec.ValidationError) as error:
+            problems.append(f"{setting.variable}: {error}")
+    if problems:
+        raise MapyardError("; ".join(problems))
+    return Settings(**values)
+
+
+def _read_file(path: Path) -> dict[str, str]:
+    if not path.is_file():
+        return {}
+    from dotenv import dotenv_values
+
+    return {name: value for name, value in dotenv_values(path).items() if value is not None}
+
+
+def _read(setting: Setting, text: str, kind: Any) -> Any:
+    """Return the value of a text; raise ValueError."""
+    value: Any = text
+    if isinstance(setting.default, list):
+        try:
+            value = msgspec.json.decode(text)
+        except msgspec.DecodeError:
+            raise ValueError(
+                f'{setting.name} is no JSON; lists are written so: \'["one", "two"]\''
+            ) from None
+    elif text == "" and not isinstance(setting.default, str):
+        return setting.default
+    elif isinstance(setting.default, bool):
+        value = {"1": True, "yes": True, "on": True, "0": False, "no": False, "off": False}.get(
+            text.strip().lower(), text
+        )
+    read = msgspec.convert(value, kind, strict=False, dec_hook=lambda cls, item: cls(item))
+    check = _CHECKS.get(setting.name)
+    if check is not None:
+        check(read)
+    return read

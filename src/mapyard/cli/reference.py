@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import typer.main
-from pydantic.fields import FieldInfo
-from pydantic_core import PydanticUndefined
 
 from mapyard.cli import COMMANDS, build_app
 from mapyard.http.endpoints import collect
@@ -16,7 +14,7 @@ from mapyard.http.reference.docs_page import entries_of
 from mapyard.http.reference.error_codes import COMMON_CODES, ERROR_CODES
 from mapyard.http.reference.openapi import build_openapi
 from mapyard.http.routes import load_modules
-from mapyard.settings import Settings
+from mapyard.settings import list_settings
 
 NOTE: Final = "<!-- Written by `mapyard docs`. Change the code, not this page. -->\n"
 BASE_URL: Final = "http://localhost:4000"
@@ -100,8 +98,8 @@ def _errors() -> str:
 
 def _settings() -> str:
     rows = (
-        (f"`MAPYARD_{name.upper()}`", _default_of(field), field.description or "")
-        for name, field in Settings.model_fields.items()
+        (f"`{setting.variable}`", _show_default(setting.default), setting.description)
+        for setting in list_settings()
     )
     table = "\n".join(_table(("Variable", "Default", "Meaning"), rows))
     return (
@@ -112,9 +110,8 @@ def _settings() -> str:
     )
 
 
-def _default_of(field: FieldInfo) -> str:
-    value = field.get_default(call_default_factory=True, validated_data={})
-    if value is PydanticUndefined or value in ("", None, []):
+def _show_default(value: Any) -> str:
+    if value in ("", None, []):
         return "empty"
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 

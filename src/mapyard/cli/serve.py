@@ -71,5 +71,5 @@ def apply_options(
 ) -> tuple[Settings, dict[str, str]]:
     """Return the settings with the given options, and the variables that say so to workers."""
     given = {name: value for name, value in options.items() if value is not None}
-    settings = get_settings().model_copy(update=given)
+    settings = get_settings().replace(**given)
     return settings, {f"MAPYARD_{name.upper()}": str(value) for name, value in given.items()}

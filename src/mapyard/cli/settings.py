@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from mapyard.settings import get_settings
+from mapyard.settings import get_settings, list_settings
 
 SECRET_WORDS = ("token", "password", "secret", "url")
 
@@ -14,10 +14,9 @@ def command() -> None:
     """Print every setting: variable, value, meaning. Secrets are masked."""
     settings = get_settings()
     table = Table("Variable", "Value", "Meaning", box=None, header_style="bold")
-    for name, field in type(settings).model_fields.items():
+    for setting in list_settings():
+        name = setting.name
         value = getattr(settings, name)
         masked = value and any(word in name for word in SECRET_WORDS) and name != "public_url"
-        table.add_row(
-            f"MAPYARD_{name.upper()}", "••••" if masked else str(value), field.description
-        )
+        table.add_row(setting.variable, "••••" if masked else str(value), setting.description)
     Console().print(table)

@@ -54,7 +54,7 @@ class Map(Questions):
     ) -> None:
         chosen = settings or get_settings()
         if data is not None:
-            chosen = chosen.model_copy(update={"data": Path(data)})
+            chosen = chosen.replace(data=Path(data))
         self.settings = chosen
         self._resources = Resources(chosen)
         self._snapshots = Snapshots(chosen)

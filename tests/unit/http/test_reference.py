@@ -16,7 +16,7 @@ from mapyard.http.reference.error_codes import CODES_BY_NAME
 from mapyard.http.reference.openapi import build_openapi
 from mapyard.http.reference.schemas import SCHEMAS
 from mapyard.http.routes import load_modules
-from mapyard.settings import Settings
+from mapyard.settings import list_settings
 
 ROOT = Path(mapyard.__file__).parents[2]
 #: Codes of commands, builds, web pages and clients, which no answer of the API carries.
@@ -38,8 +38,8 @@ def test_everything_is_in_the_pages() -> None:
     for endpoint in ENDPOINTS:
         for path in endpoint.paths if endpoint.tag else ():
             assert path in pages["endpoints.md"]
-    for name in Settings.model_fields:
-        assert f"`MAPYARD_{name.upper()}`" in pages["settings.md"]
+    for setting in list_settings():
+        assert f"`{setting.variable}`" in pages["settings.md"]
     for code in CODES_BY_NAME:
         assert f"`{code}`" in pages["errors.md"]
     for name in COMMANDS:
@@ -64,8 +64,8 @@ def test_every_parameter_and_setting_is_described() -> None:
         for field in endpoint.parser.fields:
             if endpoint.tag and field.name != "output":
                 assert field.description, f"{endpoint.path}: {field.name}"
-    for name, setting in Settings.model_fields.items():
-        assert setting.description, name
+    for setting in list_settings():
+        assert setting.description, setting.name
 
 
 def test_every_endpoint_has_what_the_reference_shows() -> None:
