@@ -69,14 +69,16 @@ class Settings(msgspec.Struct, kw_only=True):
         Meta(
             gt=0,
             le=3600,
-            description="Time for the head of a request, and between two parts of its body, seconds.",
+            description="Time for the head of a request, and between two parts of "
+            "its body, seconds.",
         ),
     ] = 10.0
     connections: Annotated[
         int,
         Meta(
             ge=1,
-            description="Open connections of one worker; beyond them idle ones are closed, then 503.",
+            description="Open connections of one worker; beyond them idle ones are "
+            "closed, then 503.",
         ),
     ] = 1_024
     connections_per_address: Annotated[
