@@ -61,7 +61,7 @@ class AccountsGate:
 
             self._limiter = RedisLimiter(redis_url, fallback=local)
         self._addresses = AddressLimiter(
-            data / LIMITS_FOLDER / "addresses.limits", anonymous_per_minute
+            data / LIMITS_FOLDER / f"addresses-{anonymous_per_minute}.limits", anonymous_per_minute
         )
         self._pages: AddressLimiter | None = None
         if pages_per_minute:
