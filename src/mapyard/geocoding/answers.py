@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from mapyard.caches import cache_method
 from mapyard.geocoding.categories import get_category
 from mapyard.geocoding.formats import country_name, format_street, format_town, join_lines
 from mapyard.geocoding.gazetteer import Gazetteer, House
@@ -51,7 +51,7 @@ class Writer:
 
     def __init__(self, gazetteer: Gazetteer) -> None:
         self._gazetteer = gazetteer
-        self._region = lru_cache(maxsize=4_096)(self._find_region)
+        self._region = cache_method(self._find_region, 4_096)
 
     # ---- where ------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -12,6 +12,7 @@ import orjson
 import shapely
 from numpy.typing import NDArray
 
+from mapyard.caches import cache_method
 from mapyard.geo.sphere import DEGREE_M
 from mapyard.geocoding.housenumbers import leading_number
 from mapyard.geocoding.interpolation import position_on_line, project_on_line
@@ -106,9 +107,9 @@ class Gazetteer:
         self._member_documents: NDArray[np.int32] = column("document_member_documents")
         self._stretch_offsets: Ints = column("stretch_offsets")
         self._nodes: tuple[Ints, NDArray[np.float64]] | None = None
-        self.tags = lru_cache(maxsize=4_096)(self._read_tags)
-        self._place_terms = lru_cache(maxsize=4_096)(self._find_place_terms)
-        self._area = lru_cache(maxsize=256)(self._read_area)
+        self.tags = cache_method(self._read_tags, 4_096)
+        self._place_terms = cache_method(self._find_place_terms, 4_096)
+        self._area = cache_method(self._read_area, 256)
 
     def _column(self, name: str) -> NDArray[Any]:
         return open_column(self._folder, name)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import mmap
+import sys
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -62,7 +64,15 @@ def open_column(folder: Path, name: str) -> Array:
         shape, _, dtype = np.lib.format.read_array_header_1_0(file)
         if 0 in shape:
             return np.empty(shape, dtype)
-    return np.asarray(np.load(path, mmap_mode="r"))
+        values = np.frombuffer(map_file(file), dtype, math.prod(shape), file.tell())
+    return values.reshape(shape)
+
+
+def map_file(file: BinaryIO) -> mmap.mmap:
+    """Map a whole open file read-only. The map keeps no descriptor, where Python can do without."""
+    if sys.version_info >= (3, 13):
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ, trackfd=False)
+    return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def write_heap(folder: Path, name: str, items: list[bytes]) -> None:
@@ -87,7 +97,7 @@ class Heap:
             np.lib.format.read_magic(file)
             np.lib.format.read_array_header_1_0(file)
             self._base = file.tell()
-            self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            self._data = map_file(file)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -20,7 +20,6 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -29,6 +28,8 @@ import numpy as np
 import tantivy
 from numpy.typing import NDArray
 from tantivy import FieldType, Occur, Order
+
+from mapyard.caches import cache_method
 
 Query = tantivy.Query
 
@@ -139,7 +140,7 @@ class TextIndex:
         self.schema = self._index.schema
         self._searcher = self._index.searcher()
         self._has_deleted = _has_deleted(folder)
-        self._live_frequency = lru_cache(_KEPT_FREQUENCIES)(self._count_live)
+        self._live_frequency = cache_method(self._count_live, _KEPT_FREQUENCIES)
 
     # ---- queries ----------------------------------------------------------------------------
 

@@ -9,21 +9,21 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import mmap
 import os
 import shutil
 import struct
 import tempfile
 from bisect import bisect_right
 from collections.abc import Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mapyard.caches import cache_method
 from mapyard.errors import MapyardError
+from mapyard.store.columns import map_file
 from mapyard.tiles.mercator import TileId
 from mapyard.tiles.mvt import encode_varints, varint_lengths
 
@@ -182,7 +182,7 @@ class PmtilesReader:
 
     def __init__(self, path: Path) -> None:
         with path.open("rb") as file:
-            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            self._map = map_file(file)
         if self._map[:8] != _MAGIC + b"\x03":
             raise MapyardError(f"{path.name} is not a PMTiles archive of version 3")
         fields = _HEADER.unpack(self._map[:_HEADER_BYTES])
@@ -193,7 +193,7 @@ class PmtilesReader:
         self.tile_count: int = fields[10]
         self.min_zoom: int = fields[17]
         self.max_zoom: int = fields[18]
-        self._directory = lru_cache(64)(self._read_directory)
+        self._directory = cache_method(self._read_directory, 64)
 
     def metadata(self) -> dict[str, Any]:
         """Return the archive's own description."""

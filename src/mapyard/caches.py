@@ -1,0 +1,24 @@
+"""Caches that do not keep what they cache for.
+
+An object that holds an `lru_cache` of its own method is a cycle: it stays, with every file that it
+has mapped, until the garbage collector comes by. Here it goes with its last user.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Hashable
+from functools import lru_cache
+
+
+def cache_method[T](method: Callable[..., T], size: int) -> Callable[..., T]:
+    """Return a bound method with its last `size` answers kept; for an attribute of its object."""
+    weak = weakref.WeakMethod(method)
+
+    @lru_cache(size)
+    def call(*args: Hashable) -> T:
+        alive = weak()
+        assert alive is not None  # its object holds this function, and is asked right now
+        return alive(*args)
+
+    return call
