@@ -19,8 +19,9 @@ from mapyard.version import __version__
 if TYPE_CHECKING:
     from mapyard.deadline import Cancelled
     from mapyard.errors import MapyardError
+    from mapyard.library.async_map import AsyncMap
     from mapyard.library.doors import aconnect, aopen, connect, open
-    from mapyard.library.map import AsyncMap, Map, build
+    from mapyard.library.map import Map, build
     from mapyard.library.remote import RemoteMap
 
 __all__ = [
@@ -36,7 +37,7 @@ _NAMES = {
     "aconnect": "library.doors",
     "build": "library.map",
     "Map": "library.map",
-    "AsyncMap": "library.map",
+    "AsyncMap": "library.async_map",
     "RemoteMap": "library.remote",
     "MapyardError": "errors",
     "Cancelled": "deadline",

@@ -4,54 +4,52 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Iterable
+from typing import Annotated
 
 import typer
 
+from mapyard.cli.commands import ASK, COMMANDS, Command
 from mapyard.errors import MapyardError
 
-#: Commands that are made from a question of the library of the same name.
-_ASK = "mapyard.cli.ask.command"
-
-#: Command name → module. A module has `command` (a function) or `app` (a Typer group).
-COMMANDS: dict[str, str] = {
-    "build": "mapyard.cli.build",
-    "datasets": "mapyard.cli.datasets",
-    "serve": "mapyard.cli.serve",
-    "demo": "mapyard.cli.demo",
-    "open": "mapyard.cli.open",
-    "accounts": "mapyard.cli.accounts",
-    "keys": "mapyard.cli.keys",
-    "geocode": "mapyard.cli.geocode",
-    "autocomplete": _ASK,
-    "reverse": _ASK,
-    "search": _ASK,
-    "features": _ASK,
-    "feature": _ASK,
-    "lookup": _ASK,
-    "nearby": _ASK,
-    "tags": _ASK,
-    "route": _ASK,
-    "isochrone": _ASK,
-    "matrix": _ASK,
-    "nearest": _ASK,
-    "match": _ASK,
-    "optimize": _ASK,
-    "elevation": _ASK,
-    "elevation-profile": _ASK,
-    "query": "mapyard.cli.query",
-    "sparql": "mapyard.cli.sparql",
-    "tile": _ASK,
-    "export": "mapyard.cli.export",
-    "tiles": "mapyard.cli.tiles",
-    "update": "mapyard.cli.update",
-    "status": "mapyard.cli.status",
-    "settings": "mapyard.cli.settings",
-    "docs": "mapyard.cli.docs",
-}
+__all__ = ["COMMANDS", "build_app", "find_commands", "main"]
 
 
-def build_app(names: list[str]) -> typer.Typer:
+def find_commands() -> dict[str, Command]:
+    """Return all commands, those of plugins included."""
+    from mapyard.plugins import mapping_of
+
+    return {**mapping_of("COMMANDS"), **COMMANDS}
+
+
+def build_app(names: Iterable[str]) -> typer.Typer:
     """Return the Typer application with the named commands only."""
+    app = _make_app()
+    for name in names:
+        where = COMMANDS.get(name) or find_commands()[name]
+        module = importlib.import_module(where.module)
+        if where.module == ASK:
+            app.command(name)(module.make_command(name.replace("-", "_")))
+        elif hasattr(module, "app"):
+            app.add_typer(module.app, name=name)
+        else:
+            app.command(name)(module.command)
+    return app
+
+
+def _build_overview() -> typer.Typer:
+    """Return the application with a line of help for each command, and no code behind."""
+    app = _make_app()
+    for name, where in find_commands().items():
+        app.command(name, help=where.summary, rich_help_panel=where.panel)(_nothing)
+    return app
+
+
+def _nothing() -> None:
+    """Stand for a command in the overview."""
+
+
+def _make_app() -> typer.Typer:
     app = typer.Typer(
         name="mapyard",
         help="The whole map API out of one OpenStreetMap extract.",
@@ -62,32 +60,39 @@ def build_app(names: list[str]) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_root)
-    for name in names:
-        module = importlib.import_module(COMMANDS[name])
-        if COMMANDS[name] == _ASK:
-            app.command(name)(module.make_command(name.replace("-", "_")))
-        elif hasattr(module, "app"):
-            app.add_typer(module.app, name=name)
-        else:
-            app.command(name)(module.command)
     return app
 
 
-def _root() -> None:
-    """The whole map API out of one OpenStreetMap extract."""
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from mapyard.version import __version__
+
+        typer.echo(f"mapyard {__version__}")
+        raise typer.Exit
+
+
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", "-V", help="Show the version.", callback=_show_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """The whole map API out of one OpenStreetMap extract.
+
+    `mapyard COMMAND --help` tells the options of a command and shows an example.
+    """
 
 
 def main() -> None:
     """Run the command that the arguments name; errors are one line and exit code 1."""
     wanted = sys.argv[1] if len(sys.argv) > 1 else ""
-    if wanted in ("--version", "-V"):
-        from mapyard.version import __version__
-
-        typer.echo(f"mapyard {__version__}")
-        return
-    names = [wanted] if wanted in COMMANDS else list(COMMANDS)
     try:
-        build_app(names)()
+        if wanted in COMMANDS or wanted in find_commands():
+            build_app([wanted])()
+        else:
+            _build_overview()()
     except MapyardError as error:
         typer.secho(f"mapyard: {error.message}", fg="red", err=True)
         raise SystemExit(1) from None

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from typing import Any, Final, Literal, Protocol
 
-import h3
 import numpy as np
 import shapely
 from numpy.typing import NDArray
@@ -199,6 +198,8 @@ class ShapeRegion:
 def read_h3(cell: str) -> ShapeRegion:
     """Return the region of an H3 cell: geometry and cell have a point in common."""
     text = cell.strip().lower().removeprefix("0x")
+    import h3  # only some requests name a cell, and it takes a while
+
     if not h3.is_valid_cell(text):
         raise InvalidRequest.of(
             "h3", f"'{cell[:32]}' is not an H3 cell index, such as 881f1d4881fffff"

@@ -9,9 +9,6 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from babel import Locale, UnknownLocaleError
-from babel.languages import get_official_languages
-
 _NUMBER_FIRST: Final = """
 AU BM BS BZ CA CI CN DZ EG FR GB GG GH GI GY HK IE IL IM IN IR JE JM JO JP KE KR LB LK LU MA MC
 MG MT MU MV MY NC NG NZ OM PF PH PK QA RE SA SC SG SN TH TN TT US VI VN YT ZA ZW
@@ -58,6 +55,9 @@ def join_lines(parts: list[str]) -> str:
 @lru_cache(maxsize=1_024)
 def country_name(code: str, langs: tuple[str, ...]) -> str:
     """Return what a country is called in the first language that CLDR knows, else in its own."""
+    from babel import Locale, UnknownLocaleError  # large; the first answer may wait, not a start
+    from babel.languages import get_official_languages
+
     official = get_official_languages(code, de_facto=True) if code else ()
     for lang in (*langs, *official[:1], "en"):
         try:

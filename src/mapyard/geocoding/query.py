@@ -12,8 +12,6 @@ from functools import lru_cache
 from math import log2
 from typing import Final, NamedTuple
 
-from babel import Locale
-
 from mapyard.geocoding.categories import IN_WORDS, NEAR_WORDS, find_phrase
 from mapyard.geocoding.gazetteer import Gazetteer
 from mapyard.geocoding.housenumbers import Candidate, iter_candidates, join_number
@@ -249,6 +247,8 @@ def _country_names(codes: tuple[str, ...]) -> dict[tuple[str, ...], str]:
     """Return folded words → code, from CLDR, of the countries of a dataset."""
     found: dict[tuple[str, ...], str] = {}
     for lang in COUNTRY_LANGS:
+        from babel import Locale
+
         territories = Locale.parse(lang).territories
         for code in codes:
             name = territories.get(code)

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mapyard.library.map import AsyncMap, Map
+    from mapyard.library.async_map import AsyncMap
+    from mapyard.library.map import Map
     from mapyard.library.remote import RemoteMap
 
 
@@ -44,7 +45,7 @@ def connect(
 
 def aopen(data: str | Path | None = None, *, dataset: str = "", follow: bool = True) -> AsyncMap:
     """Open a data folder for use with `await`; arguments as of `open`."""
-    from mapyard.library.map import AsyncMap
+    from mapyard.library.async_map import AsyncMap
 
     return AsyncMap(open(data, dataset=dataset, follow=follow))
 
@@ -53,6 +54,6 @@ def aconnect(
     url: str = "http://127.0.0.1:4000", *, key: str = "", retries: int = 2, timeout_s: float = 60.0
 ) -> AsyncMap:
     """Ask a server with `await`; arguments as of `connect`."""
-    from mapyard.library.map import AsyncMap
+    from mapyard.library.async_map import AsyncMap
 
     return AsyncMap(connect(url, key=key, retries=retries, timeout_s=timeout_s))

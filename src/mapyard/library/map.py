@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import weakref
 from collections.abc import Callable
@@ -13,11 +12,12 @@ from typing import Any, Self
 from mapyard.deadline import Cancelled, Deadline, no_deadline
 from mapyard.library.call import Call
 from mapyard.library.inputs import read_values
-from mapyard.library.methods import AsyncQuestions, Questions
+from mapyard.library.methods import Questions
 from mapyard.library.question import find_question
 from mapyard.library.resources import Resources
 from mapyard.library.results.feature import Features
 from mapyard.library.snapshot import Snapshot, Snapshots
+from mapyard.plugins import mapping_of
 from mapyard.settings import Settings, get_settings
 
 
@@ -161,6 +161,17 @@ class Map(Questions):
         finally:
             snapshot.release()
 
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """Return the method of a question that a plugin adds."""
+        if name.startswith("_") or name not in mapping_of("QUESTIONS"):
+            raise AttributeError(f"a map has no {name}")
+
+        def ask(*positional: Any, **values: Any) -> Any:
+            leading = dict(zip(find_question(name).leading, positional, strict=False))
+            return self._ask(name, {"self": self, **leading, **values})
+
+        return ask
+
     def _find_tile(self, z: int, x: int, y: int) -> bytes:
         return self.tile(z, x, y)
 
@@ -183,39 +194,6 @@ def _make_deadline(timeout_s: float | None, cancel: threading.Event | None) -> D
     if cancel is not None:
         return CallDeadline(no_deadline().limit_s if timeout_s is None else timeout_s, cancel)
     return no_deadline() if timeout_s is None else Deadline(timeout_s)
-
-
-class AsyncMap(AsyncQuestions):
-    """The same with `await`: calls run in threads, so the event loop never waits."""
-
-    def __init__(self, source: Questions) -> None:
-        #: The map that answers.
-        self.source = source
-
-    async def _ask(self, name: str, values: dict[str, Any]) -> Any:
-        cancel = values.get("cancel") or threading.Event()
-        values["cancel"] = cancel
-        try:
-            return await asyncio.to_thread(self.source._ask, name, values)
-        except asyncio.CancelledError:
-            cancel.set()
-            raise
-
-    async def close(self) -> None:
-        """Let everything go."""
-        close: Callable[[], None] = self.source.close  # type: ignore[attr-defined] # both maps
-        await asyncio.to_thread(close)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.close()
 
 
 def build(

@@ -15,7 +15,9 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Final, Literal, get_type_hints
 
+from mapyard.errors import NotFound
 from mapyard.params.parser import Params, Parser
+from mapyard.plugins import mapping_of
 
 #: Name → module of questions/ that declares it, in the order of the reference. A table, so that a
 #: call loads its own module only.
@@ -146,7 +148,12 @@ def question[F: Callable[..., Any]](
 def find_question(name: str) -> Question:
     """Return a question by name."""
     if name not in QUESTIONS:
-        importlib.import_module(f"mapyard.library.questions.{NAMES[name]}")
+        if name in NAMES:
+            importlib.import_module(f"mapyard.library.questions.{NAMES[name]}")
+        elif name in (of_plugins := mapping_of("QUESTIONS")):
+            importlib.import_module(of_plugins[name])
+        else:
+            raise NotFound(f"there is no question {name}; there are {', '.join(NAMES)}")
     return QUESTIONS[name]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
+from mapyard.plugins import list_of
+
 #: Modules of this package, in the order of the reference.
 MODULES: tuple[str, ...] = (
     "features",
@@ -28,5 +30,6 @@ MODULES: tuple[str, ...] = (
 
 
 def load_modules() -> list[ModuleType]:
-    """Import and return the listed modules."""
-    return [importlib.import_module(f"{__name__}.{name}") for name in MODULES]
+    """Import and return the listed modules, and those of plugins."""
+    ours = [importlib.import_module(f"{__name__}.{name}") for name in MODULES]
+    return [*ours, *list_of("ENDPOINTS")]
