@@ -32,9 +32,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mapyard.build.pipeline import build_dataset
-from mapyard.build.progress import Reporter
-from mapyard.build.steps import select_steps
+from mapyard.builder.pipeline import build_dataset
+from mapyard.builder.progress import Reporter
+from mapyard.builder.steps import select_steps
 from mapyard.deadline import no_deadline
 from mapyard.geo.sphere import haversine_m
 from mapyard.geocoding.batch import Options, answer_rows

@@ -35,9 +35,9 @@ from numpy.typing import NDArray
 
 from bench.routing_checks import SEED, pick_places, read_road_nodes
 from bench.routing_traces import add_noise, sample_path
-from mapyard.build.pipeline import build_dataset
-from mapyard.build.progress import Reporter
-from mapyard.build.steps import select_steps
+from mapyard.builder.pipeline import build_dataset
+from mapyard.builder.progress import Reporter
+from mapyard.builder.steps import select_steps
 from mapyard.elevation import find_heights, open_elevation
 from mapyard.errors import MapyardError
 from mapyard.routing import (

@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.routing_checks import SEED, pick_places, read_road_nodes
-from mapyard.build.pipeline import build_dataset
-from mapyard.build.progress import Reporter
-from mapyard.build.steps import select_steps
+from mapyard.builder.pipeline import build_dataset
+from mapyard.builder.progress import Reporter
+from mapyard.builder.steps import select_steps
 from mapyard.errors import MapyardError
 from mapyard.routing import find_routes, open_routing
 from mapyard.server.local import LocalClient

@@ -171,9 +171,9 @@ def prepare(data: Path) -> tuple[str, list[str], dict[str, object]]:
     """Build Monaco's store; return a key, paths of elements, and one answer."""
     from mapyard.accounts import registry
     from mapyard.accounts.open import ensure_owner, open_accounts
-    from mapyard.build.pipeline import build_dataset
-    from mapyard.build.progress import Reporter
-    from mapyard.build.steps import select_steps
+    from mapyard.builder.pipeline import build_dataset
+    from mapyard.builder.progress import Reporter
+    from mapyard.builder.steps import select_steps
     from mapyard.server.local import LocalClient
     from mapyard.settings import Settings
 

@@ -199,9 +199,9 @@ def cached_tiles(source: Path, folder: Path) -> None:
     """Requests a second of cached tiles against a bare Starlette answer with the same bytes."""
     from mapyard.accounts import registry
     from mapyard.accounts.open import ensure_owner, open_accounts
-    from mapyard.build.pipeline import build_dataset
-    from mapyard.build.progress import Reporter
-    from mapyard.build.steps import select_steps
+    from mapyard.builder.pipeline import build_dataset
+    from mapyard.builder.progress import Reporter
+    from mapyard.builder.steps import select_steps
     from mapyard.tiles.mercator import TileId
     from mapyard.tiles.source import TileSource
 

@@ -40,9 +40,9 @@ import uvloop
 
 from mapyard.accounts import registry
 from mapyard.accounts.open import ensure_owner, open_accounts
-from mapyard.build.pipeline import build_dataset
-from mapyard.build.progress import Reporter
-from mapyard.build.steps import select_steps
+from mapyard.builder.pipeline import build_dataset
+from mapyard.builder.progress import Reporter
+from mapyard.builder.steps import select_steps
 from mapyard.dataset.catalog import Catalog
 from mapyard.geocoding.geocoder import open_geocoder
 from mapyard.settings import Settings

@@ -10,9 +10,9 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from mapyard.build.pipeline import build_dataset
-from mapyard.build.progress import Reporter
-from mapyard.build.steps import select_steps
+from mapyard.builder.pipeline import build_dataset
+from mapyard.builder.progress import Reporter
+from mapyard.builder.steps import select_steps
 from mapyard.dataset.catalog import Catalog
 from mapyard.store.reader import Store, open_store
 from osm_files import EXAMPLES

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from mapyard.build.pipeline import STORE_STEP, StepContext
-from mapyard.build.progress import Reporter
-from mapyard.build.text import STEP as TEXT_STEP
+from mapyard.builder.pipeline import STORE_STEP, StepContext
+from mapyard.builder.progress import Reporter
+from mapyard.builder.text import STEP as TEXT_STEP
 from mapyard.features.search import search_names
 from mapyard.geocoding.geocoder import Geocoder, open_geocoder
 from mapyard.osm.source import prepare_source

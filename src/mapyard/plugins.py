@@ -9,7 +9,7 @@ The module may have any of these, and needs none:
 
 - `ENDPOINTS`: modules with functions declared by `@endpoint`
 - `QUESTIONS`: name → module with a function declared by `@question`: a method of every map
-- `STEPS`: build steps, `mapyard.build.pipeline.Step`
+- `STEPS`: build steps, `mapyard.builder.pipeline.Step`
 - `COMMANDS`: name → `mapyard.cli.commands.Command`
 
 See docs/develop/plugins.md and examples/plugin.

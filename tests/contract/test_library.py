@@ -290,7 +290,7 @@ def test_limits_of_a_call(here: Map) -> None:
     cancel.set()
     with pytest.raises(mapyard.Cancelled):
         here.overpass(slow, cancel=cancel)
-    with pytest.raises(mapyard.MapyardError, match="memory") as caught:
+    with pytest.raises(mapyard.MapyardError, match="bytes, its limit is 5,000") as caught:
         here.overpass("way[highway];node(w);way(bn);out;", max_bytes=5_000)
     assert caught.value.code == "too_large"
 

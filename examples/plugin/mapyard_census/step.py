@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from mapyard.build.pipeline import Step, StepContext
-from mapyard.build.preflight import Estimate
+from mapyard.builder.pipeline import Step, StepContext
+from mapyard.builder.preflight import Estimate
 
 
 def run(ctx: StepContext) -> Mapping[str, Any]:

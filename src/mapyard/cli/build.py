@@ -9,11 +9,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from mapyard.build.download import download, is_url
-from mapyard.build.pipeline import BuildReport, build_dataset
-from mapyard.build.preflight import NoRoom
-from mapyard.build.progress import Reporter
-from mapyard.build.steps import PART_NAMES, select_steps
+from mapyard.builder.download import download, is_url
+from mapyard.builder.pipeline import BuildReport, build_dataset
+from mapyard.builder.preflight import NoRoom
+from mapyard.builder.progress import Reporter
+from mapyard.builder.steps import PART_NAMES, select_steps
 from mapyard.dataset.catalog import Busy
 from mapyard.errors import MapyardError
 from mapyard.settings import get_settings

@@ -83,9 +83,9 @@ def find_examples() -> Path:
 
 def build_demo(settings: Settings, console: Console) -> None:
     """Build the demo dataset, unless it is there already or the folder holds another one."""
-    from mapyard.build.pipeline import build_dataset
-    from mapyard.build.progress import Reporter
-    from mapyard.build.steps import select_steps
+    from mapyard.builder.pipeline import build_dataset
+    from mapyard.builder.progress import Reporter
+    from mapyard.builder.steps import select_steps
     from mapyard.cli.build import print_report
 
     catalog = Catalog(settings.data)

@@ -42,7 +42,7 @@ def export(
     force: Annotated[bool, typer.Option(help="Overwrite the file.")] = False,
 ) -> None:
     """Write the tiles of the current dataset as PMTiles or MBTiles."""
-    from mapyard.build.progress import Reporter
+    from mapyard.builder.progress import Reporter
     from mapyard.dataset.catalog import Catalog
     from mapyard.settings import get_settings
     from mapyard.tiles.archive import list_tiles, write_archive

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from mapyard.build.preflight import NoRoom
-from mapyard.build.progress import Reporter
-from mapyard.build.steps import MODULES, select_steps
+from mapyard.builder.preflight import NoRoom
+from mapyard.builder.progress import Reporter
+from mapyard.builder.steps import MODULES, select_steps
 from mapyard.dataset.catalog import Busy, Catalog
 from mapyard.errors import MapyardError
 from mapyard.settings import get_settings

@@ -210,10 +210,10 @@ def build(
         only: parts to build, such as ["text"]; all by default. The element store is always built.
         progress: called with a line of text as steps begin and end.
     """
-    from mapyard.build.download import download, is_url
-    from mapyard.build.pipeline import build_dataset
-    from mapyard.build.progress import LineReporter, Reporter
-    from mapyard.build.steps import select_steps
+    from mapyard.builder.download import download, is_url
+    from mapyard.builder.pipeline import build_dataset
+    from mapyard.builder.progress import LineReporter, Reporter
+    from mapyard.builder.steps import select_steps
 
     folder = Path(data)
     steps = select_steps(only)

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from mapyard.build.pipeline import (
+from mapyard.builder.pipeline import (
     Step,
     StepContext,
     describe_dataset,
@@ -25,8 +25,8 @@ from mapyard.build.pipeline import (
     publish,
     run_steps,
 )
-from mapyard.build.preflight import Estimate, check_room
-from mapyard.build.progress import Reporter
+from mapyard.builder.preflight import Estimate, check_room
+from mapyard.builder.progress import Reporter
 from mapyard.dataset.catalog import Catalog
 from mapyard.dataset.manifest import Manifest, Part
 from mapyard.errors import MapyardError

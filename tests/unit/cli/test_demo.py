@@ -9,7 +9,7 @@ from rich.console import Console
 
 from mapyard.accounts import registry
 from mapyard.accounts.open import OWNER_EMAIL, open_accounts
-from mapyard.build import steps
+from mapyard.builder import steps
 from mapyard.cli import demo
 from mapyard.dataset.catalog import Catalog
 from mapyard.errors import MapyardError

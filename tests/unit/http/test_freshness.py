@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mapyard.build.pipeline import STORE_STEP, build_dataset
-from mapyard.build.progress import Reporter
+from mapyard.builder.pipeline import STORE_STEP, build_dataset
+from mapyard.builder.progress import Reporter
 from mapyard.http.freshness import render_freshness
 from mapyard.updates.history import Run, add_run
 from osm_files import EXAMPLES

@@ -21,9 +21,9 @@ from osm_files import EXAMPLES
 @pytest.fixture
 def two(build_once: Callable[..., Path], tmp_path: Path, monaco: Path) -> tuple[Path, str, str]:
     """A data folder with two datasets of Monaco; the ids of the first and of the second."""
-    from mapyard.build.pipeline import build_dataset
-    from mapyard.build.progress import Reporter
-    from mapyard.build.steps import select_steps
+    from mapyard.builder.pipeline import build_dataset
+    from mapyard.builder.progress import Reporter
+    from mapyard.builder.steps import select_steps
     from mapyard.dataset.catalog import Catalog
 
     steps = select_steps(["store"])

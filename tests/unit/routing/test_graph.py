@@ -9,7 +9,7 @@ import pytest
 import shapely
 from osmium.osm import mutable
 
-from mapyard.build.routing import find_bbox
+from mapyard.builder.routing import find_bbox
 from mapyard.geo.bbox import Bbox
 from mapyard.osm.countries import iter_regions
 from mapyard.routing.admins import build_admins, write_borders

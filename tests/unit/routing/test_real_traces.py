@@ -2,9 +2,9 @@
 
 import pytest
 
-from mapyard.build.pipeline import build_dataset
-from mapyard.build.progress import Reporter
-from mapyard.build.steps import select_steps
+from mapyard.builder.pipeline import build_dataset
+from mapyard.builder.progress import Reporter
+from mapyard.builder.steps import select_steps
 from mapyard.routing import match_trace, open_routing
 from mapyard.routing.gpx import read_gpx
 from osm_files import TEST_DATA

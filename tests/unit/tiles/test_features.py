@@ -10,9 +10,9 @@ import mapbox_vector_tile
 import numpy as np
 import pytest
 
-from mapyard.build.pipeline import build_dataset
-from mapyard.build.progress import Reporter
-from mapyard.build.steps import select_steps
+from mapyard.builder.pipeline import build_dataset
+from mapyard.builder.progress import Reporter
+from mapyard.builder.steps import select_steps
 from mapyard.tiles.build import find_bounds
 from mapyard.tiles.mercator import GRID_BITS, TileId, project
 from mapyard.tiles.render import render_tile

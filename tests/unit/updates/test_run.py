@@ -15,8 +15,8 @@ import numpy as np
 import osmium
 import pytest
 
-from mapyard.build.pipeline import STORE_STEP, build_dataset
-from mapyard.build.progress import Reporter
+from mapyard.builder.pipeline import STORE_STEP, build_dataset
+from mapyard.builder.progress import Reporter
 from mapyard.dataset.catalog import Busy, Catalog
 from mapyard.dataset.manifest import verify_files
 from mapyard.osm.source import is_sorted

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mapyard.build.pipeline import STORE_STEP, build_dataset
-from mapyard.build.progress import Reporter
+from mapyard.builder.pipeline import STORE_STEP, build_dataset
+from mapyard.builder.progress import Reporter
 from mapyard.settings import Settings
 from mapyard.updates import schedule
 from mapyard.updates.history import Run, add_run, read_runs

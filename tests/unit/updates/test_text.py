@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mapyard.build import text
-from mapyard.build.pipeline import STORE_STEP, build_dataset
-from mapyard.build.progress import Reporter
+from mapyard.builder import text
+from mapyard.builder.pipeline import STORE_STEP, build_dataset
+from mapyard.builder.progress import Reporter
 from mapyard.dataset.catalog import Catalog
 from mapyard.settings import Settings
 from mapyard.updates import run as updates

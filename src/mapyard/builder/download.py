@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from mapyard.build.progress import Reporter
+from mapyard.builder.progress import Reporter
 from mapyard.errors import MapyardError
 
 _TRIES = 5

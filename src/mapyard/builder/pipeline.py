@@ -20,8 +20,8 @@ from typing import Any
 
 import msgspec
 
-from mapyard.build.preflight import Estimate, check_room
-from mapyard.build.progress import Reporter
+from mapyard.builder.preflight import Estimate, check_room
+from mapyard.builder.progress import Reporter
 from mapyard.dataset.catalog import Catalog, new_dataset_id, sync_file, sync_folder
 from mapyard.dataset.manifest import (
     Manifest,

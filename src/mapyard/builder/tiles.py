@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mapyard.build.pipeline import Step, StepContext
-from mapyard.build.preflight import Estimate
+from mapyard.builder.pipeline import Step, StepContext
+from mapyard.builder.preflight import Estimate
 from mapyard.tiles.archive import list_tiles, write_archive
 from mapyard.tiles.build import build_table, find_bounds
 from mapyard.tiles.pmtiles import PmtilesWriter

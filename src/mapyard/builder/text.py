@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mapyard.build.pipeline import Step, StepContext
-from mapyard.build.preflight import Estimate
+from mapyard.builder.pipeline import Step, StepContext
+from mapyard.builder.preflight import Estimate
 from mapyard.features import search
 from mapyard.geocoding import documents
 from mapyard.geocoding.build import assemble, count_documents

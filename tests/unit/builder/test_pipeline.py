@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from mapyard.build import pipeline
-from mapyard.build.pipeline import STORE_STEP, Step, StepContext, build_dataset
-from mapyard.build.preflight import Estimate, NoRoom, check_room
-from mapyard.build.progress import Reporter
-from mapyard.build.steps import select_steps
+from mapyard.builder import pipeline
+from mapyard.builder.pipeline import STORE_STEP, Step, StepContext, build_dataset
+from mapyard.builder.preflight import Estimate, NoRoom, check_room
+from mapyard.builder.progress import Reporter
+from mapyard.builder.steps import select_steps
 from mapyard.dataset.catalog import Busy, Catalog
 from mapyard.dataset.manifest import verify_files
 from mapyard.errors import InvalidRequest, MapyardError

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mapyard.build.pipeline import Step, StepContext
-from mapyard.build.preflight import Estimate
+from mapyard.builder.pipeline import Step, StepContext
+from mapyard.builder.preflight import Estimate
 from mapyard.geo.bbox import Bbox
 from mapyard.routing.graph import GraphMeta, build_graph
 

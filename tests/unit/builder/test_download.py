@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from mapyard.build.download import DownloadFailed, download
-from mapyard.build.progress import Reporter
+from mapyard.builder.download import DownloadFailed, download
+from mapyard.builder.progress import Reporter
 
 BODY = bytes(range(256)) * 4000
 

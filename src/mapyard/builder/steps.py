@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import importlib
 
-from mapyard.build.pipeline import STORE_STEP, Step
+from mapyard.builder.pipeline import STORE_STEP, Step
 from mapyard.errors import InvalidRequest
 from mapyard.plugins import list_of
 
 #: Part name → module that has its STEP; an engine adds its line here.
 MODULES: dict[str, str] = {
-    "text": "mapyard.build.text",
-    "routing": "mapyard.build.routing",
-    "tiles": "mapyard.build.tiles",
+    "text": "mapyard.builder.text",
+    "routing": "mapyard.builder.routing",
+    "tiles": "mapyard.builder.tiles",
 }
 PART_NAMES = ("store", *MODULES)
 
