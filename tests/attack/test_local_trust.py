@@ -13,11 +13,12 @@ from mapyard.accounts import registry
 from mapyard.accounts.database import Database
 from mapyard.accounts.open import make_map_link, open_accounts
 from mapyard.accounts.registry import create_account
+from mapyard.errors import MapyardError
 from mapyard.http.background import JobContext
 from mapyard.http.metrics_socket import serve_metrics
 from mapyard.http.services import Services
 from mapyard.library.snapshot import Snapshots
-from mapyard.settings import Settings
+from mapyard.settings import Settings, get_settings
 from servers import free_port
 from visitors import Visitor, serving
 
@@ -93,11 +94,21 @@ def test_only_named_networks_are_trusted(tmp_path: Path, database: Database) -> 
         assert rebound.json() == {"session": False}
 
 
-def test_networks_that_are_none_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"10\.0\.0\.0/99"):
-        Settings(trusted_networks=["10.0.0.0/99"])
-    with pytest.raises(ValueError, match="HOST:PORT"):
-        Settings(metrics_listen="9464")
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("MAPYARD_TRUSTED_NETWORKS", '["10.0.0.0/99"]', "10.0.0.0/99"),
+        ("MAPYARD_METRICS_LISTEN", "9464", "HOST:PORT"),
+    ],
+)
+def test_settings_that_mean_nothing_are_refused(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, says: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    get_settings.cache_clear()
+    with pytest.raises(MapyardError, match=says):
+        get_settings()
+    get_settings.cache_clear()
 
 
 def test_metrics_by_token(tmp_path: Path, database: Database) -> None:

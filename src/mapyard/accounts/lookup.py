@@ -27,6 +27,7 @@ from mapyard.accounts.errors import AccountsUnavailable, MustAsk
 from mapyard.accounts.keys import hash_key, is_well_formed
 from mapyard.accounts.models import Account, Key, Revision
 from mapyard.accounts.plans import Limits, effective_limits
+from mapyard.accounts.restrictions import Guard, Restrictions
 from mapyard.errors import MapyardError
 
 log = logging.getLogger(__name__)
@@ -49,10 +50,13 @@ class Identity(msgspec.Struct, frozen=True):
     limits: Limits
     #: Prefix and last four: fit for logs.
     masked_key: str
+    #: What the key is restricted to; None for most keys, so that asking costs nothing.
+    guard: Guard | None = None
+    expires_at: int | None = None
 
 
 class KeyRefused(MapyardError):  # noqa: N818 - as in errors.py, named after its code
-    """No key, an unknown one, or one that was revoked."""
+    """No key, an unknown one, one that was revoked or has expired."""
 
     status, code = 401, "invalid_key"
 
@@ -70,6 +74,7 @@ _MESSAGES: Final = {
     "missing_key": "an API key is needed: send it as header X-API-Key or Authorization: Bearer",
     "invalid_key": "this API key is not valid; look whether it was copied whole",
     "revoked_key": "this API key was revoked; create a new one in the dashboard",
+    "expired_key": "this API key has expired; create a new one in the dashboard",
     "account_suspended": "this account is suspended; ask the operator of the service",
 }
 
@@ -152,8 +157,13 @@ class KeyLookup:
                     raise MustAsk
                 if len(entries) >= _MOST_ENTRIES:
                     entries.clear()
-                found = self._read_key(name) if raw_key is not None else self._read(account_id)
-                entry = entries[name] = (found, now_s + _ENTRY_LIFE_S)
+                if raw_key is not None:
+                    found, life_s = self._read_key(name)
+                else:
+                    found, life_s = self._read(account_id), _ENTRY_LIFE_S
+                entry = entries[name] = (found, now_s + life_s)
+            elif _has_expired(entry[0]):
+                raise _refusal("expired_key")
         if isinstance(entry[0], Identity):
             return entry[0]
         raise _refusal(entry[0])
@@ -185,19 +195,40 @@ class KeyLookup:
                 self._revision = revision if revision is not None else -1
                 self._entries = {}
 
-    def _read_key(self, digest: bytes) -> Identity | str:
+    def _read_key(self, digest: bytes) -> tuple[Identity | str, float]:
+        """Return whose key it is, or why it is refused, and how long that holds, seconds."""
         query = (
-            select(Key.id, Key.sha256, Key.environment, Key.last_four, Key.revoked_at, *_ACCOUNT)
+            select(
+                Key.id,
+                Key.sha256,
+                Key.environment,
+                Key.last_four,
+                Key.revoked_at,
+                Key.expires_at,
+                Key.restrictions,
+                *_ACCOUNT,
+            )
             .join(Account, Account.id == Key.account_id)
             .where(Key.sha256 == digest)
         )
         row = self._ask(query)
         if row is None or not hmac.compare_digest(row[1], digest):
-            return "invalid_key"
-        key_id, _, environment, last_four, revoked_at, *account = row
+            return "invalid_key", _ENTRY_LIFE_S
+        key_id, _, environment, last_four, revoked_at, expires_at, restrictions, *account = row
         if revoked_at is not None:
-            return "revoked_key"
-        return _identify(account, key_id, f"pk_{environment}_…{last_four}")
+            return "revoked_key", _ENTRY_LIFE_S
+        life_s = _ENTRY_LIFE_S
+        if expires_at is not None:  # remembered until then, so that no request asks for the time
+            life_s = min(life_s, expires_at - time.time())
+            if life_s <= 0:
+                return "expired_key", _ENTRY_LIFE_S
+        found = _identify(account, key_id, f"pk_{environment}_…{last_four}")
+        if restrictions is not None and isinstance(found, Identity):
+            guard = Guard(msgspec.convert(restrictions, Restrictions))
+            found = msgspec.structs.replace(found, guard=guard)
+        if expires_at is not None and isinstance(found, Identity):
+            found = msgspec.structs.replace(found, expires_at=expires_at)
+        return found, life_s
 
     def _read(self, account_id: int) -> Identity | str:
         row = self._ask(select(*_ACCOUNT).where(Account.id == account_id))
@@ -226,3 +257,9 @@ def _identify(account: Sequence[Any], key_id: int, name: str) -> Identity | str:
         return AccountSuspended.code
     limits = effective_limits(plan, per_minute, month_units)
     return Identity(account_id, key_id, plan, limits, name)
+
+
+def _has_expired(found: Identity | str) -> bool:
+    """Return whether a key known from before a silence of the database has expired since."""
+    expires_at = found.expires_at if isinstance(found, Identity) else None
+    return expires_at is not None and expires_at <= time.time()

@@ -72,6 +72,10 @@ class Key(Base):
         """The key as people may see it: prefix and last four."""
         return f"pk_{self.environment}_…{self.last_four}"
 
+    def works_at(self, unix_s: int) -> bool:
+        """Whether the key is neither revoked nor expired."""
+        return self.revoked_at is None and (self.expires_at is None or self.expires_at > unix_s)
+
 
 class PlanChange(Base):
     """History of an account's plan."""

@@ -6,13 +6,15 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import func, select
+import msgspec
+from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import Session
 
 from mapyard.accounts.database import Database, bump_revision, now_s
 from mapyard.accounts.keys import Environment, hash_key, make_key
 from mapyard.accounts.models import Account, AuditEntry, Key, PlanChange
 from mapyard.accounts.plans import MAX_ACTIVE_KEYS, Limits, effective_limits, get_plan
+from mapyard.accounts.restrictions import Restrictions
 from mapyard.errors import InvalidRequest, MapyardError, NotFound
 
 #: Actor of what the command line and the server itself do.
@@ -89,7 +91,13 @@ def list_accounts(database: Database) -> list[Account]:
 
 
 def change_account(
-    database: Database, account_id: int, *, action: str, actor: str = SYSTEM, **fields: Any
+    database: Database,
+    account_id: int,
+    *,
+    action: str,
+    actor: str = SYSTEM,
+    address: str = "",
+    **fields: Any,
 ) -> Account:
     """Set fields of an account (plan, overrides, suspension) and note it in the audit log."""
     with database.write() as session:
@@ -107,7 +115,7 @@ def change_account(
             )
         for name, value in fields.items():
             setattr(account, name, value)
-        audit(session, actor, action, account_id, fields)
+        audit(session, actor, action, account_id, fields, address)
         bump_revision(session)
         return account
 
@@ -118,18 +126,32 @@ def create_key(
     environment: Environment = "live",
     name: str = "",
     *,
+    expires_at: int | None = None,
+    restrictions: Restrictions | None = None,
     actor: str = SYSTEM,
+    address: str = "",
 ) -> tuple[Key, str]:
     """Create a key; return its row and the key itself, which is stored nowhere.
 
     Raises Conflict when the account has three active keys.
     """
     with database.write() as session:
-        return add_key(session, account_id, environment, name, actor=actor)
+        return add_key(
+            session, account_id, environment, name,
+            expires_at=expires_at, restrictions=restrictions, actor=actor, address=address,
+        )  # fmt: skip
 
 
 def add_key(
-    session: Session, account_id: int, environment: Environment, name: str, *, actor: str
+    session: Session,
+    account_id: int,
+    environment: Environment,
+    name: str,
+    *,
+    expires_at: int | None = None,
+    restrictions: Restrictions | None = None,
+    actor: str,
+    address: str = "",
 ) -> tuple[Key, str]:
     """Create a key inside a transaction."""
     # The row lock makes two creators of one account wait for each other (PostgreSQL; on SQLite
@@ -138,7 +160,7 @@ def add_key(
     if session.scalar(locked) is None:
         raise NotFound(f"there is no account {account_id}")
     active = session.scalar(
-        select(func.count()).where(Key.account_id == account_id, Key.revoked_at.is_(None))
+        select(func.count()).where(Key.account_id == account_id, *is_active(now_s()))
     )
     if (active or 0) >= MAX_ACTIVE_KEYS:
         raise Conflict(
@@ -152,12 +174,49 @@ def add_key(
         last_four=secret[-4:],
         name=name.strip()[:100],
         created_at=now_s(),
+        expires_at=expires_at,
+        restrictions=None if restrictions is None else msgspec.to_builtins(restrictions),
     )
     session.add(key)
     session.flush()
-    audit(session, actor, "key.create", account_id, {"key": key.masked, "name": key.name})
+    details: dict[str, Any] = {"key": key.masked, "name": key.name}
+    if expires_at is not None:
+        details["expires_at"] = expires_at
+    if key.restrictions is not None:
+        details["restrictions"] = key.restrictions
+    audit(session, actor, "key.create", account_id, details, address)
     bump_revision(session)
     return key, secret
+
+
+def change_key(
+    database: Database,
+    account_id: int,
+    key_id: int,
+    *,
+    expires_at: int | None,
+    restrictions: Restrictions | None,
+    actor: str = SYSTEM,
+    address: str = "",
+) -> Key:
+    """Set a key's expiry and restrictions; every worker holds to them within two seconds."""
+    with database.write() as session:
+        key = session.get(Key, key_id)
+        if key is None or key.account_id != account_id:
+            raise NotFound(f"the account has no key {key_id}")
+        if key.revoked_at is not None:
+            raise Conflict("the key was revoked, which cannot be undone")
+        key.expires_at = expires_at
+        key.restrictions = None if restrictions is None else msgspec.to_builtins(restrictions)
+        details = {"key": key.masked, "expires_at": expires_at, "restrictions": key.restrictions}
+        audit(session, actor, "key.change", account_id, details, address)
+        bump_revision(session)
+        return key
+
+
+def is_active(now: int) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions of keys that work: neither revoked nor expired."""
+    return Key.revoked_at.is_(None), or_(Key.expires_at.is_(None), Key.expires_at > now)
 
 
 def list_keys(database: Database, account_id: int) -> list[Key]:
@@ -180,7 +239,9 @@ def find_key(keys: Sequence[Key], wanted: str) -> Key:
     return matches[0]
 
 
-def revoke_key(database: Database, account_id: int, key_id: int, *, actor: str = SYSTEM) -> Key:
+def revoke_key(
+    database: Database, account_id: int, key_id: int, *, actor: str = SYSTEM, address: str = ""
+) -> Key:
     """Revoke a key of this account; every worker refuses it within two seconds."""
     with database.write() as session:
         key = session.get(Key, key_id)
@@ -188,7 +249,8 @@ def revoke_key(database: Database, account_id: int, key_id: int, *, actor: str =
             raise NotFound(f"the account has no key {key_id}")
         if key.revoked_at is None:
             key.revoked_at = now_s()
-            audit(session, actor, "key.revoke", account_id, {"key": key.masked, "name": key.name})
+            details = {"key": key.masked, "name": key.name}
+            audit(session, actor, "key.revoke", account_id, details, address)
             bump_revision(session)
         return key
 
@@ -202,7 +264,7 @@ def audit(
     address: str = "",
 ) -> None:
     """Note a change in the audit log; no secret ever belongs into `details`."""
-    hidden = {"password_hash"}
+    hidden = {"password_hash", "totp_secret"}
     shown = {name: value for name, value in details.items() if name not in hidden}
     session.add(
         AuditEntry(

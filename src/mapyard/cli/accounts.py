@@ -15,11 +15,12 @@ from rich.console import Console
 from rich.table import Table
 
 from mapyard.accounts import registry
-from mapyard.accounts.database import FILE_NAME, Database
+from mapyard.accounts.database import FILE_NAME, Database, now_s
 from mapyard.accounts.links import make_link
 from mapyard.accounts.models import Account, Key
 from mapyard.accounts.open import open_accounts
 from mapyard.accounts.plans import PLANS
+from mapyard.accounts.restrictions import read_restrictions
 from mapyard.errors import NotFound
 from mapyard.private import check_data_folder
 from mapyard.settings import get_settings
@@ -92,7 +93,7 @@ def list_(data: DataOption = None) -> None:
         )
         for account in registry.list_accounts(database):
             keys = [
-                key for key in registry.list_keys(database, account.id) if key.revoked_at is None
+                key for key in registry.list_keys(database, account.id) if key.works_at(now_s())
             ]
             table.add_row(
                 account.email,
@@ -170,7 +171,12 @@ def print_keys(keys: list[Key]) -> None:
         "Id", "Key", "Name", "Created", "Last used", "State", box=None, header_style="bold"
     )
     for key in keys:
-        state = "active" if key.revoked_at is None else f"revoked {when(key.revoked_at)}"
+        restrictions = read_restrictions(key.restrictions)
+        state = "; ".join(["active", *(restrictions.describe() if restrictions else ())])
+        if key.expires_at is not None:
+            state = f"expires {when(key.expires_at)}" if key.works_at(now_s()) else "expired"
+        if key.revoked_at is not None:
+            state = f"revoked {when(key.revoked_at)}"
         used = when(key.last_used_at) if key.last_used_at else "never"
         table.add_row(str(key.id), key.masked, key.name, when(key.created_at), used, state)
     Console().print(table)

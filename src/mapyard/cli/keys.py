@@ -9,6 +9,8 @@ import typer
 from rich.console import Console
 
 from mapyard.accounts import registry
+from mapyard.accounts.database import now_s
+from mapyard.accounts.restrictions import GROUPS, make_restrictions
 from mapyard.cli.accounts import DataOption, Email, actor, open_data, print_keys
 
 app = typer.Typer(help="API keys: create, list, revoke.", no_args_is_help=True)
@@ -21,13 +23,38 @@ def create(
         bool, typer.Option("--test", help="A pk_test_ key instead of pk_live_.")
     ] = False,
     name: Annotated[str, typer.Option(help="What the key is for.")] = "",
+    days: Annotated[
+        int | None, typer.Option(min=1, max=3_650, help="Days after which the key expires.")
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help=f"Endpoints that it is for: {', '.join(GROUPS.values())}."),
+    ] = None,
+    read_only: Annotated[bool, typer.Option("--read-only", help="GET requests only.")] = False,
+    network: Annotated[
+        list[str] | None, typer.Option(help="Network that may use it, such as 203.0.113.0/24.")
+    ] = None,
+    origin: Annotated[
+        list[str] | None, typer.Option(help="Origin of pages that may use it.")
+    ] = None,
     data: DataOption = None,
 ) -> None:
     """Create a key and print it: on standard output only the key, this one time."""
     with open_data(data) as database:
         account = registry.get_account(database, email)
         _, secret = registry.create_key(
-            database, account.id, "test" if test else "live", name, actor=actor()
+            database,
+            account.id,
+            "test" if test else "live",
+            name,
+            expires_at=None if days is None else now_s() + days * 86_400,
+            restrictions=make_restrictions(
+                endpoints=only or (),
+                read_only=read_only,
+                networks=network or (),
+                origins=origin or (),
+            ),
+            actor=actor(),
         )
         # The key is the only line on standard output: KEY=$(mapyard keys create …) works.
         sys.stdout.write(secret + "\n")

@@ -79,10 +79,13 @@ class Admissions:
         client: str,
         *,
         premium: bool,
+        group: str = "",
+        method: str = "GET",
         may_wait: bool = True,
     ) -> Admission:
         """Authenticate and count one request; the refusal, if any, is in `error`.
 
+        `group` is the endpoint's group in the reference, for keys that are not for all of them.
         With `may_wait` False it raises MustAsk rather than waiting for a server or the disk.
         """
         admission = Admission()
@@ -91,9 +94,14 @@ class Admissions:
             return admission
         try:
             identity = self._identify(gate, headers, query_string, may_wait=may_wait)
-        except MapyardError as refusal:
+            if identity.guard is not None:
+                refusal = identity.guard.find_refusal(group, method, client, headers.get("origin"))
+                if refusal is not None:
+                    admission.key_name = identity.masked_key
+                    raise refusal
+        except MapyardError as error:
             decision = gate.admit_address(client)
-            admission.error = refusal if decision.allowed else decision.error()
+            admission.error = error if decision.allowed else decision.error()
             admission.decision = decision
             return admission
         admission.account_id, admission.key_id = identity.account_id, identity.key_id

@@ -12,6 +12,7 @@ import errno
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from mapyard.accounts.errors import MustAsk
@@ -176,19 +177,20 @@ class Application:
             self._admit_page(request, path)
         else:
             premium = endpoint is not None and endpoint.premium
+            group = endpoint.tag if endpoint is not None else ""
             query: bytes = request.scope["query_string"]
+            admit = self.admissions.admit
             try:
-                request.admission = self.admissions.admit(
-                    request.headers, query, request.client, premium=premium, may_wait=False
-                )
+                request.admission = admit(
+                    request.headers, query, request.client,
+                    premium=premium, group=group, method=request.method, may_wait=False,
+                )  # fmt: skip
             except MustAsk:
-                request.admission = await asyncio.wrap_future(
-                    self.asking.submit(
-                        lambda: self.admissions.admit(
-                            request.headers, query, request.client, premium=premium
-                        )
-                    )
-                )
+                wait = partial(
+                    admit, request.headers, query, request.client,
+                    premium=premium, group=group, method=request.method,
+                )  # fmt: skip
+                request.admission = await asyncio.wrap_future(self.asking.submit(wait))
             if request.admission.error is not None:
                 metrics.REFUSED.labels(request.admission.error.code).inc()
                 raise request.admission.error

@@ -11,8 +11,8 @@ from mapyard.accounts.sessions import end_all_sessions, list_sessions, start_ses
 from mapyard.errors import InvalidRequest
 from mapyard.http.services import Services
 from mapyard.web.mail import can_mail
-from mapyard.web.sign_in import mail_verification, text_of, throttle
-from mapyard.web.visit import Visit, page
+from mapyard.web.sign_in import mail_verification, throttle
+from mapyard.web.visit import Visit, page, text_of
 
 
 def routes(services: Services) -> list[BaseRoute]:

@@ -16,10 +16,10 @@ from mapyard.accounts.decisions import LimitExceeded
 from mapyard.accounts.models import Account
 from mapyard.accounts.passwords import hash_password, is_right_password
 from mapyard.accounts.sessions import end_all_sessions, end_session, start_session
-from mapyard.errors import InvalidRequest, MapyardError, NotFound
+from mapyard.errors import InvalidRequest, NotFound
 from mapyard.http.services import Services
 from mapyard.web.mail import can_mail, send_mail
-from mapyard.web.visit import Visit, page
+from mapyard.web.visit import Visit, page, text_of
 
 _WINDOW_S: Final = 300.0
 #: Attempts in five minutes: on one account from anywhere, and from one address on any account.
@@ -260,11 +260,3 @@ def next_path(visit: Visit) -> str:
     target = visit.form.get("next") or visit.query.get("next", "")
     is_ours = target.startswith("/") and not target.startswith(("//", "/\\"))
     return target if is_ours and target.isprintable() else "/account"
-
-
-def text_of(error: MapyardError) -> str:
-    """Return an error as a sentence for a form."""
-    if error.details:
-        name, problems = next(iter(error.details.items()))
-        return f"The {name} {problems[0]}."
-    return error.message[:1].upper() + error.message[1:] + "."

@@ -22,6 +22,7 @@ from mapyard.web.visit import Visit, page
 ADVICE: Final = {
     "invalid_request": "Look at the parameters named in the answer.",
     "invalid_query": "The answer says line and column; correct the query there.",
+    "key_not_allowed": "The key is restricted; look at its page, or use another key.",
     "invalid_cursor": "Send the cursor exactly as it came, with the same parameters.",
     "stale_cursor": "The data was updated: start again from the first page.",
     "not_found": "Look at the path and the id.",

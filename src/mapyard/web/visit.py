@@ -45,6 +45,7 @@ FORM_COOKIE: Final = "mapyard_form"
 #: What a page says after a redirect, by the word in `?done=`.
 MESSAGES: Final = {
     "revoked": "The key was revoked. It stops working everywhere within two seconds.",
+    "key": "The key was changed. It holds within two seconds.",
     "plan": "The plan was changed. It holds within two seconds; nothing counted is lost.",
     "saved": "Saved.",
     "password": "The password was changed; all other sessions have ended.",
@@ -299,6 +300,14 @@ def render_refusal(request: Request, error: MapyardError) -> Response:
     response = visit.render("problem.html", error.status, status=error.status, message=message)
     response.headers.update(error.headers)
     return finish(response, visit.cookies)
+
+
+def text_of(error: MapyardError) -> str:
+    """Return an error as a sentence for a form."""
+    if error.details:
+        name, problems = next(iter(error.details.items()))
+        return f"The {name} {problems[0]}."
+    return error.message[:1].upper() + error.message[1:] + "."
 
 
 @lru_cache(maxsize=1)

@@ -39,6 +39,12 @@ ERROR_CODES: Final = (
         401, "invalid_key", "The key is not known or mistyped.", "Look whether it was copied whole."
     ),
     ErrorCode(401, "revoked_key", "The key was revoked.", "Create a new one in the dashboard."),
+    ErrorCode(401, "expired_key", "The key has expired.", "Create a new one in the dashboard."),
+    ErrorCode(
+        403, "key_not_allowed",
+        "The key is restricted to other endpoints, to reading, or to networks or origins.",
+        "The message says which; use another key, or have this one's restrictions changed.",
+    ),
     ErrorCode(
         403, "account_suspended", "The account was suspended by the operator.", "Ask the operator."
     ),
@@ -108,7 +114,8 @@ ERROR_CODES: Final = (
 CODES_BY_NAME: Final = {entry.code: entry for entry in ERROR_CODES}
 #: What any endpoint that needs a key can answer; 404 and others come by endpoint.
 COMMON_CODES: Final = (
-    "invalid_request", "missing_key", "invalid_key", "revoked_key", "account_suspended",
+    "invalid_request", "missing_key", "invalid_key", "revoked_key", "expired_key",
+    "key_not_allowed", "account_suspended",
     "timeout", "too_large", "rate_limited", "daily_limit_exceeded", "monthly_limit_exceeded",
     "internal_error", "overloaded",
 )  # fmt: skip
