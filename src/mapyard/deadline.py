@@ -35,6 +35,10 @@ class Deadline:
         """Return the seconds left, not below 0."""
         return max(0.0, self._ends_s - time.monotonic())
 
+    def late_s(self) -> float:
+        """Return the seconds since the limit passed, below 0 before."""
+        return time.monotonic() - self._ends_s
+
     def check(self) -> None:
         """Raise when time is up or the request was cancelled."""
         if self._cancelled:

@@ -105,6 +105,11 @@ class Application:
         self.access_log.close()
         self.note_state()
 
+    @property
+    def is_stuck(self) -> bool:
+        """Whether a pool of threads will answer nothing any more."""
+        return self.light.is_stuck or self.heavy.is_stuck
+
     def warm_up(self) -> None:
         """Open the dataset, if there is one, and its parts in the background."""
         services = self.services

@@ -73,6 +73,13 @@ RESTARTS: Final = Counter(
     ("process",),
     registry=REGISTRY,
 )
+REPLACED: Final = Counter(
+    "mapyard_worker_replaced_total",
+    "Processes that lived but did not work and were replaced: silent (no heartbeat) or stuck (all "
+    "threads of a pool past their deadlines).",
+    ("reason",),
+    registry=REGISTRY,
+)
 LOST_USAGE: Final = Gauge(
     "mapyard_usage_records_lost",
     "Usage records that could not be kept (a full disk).",

@@ -21,6 +21,8 @@ Receive = Callable[[], Awaitable[Any]]
 
 #: How long after its deadline a thread that did not look at it is waited for, seconds.
 GRACE_S: Final = 2.0
+#: A thread so long past its job's deadline is not going to look at it, seconds.
+STUCK_S: Final = 15.0
 
 
 class RequestDeadline(Deadline):
@@ -44,6 +46,8 @@ class WorkPool:
         #: Jobs running or waiting; a job whose client went away counts until its thread is free.
         self.busy = 0
         self._lock = threading.Lock()
+        #: Deadlines of the jobs that threads work on.
+        self._running: set[Deadline] = set()
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix=name)
 
     def submit(
@@ -86,9 +90,18 @@ class WorkPool:
         always: bool = False,
     ) -> T:
         """Run a job in the pool; raise Cancelled when the client goes away, Timeout when late."""
-        work = self.submit(job, on_done, always=always)
+
+        def timed() -> T:
+            self._running.add(deadline)
+            try:
+                return job()
+            finally:
+                self._running.discard(deadline)
+
+        work = self.submit(timed, on_done, always=always)
         future = asyncio.wrap_future(work)
         gone = asyncio.ensure_future(_wait_until_gone(receive))
+        future.add_done_callback(_take_outcome)
         try:
             await asyncio.wait(
                 (future, gone),
@@ -105,6 +118,12 @@ class WorkPool:
             gone.cancel()
             work.cancel()  # a job still waiting for a thread need not begin
 
+    @property
+    def is_stuck(self) -> bool:
+        """Whether no thread will be free: all are long past the deadlines of their jobs."""
+        late = sum(deadline.late_s() > STUCK_S for deadline in list(self._running))
+        return late >= self.threads
+
     def warm(self, job: Callable[[], object]) -> None:
         """Run a job some time, if there is room; its errors do not matter."""
         if self.busy < self.threads:
@@ -113,6 +132,12 @@ class WorkPool:
     def close(self) -> None:
         """Begin nothing more."""
         self._executor.shutdown(wait=False, cancel_futures=True)
+
+
+def _take_outcome(future: asyncio.Future[Any]) -> None:
+    """Look at the outcome of a job for which nobody waits any more, or asyncio would log it."""
+    if not future.cancelled():
+        future.exception()
 
 
 async def _wait_until_gone(receive: Receive) -> None:

@@ -1,9 +1,10 @@
 """The family of processes behind `mapyard serve`: N workers and one for background jobs.
 
 All workers accept from the same listening sockets, which the supervisor opens and keeps: a worker
-that ends takes no waiting connection with it. A process that died is started again. On SIGTERM the
-workers first say 503 at /readyz, then take nothing new, finish what runs, and end; on SIGINT they
-do so at once.
+that ends takes no waiting connection with it. A process that died is started again, and so is one
+that lives but does not work: its loop says nothing for ten seconds, or its threads are stuck. On
+SIGTERM the workers first say 503 at /readyz, then take nothing new, finish what runs, and end; on
+SIGINT they do so at once.
 """
 
 from __future__ import annotations
@@ -36,6 +37,12 @@ BACKLOG: Final = 2_048
 SHORT_LIFE_S: Final = 10.0
 LONGEST_PAUSE_S: Final = 15.0
 
+# What a worker says on its lifeline.
+READY, ALIVE, STUCK = b"r", b"a", b"s"
+#: How often it says that its loop turns, and when the supervisor gives it up, seconds.
+HEARTBEAT_S: Final = 1.0
+SILENT_S: Final = {"web": 10.0, "jobs": 60.0}
+
 
 class CannotServe(MapyardError):  # noqa: N818 - reported on the command line
     """The server cannot start."""
@@ -60,12 +67,20 @@ class Process:
         self.lifeline.setblocking(False)
         self.started_s = time.monotonic()
         self.is_ready = False
+        #: When it was last heard.
+        self.heard_s = self.started_s
+        #: Another took its place: it answers what it has, until it is killed then.
+        self.killed_at_s: float | None = None
 
-    def look(self) -> None:
-        """Note whether the child has said that it is ready."""
-        if not self.is_ready:
-            with contextlib.suppress(BlockingIOError, OSError):
-                self.is_ready = self.lifeline.recv(1) == b"r"
+    def look(self) -> bytes:
+        """Take what the child says; return it."""
+        said = b""
+        with contextlib.suppress(BlockingIOError, OSError):
+            said = self.lifeline.recv(4_096)
+        if said:
+            self.heard_s = time.monotonic()
+            self.is_ready = self.is_ready or READY in said
+        return said
 
     def signal(self, number: int) -> None:
         """Send a signal, if the child still lives."""
@@ -92,6 +107,7 @@ class Supervisor:
         self._pause_s = 0.0
         self._stop_signal = 0
         self._was_ready = False
+        self._looked_s = time.monotonic()
 
     def run(self) -> int:
         """Serve until a signal says to stop; return the exit code."""
@@ -153,21 +169,59 @@ class Supervisor:
 
     def _look(self) -> bool:
         """Look after the children; return False when going on is of no use."""
+        now_s = time.monotonic()
+        was_away = now_s - self._looked_s > HEARTBEAT_S * 4  # stopped, as a whole machine may be
+        self._looked_s = now_s
         for process in list(self._processes):
-            process.look()
+            said = process.look()
             code = process.child.poll()
             if code is None:
+                if was_away:
+                    process.heard_s = now_s
+                self._replace_if_hung(process, said, now_s)
                 continue
             self._forget(process)
+            if process.killed_at_s is not None:
+                continue  # replaced already
             if code == CANNOT_START and not self._was_ready:
                 return False
             self._plan_restart(process, code)
-        web = [process for process in self._processes if process.role == "web"]
+        web = [
+            process
+            for process in self._processes
+            if process.role == "web" and process.killed_at_s is None
+        ]
         if not self._was_ready and len(web) == self.settings.workers:
             self._was_ready = all(process.is_ready for process in web)
             if self._was_ready:
                 self._on_ready()
         return True
+
+    def _replace_if_hung(self, process: Process, said: bytes, now_s: float) -> None:
+        """Start another in the place of a process that does not work."""
+        if not process.is_ready:
+            return
+        limit_s = SILENT_S[process.role]
+        is_silent = now_s - process.heard_s > limit_s
+        if process.killed_at_s is not None:
+            if is_silent or now_s > process.killed_at_s:
+                process.signal(signal.SIGKILL)
+            return
+        if is_silent:
+            process.killed_at_s = now_s
+            process.signal(signal.SIGKILL)
+            self._note_replaced(process, "silent", f"nothing was heard of it for {limit_s:g} s")
+        elif STUCK in said:
+            process.killed_at_s = now_s + self.settings.timeout_s + 10
+            process.signal(signal.SIGUSR1)  # what its loop answers it may still answer
+            self._note_replaced(process, "stuck", "all threads of a pool are past their deadlines")
+
+    def _note_replaced(self, process: Process, reason: str, why: str) -> None:
+        from mapyard.http import metrics
+
+        log.error("%s process %d is replaced: %s", process.role, process.child.pid, why)
+        metrics.REPLACED.labels(reason).inc()
+        self._due.append((time.monotonic(), process.role))
 
     def _plan_restart(self, process: Process, code: int) -> None:
         from mapyard.http import metrics

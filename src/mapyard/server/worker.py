@@ -1,8 +1,9 @@
 """A process under the supervisor: `python -m mapyard.server.worker ROLE LIFELINE_FD [SOCKET_FD…]`.
 
 Role "web" answers requests on the inherited sockets; role "jobs" runs the background jobs. The
-lifeline is a socket to the supervisor: one byte says that this process is ready, and its end says
-that the supervisor is gone, so that no worker outlives it.
+lifeline is a socket to the supervisor: one byte says that this process is ready, further ones that
+it works or that its threads are stuck, and its end says that the supervisor is gone, so that no
+worker outlives it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from mapyard.http.background import collect_jobs, run_jobs
 from mapyard.http.routes import load_modules
 from mapyard.server.assembly import build_application, build_services
 from mapyard.server.connections import Connections, protocol_of
-from mapyard.server.supervisor import CANNOT_START
+from mapyard.server.supervisor import ALIVE, CANNOT_START, HEARTBEAT_S, READY, STUCK
 from mapyard.settings import Settings, get_settings
 
 log = logging.getLogger(__name__)
@@ -97,7 +98,7 @@ async def _serve(settings: Settings, sockets: list[socket.socket], lifeline: soc
     gc.collect()
     gc.freeze()  # what lives as long as the process is not looked at again
     gc.set_threshold(10_000, 20, 50)
-    watch = asyncio.ensure_future(_tell_when_started(server, lifeline))
+    watch = asyncio.ensure_future(_tell_state(server, application, lifeline))
     try:
         await server.serve(sockets)
     finally:
@@ -133,11 +134,17 @@ def _at_end_of(lifeline: socket.socket) -> bool:
         return True
 
 
-async def _tell_when_started(server: uvicorn.Server, lifeline: socket.socket) -> None:
+async def _tell_state(
+    server: uvicorn.Server, application: Application, lifeline: socket.socket
+) -> None:
     while not server.started:
         await asyncio.sleep(0.01)
-    with contextlib.suppress(OSError):
-        lifeline.send(b"r")
+    word = READY
+    while True:
+        with contextlib.suppress(OSError):  # never waits: a supervisor that is busy reads it later
+            lifeline.send(word, socket.MSG_DONTWAIT)
+        await asyncio.sleep(HEARTBEAT_S)
+        word = STUCK if application.is_stuck else ALIVE
 
 
 async def _flush_log(access_log: AccessLog, application: Application) -> None:
@@ -158,8 +165,14 @@ def _run_background(settings: Settings, lifeline: socket.socket) -> None:
             pass
         stop.set()
 
+    def beat() -> None:
+        while not stop.wait(HEARTBEAT_S):
+            with contextlib.suppress(OSError):
+                lifeline.send(ALIVE, socket.MSG_DONTWAIT)
+
     threading.Thread(target=wait_for_end, daemon=True, name="lifeline").start()
-    lifeline.send(b"r")
+    threading.Thread(target=beat, daemon=True, name="heartbeat").start()
+    lifeline.send(READY)
     run_jobs(collect_jobs(load_modules()), services, stop)
     services.snapshots.close()
     if services.accounts is not None:
