@@ -43,6 +43,8 @@ class Options(NamedTuple):
     focus: Focus | None = None
     langs: tuple[str, ...] = ()
     radius_m: float = 200.0
+    #: Refuse members of objects that mean nothing; columns of a file may be anything.
+    strict: bool = False
 
 
 class Answer(NamedTuple):
@@ -74,6 +76,8 @@ def answer_row(geocoder: Geocoder, row: Any, options: Options) -> list[Feature]:
         raise InvalidRequest("must be a text, an object of address parts, or a position")
     if row.get("type") == "Point" and isinstance(row.get("coordinates"), list | tuple):
         return answer_row(geocoder, list(row["coordinates"])[:2], options)
+    if options.strict:
+        _refuse_unknown(row)
     parts = _read_parts(row)
     if "lat" in parts and "lon" in parts and "q" not in parts and "street" not in parts:
         return _answer_position(geocoder, parts["lat"], parts["lon"], options)
@@ -106,6 +110,16 @@ def _answer_position(geocoder: Geocoder, lat: Any, lon: Any, options: Options) -
     if not (abs(lat) <= 90 and abs(lon) <= 180):
         raise InvalidRequest("lat must be within -90 to 90, lng within -180 to 180")
     return geocoder.reverse(lon, lat, options.radius_m, options.limit, langs=options.langs)
+
+
+def _refuse_unknown(row: Mapping[str, Any]) -> None:
+    known = {name for group in ALIASES.values() for name in group} | {"id", "type"}
+    unknown = [str(name) for name in row if str(name).strip().lower() not in known]
+    if unknown:
+        raise InvalidRequest(
+            f"{', '.join(name[:60] for name in unknown[:10])}: not understood; give q, or "
+            f"{', '.join(Address._fields)}, or lat and lng"
+        )
 
 
 def _read_parts(row: Mapping[str, Any]) -> dict[str, str]:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
+from urllib.parse import quote
 
 from mapyard.accounts.errors import MustAsk
 from mapyard.deadline import Cancelled
@@ -34,6 +35,7 @@ from mapyard.http.router import Route, Router
 from mapyard.http.services import Services
 from mapyard.http.web_mount import serve_web
 from mapyard.library.snapshot import Snapshot
+from mapyard.params.parser import refuse_unknown
 from mapyard.params.raw import Raw
 
 log = logging.getLogger(__name__)
@@ -43,6 +45,10 @@ INLINE_BODY_BYTES: Final = 65_536
 ASKING_THREADS: Final = 4
 #: A stream may take this long in all, seconds.
 STREAM_S: Final = 3_600.0
+#: Names in a query string that say who asks.
+_NO_PARAM: Final = frozenset(("api_key", "session"))
+#: Ignored parameters that a header names at most, and characters of each.
+_NAMED, _NAME_LENGTH = 20, 60
 #: Status in log and metrics of requests whose client went away.
 CLIENT_GONE: Final = 499
 _MOST_KEPT: Final = 4_096
@@ -86,7 +92,7 @@ class Application:
         self.requests = metrics.Requests()
         self._web = web
         #: Parameters of inline endpoints read lately, by endpoint, path and query.
-        self._read: dict[tuple[Endpoint, str, bytes], tuple[Raw, Any]] = {}
+        self._read: dict[tuple[Endpoint, str, bytes], tuple[Raw, Any, tuple[str, ...]]] = {}
         services.snapshots.on_switch = self._on_switch
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -227,7 +233,7 @@ class Application:
         head = request.method == "HEAD"
 
         def handle() -> Answer:
-            raw, params = self._read_params(request, endpoint, values, body)
+            raw, params, request.ignored = self._read_params(request, endpoint, values, body)
             ctx = Context(self.services, snapshot, deadline, request, raw)
             return endpoint.handler(ctx, params)
 
@@ -268,8 +274,11 @@ class Application:
 
     def _read_params(
         self, request: Request, endpoint: Endpoint, values: Mapping[str, str], body: bytes
-    ) -> tuple[Raw, Any]:
-        """Return raw and parsed parameters; of a short request without a body, as kept."""
+    ) -> tuple[Raw, Any, tuple[str, ...]]:
+        """Return raw and parsed parameters, and the names of those that mean nothing here.
+
+        Of a short request without a body they are kept.
+        """
         query: bytes = request.scope["query_string"]
         name = (endpoint, request.scope["path"], query)
         known = self._read.get(name)
@@ -279,10 +288,15 @@ class Application:
         if body:
             content_type = request.headers.get("content-type", "")
             names = endpoint.parser.names
-            raw = merge(raw, read_body(body, content_type, endpoint.texts, names))
+            sent = read_body(body, content_type, endpoint.texts, names)
+            if endpoint.strict:
+                refuse_unknown(endpoint.parser, sent)
+            raw = merge(raw, sent)
         if values:
             raw.update(values)
-        made = raw, endpoint.parser.parse(raw, endpoint.refused)
+        unknown = endpoint.parser.find_unknown(raw)
+        request.ignored = tuple(name for name in unknown if name not in _NO_PARAM)
+        made = raw, endpoint.parser.parse(raw, endpoint.refused), request.ignored
         # Where the answer takes microseconds, reading the same request anew would be felt.
         if endpoint.inline and not body and len(name[1]) + len(query) <= _LONGEST_KEPT:
             if len(self._read) >= _MOST_KEPT:
@@ -375,6 +389,8 @@ class Application:
         timestamp = (snapshot or self.services.snapshots).timestamp
         if timestamp:
             headers.append((b"x-dataset-timestamp", timestamp.encode()))
+        if request.ignored:
+            headers.append((b"x-ignored-parameters", _write_names(request.ignored)))
         self.cors.add_headers(request.headers, headers)
         if self.services.draining or request.must_close:
             headers.append((b"connection", b"close"))
@@ -407,3 +423,10 @@ class Application:
         """Open the parts that were in use ahead of their first request."""
         for name in old.open_parts if old is not None else ():
             self.light.warm(lambda name=name: new.part(name))  # type: ignore[misc] # bound now
+
+
+def _write_names(names: tuple[str, ...]) -> bytes:
+    """Return names as a header's value: each percent-encoded where it is no plain text."""
+    shown = [quote(name[:_NAME_LENGTH], safe="[]:.*~ ") for name in names[:_NAMED]]
+    more = [f"and {len(names) - _NAMED} more"] if len(names) > _NAMED else []
+    return ", ".join([*shown, *more]).encode()

@@ -85,6 +85,11 @@ class Context(Call):
         return "x-stainless-lang" in self._request.headers
 
     @property
+    def ignored(self) -> tuple[str, ...]:
+        """Return the names of parameters that mean nothing at this endpoint."""
+        return self._request.ignored
+
+    @property
     def accept(self) -> str:
         """Return the Accept header, "" when absent."""
         return self.headers.get("accept", "")

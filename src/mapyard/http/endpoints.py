@@ -48,6 +48,7 @@ class Endpoint:
         self.public: bool = options["public"]
         self.needs_dataset: bool = options["needs_dataset"]
         self.texts: Mapping[str, str] = options["texts"]
+        self.strict: bool = options["strict"]
         self.refused: Mapping[str, str] = options["refused"]
         self.media_types: tuple[str, ...] = tuple(options["media_types"])
         self.schema: Any = options["schema"]
@@ -75,6 +76,7 @@ def endpoint(
     public: bool = False,
     needs_dataset: bool = True,
     texts: Mapping[str, str] | None = None,
+    strict: bool = False,
     refused: Mapping[str, str] | None = None,
     media_types: Iterable[str] = (GEOJSON,),
     schema: Any = None,
@@ -98,6 +100,8 @@ def endpoint(
         needs_dataset: False where an answer needs none: it works before the first build.
         texts: media type → parameter for bodies that are one text, "*" for any other type:
             `{"application/sparql-query": "query"}`.
+        strict: the body describes a problem: members that mean nothing here are refused (422);
+            elsewhere they are named in X-Ignored-Parameters.
         refused: parameters that clients know and this endpoint does not serve → what to do (422).
         media_types: of the answer, for the reference.
         schema: of the answer: a JSON schema, a msgspec struct, or a name in reference/schemas.py.
@@ -109,7 +113,7 @@ def endpoint(
         "path": path, "methods": tuple(methods), "summary": summary, "tag": tag,
         "aliases": tuple(aliases), "inline": inline, "heavy": heavy, "premium": premium,
         "public": public, "needs_dataset": needs_dataset, "texts": texts or {},
-        "refused": refused or {},
+        "refused": refused or {}, "strict": strict,
         "media_types": tuple(media_types), "schema": schema, "headers": headers or {},
         "errors": tuple(errors), "examples": tuple(examples),
     }  # fmt: skip

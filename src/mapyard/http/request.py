@@ -27,8 +27,8 @@ class Request:
     """What is known of a request while it is answered, and of its answer."""
 
     __slots__ = (
-        "admission", "bytes_sent", "client", "code", "headers", "id", "method", "must_close",
-        "receive", "route", "scope", "send", "started_s", "status",
+        "admission", "bytes_sent", "client", "code", "headers", "id", "ignored", "method",
+        "must_close", "receive", "route", "scope", "send", "started_s", "status",
     )  # fmt: skip
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -48,6 +48,8 @@ class Request:
         #: Template of the route: what log, metrics and usage name, never the path itself.
         self.route = "unknown"
         self.admission = Admission()
+        #: Parameters that mean nothing at this endpoint.
+        self.ignored: tuple[str, ...] = ()
         self.status = 0
         self.code = ""
         self.bytes_sent = 0

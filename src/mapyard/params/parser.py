@@ -101,6 +101,8 @@ class Field(NamedTuple):
     type: mi.Type  # without Metadata and None
     nullable: bool
     extra: Mapping[str, Any]
+    #: Of a nested struct.
+    parser: Parser | None
 
 
 class Parser:
@@ -113,6 +115,17 @@ class Parser:
             [name for field in self.fields for name in field.names]
             + (["lat", "lng", "lon"] if any(field.pair for field in self.fields) else [])
         )
+
+    def find_unknown(self, raw: Raw) -> list[str]:
+        """Return the names that mean nothing here, those inside nested ones as `output[name]`."""
+        unknown = [name for name in raw if name not in self.names]
+        for field in self.fields:
+            if field.parser is None:
+                continue
+            name, value = _find(field, raw)
+            if isinstance(value, dict):
+                unknown += [f"{name}[{inner}]" for inner in field.parser.find_unknown(value)]
+        return unknown
 
     def parse(self, raw: Raw, refused: Mapping[str, str] | None = None) -> Any:
         """Return the struct; raise InvalidRequest, TooLarge or Unsupported.
@@ -169,6 +182,21 @@ class NestedProblems(Exception):  # noqa: N818 - a signal between parsers
         self.problems = problems
 
 
+def refuse_unknown(parser: Parser, raw: Raw) -> None:
+    """Raise Unsupported naming what a parser does not know.
+
+    For bodies that describe a problem: there a member read over would change the answer in silence.
+    """
+    unknown = parser.find_unknown(raw)
+    if unknown:
+        known = ", ".join(sorted(parser.names))
+        raise Unsupported(
+            f"{', '.join(name[:60] for name in unknown[:20])}: not understood, so the answer would "
+            f"not be to your question; leave out what is not among: {known}",
+            details={name[:60]: ["is not understood"] for name in unknown[:20]},
+        )
+
+
 def _refuse(raw: Raw, refused: Mapping[str, str]) -> None:
     found = {name: [reason] for name, reason in refused.items() if name in raw}
     if found:
@@ -220,6 +248,7 @@ def _compile_field(field: msgspec.structs.FieldInfo) -> Field:
         type=found.node,
         nullable=found.nullable,
         extra=found.extra,
+        parser=Parser(found.node.cls) if isinstance(found.node, mi.StructType) else None,
     )
 
 

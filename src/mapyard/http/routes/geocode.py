@@ -17,6 +17,7 @@ from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
 from mapyard.library.questions import geocoding as library
 from mapyard.library.results.places import PlaceBatch, Places
+from mapyard.params.parser import Parser, refuse_unknown
 from mapyard.results.pages import ATTRIBUTION
 
 CSV: Final = "text/csv; charset=utf-8; header=present"
@@ -37,6 +38,9 @@ class GeocodeParams(library.Geocode, kw_only=True):
     """What is looked for, and how it is written."""
 
     format: Format = "json"
+
+
+_STRUCTURED: Final = Parser(GeocodeParams)
 
 
 class AutocompleteParams(library.Autocomplete, kw_only=True):
@@ -79,6 +83,8 @@ def geocode(ctx: Context, params: GeocodeParams) -> Answer:
     (0–1) is how much of the query the result answers. A house number that is not mapped is placed
     between its neighbors (`source: interpolation`), or the street is returned.
     """
+    if ctx.ignored and ctx.method == "POST" and library.has_parts(params):
+        refuse_unknown(_STRUCTURED, ctx.raw)  # an address in parts, of which one is not read
     return _answer(ctx, library.geocode(ctx, params), params.format)
 
 

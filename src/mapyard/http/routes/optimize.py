@@ -47,6 +47,7 @@ class OptimizeParams(library.TourQuestion, kw_only=True):
     methods=("POST",),
     premium=True,
     heavy=True,
+    strict=True,
     summary="Best order of visiting many stops",
     tag="Routing",
     schema="OptimizeResult",

@@ -175,10 +175,7 @@ def geocode(call: Call, params: Geocode) -> Places:
     """
     geocoder: Geocoder = call.part("geocoder")
     filters, focus, langs = _read_where(call, params)
-    address = Address(
-        params.street, params.housenumber, params.postcode, params.city, params.county,
-        params.state, params.country,
-    )  # fmt: skip
+    address = _read_address(params)
     if params.q.strip():
         found = geocoder.forward(params.q, params.limit, filters=filters, focus=focus, langs=langs)
     elif address.text:
@@ -191,6 +188,18 @@ def geocode(call: Call, params: Geocode) -> Places:
             details={"q": ["is required"]},
         )
     return Places(found)
+
+
+def has_parts(params: Geocode) -> bool:
+    """Return whether an address in parts is looked for."""
+    return not params.q.strip() and bool(_read_address(params).text)
+
+
+def _read_address(params: Geocode) -> Address:
+    return Address(
+        params.street, params.housenumber, params.postcode, params.city, params.county,
+        params.state, params.country,
+    )  # fmt: skip
 
 
 @question("autocomplete", path="/api/v1/geocode/autocomplete", leading=("q",))
@@ -252,6 +261,7 @@ def geocode_batch(call: Call, params: Batch) -> PlaceBatch:
         focus,
         params.lang,
         params.radius,
+        strict=not columns,
     )
     answers: Iterator[Answer] = answer_rows(geocoder, rows, options, call.deadline)
     return PlaceBatch(answers, rows, columns, delimiter)
