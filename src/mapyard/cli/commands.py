@@ -32,6 +32,7 @@ COMMANDS: Final[dict[str, Command]] = {
     "demo": _serve("demo", "Build and serve the demo dataset, with a key to try."),
     "serve": _serve("serve", "Serve the current dataset."),
     "open": _serve("open", "Print a link that opens the operator's map page once."),
+    "mcp": _serve("mcp", "Serve tools for an assistant."),
     "accounts": _serve("accounts", "Create, list and show accounts; change their plan."),
     "keys": _serve("keys", "Create, list and revoke API keys."),
     "settings": _serve("settings", "Show every setting."),

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 
 import httpx
-import msgspec.inspect as mi
 import orjson
 
 from mapyard import errors
@@ -16,11 +15,7 @@ from mapyard.errors import MapyardError
 from mapyard.library.inputs import read_values
 from mapyard.library.methods import Questions
 from mapyard.library.question import Question, find_question
-from mapyard.library.results.feature import Feature, Features, Written
-from mapyard.library.results.heights import Heights, Profile
-from mapyard.library.results.matrix import Matrix
-from mapyard.library.results.overpass import OverpassFeatures
-from mapyard.library.results.places import PlaceBatch, Places
+from mapyard.library.results.feature import Features, Written
 from mapyard.library.results.solutions import (
     GEOJSON,
     N_TRIPLES,
@@ -29,8 +24,7 @@ from mapyard.library.results.solutions import (
     Kind,
     SparqlResult,
 )
-from mapyard.library.results.tags import TagCounts
-from mapyard.library.results.ways import Areas, MatchedTrace, NearestRoads, Route, Tour
+from mapyard.library.wire import make_request, read_body, read_error
 from mapyard.params.raw import Raw
 from mapyard.results.pages import ATTRIBUTION
 
@@ -38,8 +32,6 @@ DEFAULT_URL: Final = "http://127.0.0.1:4000"
 #: Answers after which the same question is asked once more, as far as the server allows.
 _BUSY: Final = (429, 503)
 _LONGEST_WAIT_S: Final = 60.0
-#: Members of a collection that are not its own.
-_NOT_MEMBERS: Final = ("type", "features", "pagination")
 _NDJSON: Final = "application/x-ndjson"
 
 
@@ -108,29 +100,23 @@ class RemoteMap(Questions):
         if question.fixed.get("format") == "ndjson":
             return StreamedFeatures(self._stream(question, raw, timeout_s))
         answer = self._send(question, raw, timeout_s)
-        if question.result is bytes:
-            return answer.content
-        body = orjson.loads(answer.content)
+        content = answer.content
         if answer.status_code == 202:
-            body = self._wait_for_job(body["job_id"])
-        return _READERS[question.result](body)
+            content = self._wait_for_job(orjson.loads(content)["job_id"])
+        return read_body(question, content)
 
     def _build(
         self, question: Question, raw: Raw, timeout_s: float | None, accept: str = ""
     ) -> httpx.Request:
-        path = question.path
-        sent = {**raw, **question.fixed}
-        for name in list(sent):
-            if f"{{{name}}}" in path:
-                path = path.replace(f"{{{name}}}", str(sent.pop(name)))
+        asked = make_request(question, raw)
         options: dict[str, Any] = {}
         if accept:
             options["headers"] = {"Accept": accept}
         if timeout_s is not None:
             options["timeout"] = timeout_s
-        if question.method == "POST":
-            return self._client.build_request("POST", path, json=_listed(question, sent), **options)
-        return self._client.build_request("GET", path, params=sent, **options)
+        return self._client.build_request(
+            asked.method, asked.path, json=asked.body, params=asked.query, **options
+        )
 
     def _send(
         self, question: Question, raw: Raw, timeout_s: float | None, accept: str = ""
@@ -173,7 +159,7 @@ class RemoteMap(Questions):
             answer.read()
             wait_s = _find_wait(answer)
             if tries >= self.retries or wait_s is None:
-                raise _read_error(answer)
+                raise read_error(answer.status_code, answer.content)
             tries += 1
             time.sleep(wait_s)
 
@@ -194,13 +180,13 @@ class RemoteMap(Questions):
 
         return SparqlResult(kind, write)
 
-    def _wait_for_job(self, job_id: str) -> Any:
+    def _wait_for_job(self, job_id: str) -> bytes:
         while True:
             time.sleep(0.5)
             request = self._client.build_request("GET", f"/api/v1/optimize/{job_id}")
             body = orjson.loads(self._retry(request, stream=False).content)
             if body["status"] == "completed":
-                return body["result"]
+                return orjson.dumps(body["result"])
 
     def __enter__(self) -> Self:
         return self
@@ -217,17 +203,6 @@ class RemoteMap(Questions):
         return f"<RemoteMap {self.url}>"
 
 
-def _listed(question: Question, sent: Raw) -> Raw:
-    """Return the body; one value of a list goes as a list, so that the answer is one."""
-    names = {
-        field.name for field in question.parser.fields if isinstance(field.type, mi.VarTupleType)
-    }
-    return {
-        name: [value] if name in names and isinstance(value, int | float) else value
-        for name, value in sent.items()
-    }
-
-
 def _find_wait(answer: httpx.Response) -> float | None:
     """Return how long to wait before asking again, None where it would not help."""
     if answer.status_code not in _BUSY or answer.headers.get("x-should-retry") == "false":
@@ -235,59 +210,3 @@ def _find_wait(answer: httpx.Response) -> float | None:
     after = answer.headers.get("retry-after", "1")
     wait_s = float(after) if after.isdigit() else 1.0
     return wait_s if wait_s <= _LONGEST_WAIT_S else None
-
-
-_ERRORS: Final[dict[str, type[MapyardError]]] = {
-    "invalid_request": errors.InvalidRequest,
-    "invalid_query": errors.InvalidQuery,
-    "invalid_cursor": errors.InvalidCursor,
-    "stale_cursor": errors.StaleCursor,
-    "timeout": errors.Timeout,
-    "too_large": errors.TooLarge,
-    "validation_failed": errors.Unsupported,
-    "not_installed": errors.NotInstalled,
-    "overloaded": errors.Overloaded,
-}
-
-
-def _read_error(answer: httpx.Response) -> MapyardError:
-    try:
-        error = orjson.loads(answer.content)["error"]
-    except (orjson.JSONDecodeError, KeyError, TypeError):
-        return MapyardError(
-            f"the server answered {answer.status_code}", status=answer.status_code, code="http"
-        )
-    base = errors.NotFound if answer.status_code == 404 else MapyardError
-    return _ERRORS.get(error["code"], base)(
-        error["message"],
-        code=error["code"],
-        status=answer.status_code,
-        details=error.get("details"),
-    )
-
-
-def _members(body: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in body.items() if name not in _NOT_MEMBERS}
-
-
-def _list(body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the features of a collection, or a single one."""
-    return [dict(body)] if body["type"] == "Feature" else list(body["features"])
-
-
-_READERS: Final[dict[type[Any], Callable[[Any], Any]]] = {
-    Feature: Feature,
-    Features: lambda body: Features(body["features"], _members(body)),
-    OverpassFeatures: lambda body: OverpassFeatures(body["features"], _members(body)),
-    Places: lambda body: Places(body["features"]),
-    PlaceBatch: PlaceBatch.of,
-    Route: Route.of,
-    NearestRoads: lambda body: NearestRoads(_list(body)),
-    Areas: lambda body: Areas(_list(body)),
-    Matrix: Matrix.of,
-    MatchedTrace: MatchedTrace,
-    Tour: lambda body: Tour(body["features"], _members(body)),
-    Heights: lambda body: Heights(_list(body)),
-    Profile: Profile,
-    TagCounts: TagCounts.of,
-}

@@ -8,6 +8,7 @@ from mapyard.http.endpoints import collect
 from mapyard.http.routes import load_modules
 from mapyard.http.services import Services
 from mapyard.library.snapshot import Snapshots
+from mapyard.server.assistant import mount_assistant
 from mapyard.settings import Settings
 
 
@@ -38,5 +39,6 @@ def build_application(services: Services, access_log: AccessLog | None = None) -
     """Return the application with all endpoints and the web pages."""
     from mapyard.web.app import build_web
 
-    web = build_web(services)
-    return Application(services, services.endpoints, access_log=access_log, web=web)
+    web = mount_assistant(build_web(services), lambda: application)
+    application = Application(services, services.endpoints, access_log=access_log, web=web)
+    return application

@@ -14,7 +14,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from mapyard.cli.ask.units import format_area, format_distance, format_duration
 from mapyard.errors import InvalidRequest
 from mapyard.library.results.feature import Feature, Features, load_written
 from mapyard.library.results.heights import Heights, Profile
@@ -22,6 +21,7 @@ from mapyard.library.results.matrix import Matrix
 from mapyard.library.results.places import Places
 from mapyard.library.results.tags import TagCounts
 from mapyard.library.results.ways import Areas, MatchedTrace, NearestRoads, Route, Tour
+from mapyard.results.units import format_area, format_distance, format_duration
 
 #: Rows of a table of features; more are counted.
 MAX_ROWS: Final = 50

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from importlib.resources import files
+from typing import Annotated
 
 import orjson
+from msgspec import Meta
 
+from mapyard.errors import NotFound
 from mapyard.http.answer import JSON, Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import endpoint
@@ -14,8 +17,12 @@ from mapyard.http.reference.openapi import build_openapi
 from mapyard.http.reference.schemas import Schema
 from mapyard.http.routes.system import NoParams
 from mapyard.http.services import Services
+from mapyard.library.documents import list_documents, write_index, write_whole
+from mapyard.params.parser import Params
 
 HTML = "text/html"
+TEXT = "text/plain; charset=utf-8"
+MARKDOWN = "text/markdown; charset=utf-8"
 _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
     "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -63,6 +70,72 @@ def docs(ctx: Context, params: NoParams) -> Answer:
         HTML,
         headers={"Content-Security-Policy": _POLICY, "X-Content-Type-Options": "nosniff"},
     )
+
+
+@endpoint(
+    "/llms.txt",
+    summary="What this service is, for language models: an index of the documentation",
+    tag="Operation",
+    public=True,
+    needs_dataset=False,
+    media_types=(TEXT,),
+)
+def llms(ctx: Context, params: NoParams) -> Answer:
+    """Return the index of the documentation in the form of llmstxt.org."""
+    return Answer(write_index(ctx.base_url).encode(), TEXT, headers=_CACHED)
+
+
+@endpoint(
+    "/llms-full.txt",
+    summary="The whole documentation as one text",
+    tag="Operation",
+    public=True,
+    needs_dataset=False,
+    media_types=(TEXT,),
+)
+def llms_full(ctx: Context, params: NoParams) -> Answer:
+    """Return all pages of the documentation, one after the other."""
+    return Answer(write_whole(ctx.base_url).encode(), TEXT, headers=_CACHED)
+
+
+class PageParams(Params):
+    """Which page."""
+
+    page: Annotated[str, Meta(max_length=100, description="name of the page, such as routing.md")]
+
+
+@endpoint(
+    "/docs/{page}",
+    summary="A page of the documentation as Markdown",
+    tag="Operation",
+    public=True,
+    needs_dataset=False,
+    media_types=(MARKDOWN,),
+    errors=("not_found",),
+)
+def docs_page(ctx: Context, params: PageParams) -> Answer:
+    """Return one page; /llms.txt lists them."""
+    return _page(params.page)
+
+
+@endpoint(
+    "/docs/reference/{page}",
+    summary="A page of the reference as Markdown",
+    tag="",
+    public=True,
+    needs_dataset=False,
+    media_types=(MARKDOWN,),
+)
+def docs_reference(ctx: Context, params: PageParams) -> Answer:
+    """Return one page of the reference."""
+    return _page(f"reference/{params.page}")
+
+
+def _page(name: str) -> Answer:
+    for page in list_documents():
+        if f"{page.name}.md" == name:
+            return Answer(page.text.encode(), MARKDOWN, headers=_CACHED)
+    raise NotFound(f"there is no page {name[:80]}; /llms.txt lists them")
 
 
 def _file(name: str) -> bytes:
