@@ -6,6 +6,7 @@ result = run_text(store, 'area["name"="Monaco"];node(area)[amenity=cafe];out;')
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 from mapyard.deadline import Deadline, no_deadline
@@ -19,6 +20,10 @@ from mapyard.overpass.run.budget import DEFAULT_MAXSIZE_BYTES, Budget
 from mapyard.overpass.run.execute import execute
 from mapyard.overpass.run.state import Run
 from mapyard.store.reader import Store
+
+#: Frames of Python's stack that the deepest query needs, twice over. Calls from Python to Python
+#: take no space on the stack of the process.
+_STACK_FRAMES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,8 @@ def run_text(
             f"the query has {size:,} bytes, at most {MAX_QUERY_BYTES:,}; split it",
             details={"limit": MAX_QUERY_BYTES, "count": size},
         )
+    if sys.getrecursionlimit() < _STACK_FRAMES:
+        sys.setrecursionlimit(_STACK_FRAMES)
     source = expand_macros(text, surroundings or Surroundings())
     program = parse(source)
     if program.refused:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import shapely
@@ -26,6 +27,9 @@ type Geometries = NDArray[np.object_]
 _RESHAPED_AT_ONCE = 50
 #: Segments per quarter circle of a buffer: its corners lie 0.1 % inside the circle.
 _QUARTER = 16
+#: Positions of parts that are widened piece by piece, and of a piece.
+_LONG = 512
+_PIECE = 32
 #: Detail left away before widening, as a share of the radius.
 _DETAIL = 0.002
 
@@ -75,10 +79,13 @@ def find_centers(boxes: Floats) -> Floats:
     return np.column_stack([_wrap((west + east) / 2), (south + north) / 2])
 
 
-def buffer_geometries(geometries: Geometries, radius_m: float) -> Geometries:
+def buffer_geometries(
+    geometries: Geometries, radius_m: float, check: Callable[[], None] = lambda: None
+) -> Geometries:
     """Return the geometries widened by a distance on the sphere, cut at the antimeridian.
 
-    The edge is within 0.3 % of the radius.
+    The edge is within 0.3 % of the radius. A negative radius narrows areas; what has none is empty
+    then. `check` is called between steps and may raise.
     """
     coordinates, owners = shapely.get_coordinates(geometries, return_index=True)
     if not len(coordinates):
@@ -86,14 +93,14 @@ def buffer_geometries(geometries: Geometries, radius_m: float) -> Geometries:
     lon0, lat0 = _middles(coordinates, owners, len(geometries))
     plane = project(coordinates[:, 0], coordinates[:, 1], lon0[owners], lat0[owners])
     flat = shapely.set_coordinates(geometries.copy(), plane)
-    wide = _widen(flat, radius_m)
+    wide = _widen(flat, radius_m, check)
     plane, owners = shapely.get_coordinates(wide, return_index=True)
     lonlat = unproject(plane, lon0[owners], lat0[owners])
     lonlat[:, 0] = _wrap(lonlat[:, 0])
     return cut_antimeridian(shapely.set_coordinates(wide, lonlat))
 
 
-def _widen(flat: Geometries, radius_m: float) -> Geometries:
+def _widen(flat: Geometries, radius_m: float, check: Callable[[], None]) -> Geometries:
     """Return buffers in the plane.
 
     Detail far below the radius is left away, and parts are widened one by one and then united:
@@ -102,9 +109,14 @@ def _widen(flat: Geometries, radius_m: float) -> Geometries:
     is_lines = shapely.get_type_id(flat) == 5
     flat = flat.copy()
     flat[is_lines] = shapely.line_merge(flat[is_lines])
-    flat = shapely.simplify(flat, radius_m * _DETAIL)
+    flat = shapely.simplify(flat, abs(radius_m) * _DETAIL)
     parts, owners = shapely.get_parts(flat, return_index=True)
-    wide_parts = shapely.buffer(parts, radius_m, quad_segs=_QUARTER)
+    wide_parts = np.full(len(parts), None, np.object_)
+    is_long = shapely.get_num_coordinates(parts) > _LONG
+    wide_parts[~is_long] = shapely.buffer(parts[~is_long], radius_m, quad_segs=_QUARTER)
+    for place in np.flatnonzero(is_long).tolist():
+        check()
+        wide_parts[place] = _widen_long(parts[place], radius_m, check)
     wide = np.full(len(flat), None, np.object_)
     edges = np.searchsorted(owners, np.arange(len(flat) + 1)).tolist()
     for place, (start, end) in enumerate(pairwise(edges)):
@@ -113,6 +125,33 @@ def _widen(flat: Geometries, radius_m: float) -> Geometries:
         elif end > start:
             wide[place] = shapely.union_all(wide_parts[start:end])
     return wide
+
+
+def _widen_long(part: Any, radius_m: float, check: Callable[[], None]) -> Any:
+    """Return the buffer of one line or polygon, put together from those of short pieces.
+
+    The outline of a whole long line crosses itself wherever the line turns within the radius: GEOS
+    takes memory and time with the square of that.
+    """
+    is_area = shapely.get_type_id(part) == 3
+    lines = shapely.get_rings(part) if is_area else [part]
+    pieces = []
+    for line in lines:
+        positions = shapely.get_coordinates(line)
+        pieces += [
+            shapely.linestrings(positions[start : start + _PIECE + 1])
+            for start in range(0, max(1, len(positions) - 1), _PIECE)
+        ]
+    edges = []
+    for start in range(0, len(pieces), _PIECE):
+        check()
+        around = shapely.buffer(pieces[start : start + _PIECE], abs(radius_m), quad_segs=_QUARTER)
+        edges.append(shapely.union_all(around))
+    check()
+    edge = shapely.union_all(edges)
+    if not is_area:
+        return edge if radius_m > 0 else shapely.Polygon()
+    return shapely.union(part, edge) if radius_m > 0 else shapely.difference(part, edge)
 
 
 def _middles(coordinates: Floats, owners: NDArray[np.int64], count: int) -> tuple[Floats, Floats]:

@@ -17,6 +17,7 @@ from typing import Final
 import numpy as np
 
 from mapyard.deadline import Deadline, no_deadline
+from mapyard.errors import TooLarge
 from mapyard.sparql.parse.parser import parse_query
 from mapyard.sparql.plan.algebra import Node, Pattern, Query, TriplePattern, Var
 from mapyard.sparql.plan.optimize import optimize
@@ -25,7 +26,7 @@ from mapyard.sparql.run import geosparql, text_kernels  # noqa: F401 - they regi
 from mapyard.sparql.run.bgp import Step
 from mapyard.sparql.run.evaluate import Executor
 from mapyard.sparql.run.runtime import Limits, Runtime
-from mapyard.sparql.run.table import UNIT_TABLE, Table
+from mapyard.sparql.run.table import Table, unit_table
 from mapyard.sparql.sources.source import Source
 from mapyard.sparql.terms.terms import BlankNode, Iri, Literal, Term
 from mapyard.store.distinct import distinct
@@ -105,7 +106,10 @@ class Engine:
             if found is not None:
                 self._prepared.move_to_end(text)
                 return found
-        prepared = _prepare(parse_query(text))
+        try:
+            prepared = _prepare(parse_query(text))
+        except RecursionError:
+            raise _too_deep() from None
         if len(text) <= _PREPARED_LENGTH:
             with self._lock:
                 self._prepared[text] = prepared
@@ -128,8 +132,8 @@ class Engine:
         if query.from_graphs or query.from_named:
             source = source.select(query.from_graphs, query.from_named)
         runtime = Runtime(source, deadline, self._limits)
-        tables = Executor(runtime, prepared.plans, prepared.seedable).run(
-            prepared.pattern, UNIT_TABLE
+        tables = _refuse_depth(
+            Executor(runtime, prepared.plans, prepared.seedable).run(prepared.pattern, unit_table())
         )
         if query.form == "select":
             return Solutions(tuple(v.name for v in query.variables), tables, runtime)
@@ -138,6 +142,21 @@ class Engine:
         if query.form == "construct":
             return Triples(_construct(query.template, tables, runtime), query.prefixes)
         return Triples(_describe(query.described, tables, runtime), query.prefixes)
+
+
+def _too_deep() -> TooLarge:
+    return TooLarge(
+        "the query has too many parts in a row or within each other (OPTIONAL, BIND, MINUS, "
+        "groups); put values into VALUES, or ask in parts"
+    )
+
+
+def _refuse_depth(tables: Iterator[Table]) -> Iterator[Table]:
+    """Yield the tables; a plan deeper than the stack is the query's fault, not the server's."""
+    try:
+        yield from tables
+    except RecursionError:
+        raise _too_deep() from None
 
 
 def _prepare(query: Query) -> Prepared:

@@ -237,7 +237,7 @@ def test_memory_is_bounded(data: Path) -> None:
     with LocalClient(Settings(data=data, query_bytes=1 << 20)) as small:
         text = "SELECT ?s ?p ?o { ?s ?p ?o } ORDER BY ?o"
         found = error(small.post(PATH, json={"query": text}), 413, "too_large")
-        assert "ORDER BY needs more than" in found["message"]
+        assert "needs more than" in found["message"]
         text = "SELECT (COUNT(*) AS ?n) { SELECT DISTINCT ?s ?o { ?s ?p ?o } }"
         error(small.post(PATH, json={"query": text}), 413, "too_large")
 

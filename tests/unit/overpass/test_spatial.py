@@ -124,7 +124,7 @@ def test_the_tree_finds_what_comparing_each_with_each_finds(lon: float, radius_m
         return both[np.abs(both[:, 0].astype(np.int64) - both[:, 2]) < 1_800_000_000]
 
     near, targets = pieces(400), pieces(300)
-    expected = around._direct(near, targets, radius_m)
+    expected = around._direct(near, targets, radius_m, Budget(no_deadline()))
     found = around._by_tree(near, targets, radius_m, Budget(no_deadline()))
     assert (found == expected).all()
     assert 0 < expected.sum() < len(near) or radius_m != 40.0

@@ -336,3 +336,15 @@ def test_a_distance_calculated_on_one_side_of_a_union_only(engine: Engine) -> No
     assert None not in distances
     assert distances == sorted(distances)
     assert distances[-1] > 500
+
+
+def test_values_kept_from_constants_do_not_outlive_their_query(engine: Engine) -> None:
+    parks = (
+        "SELECT ?b { ?p osmkey:leisure 'park' ; geo:hasGeometry/geo:asWKT ?pg . "
+        "?b osmkey:amenity 'bench' ; geo:hasGeometry/geo:asWKT ?bg "
+        "FILTER(geof:sfWithin(?bg, ?pg)) }"
+    )
+    before = len(rows_of(engine.query(parks)))
+    point = '"POINT(7 43)"^^geo:wktLiteral'
+    rows_of(engine.query(f"SELECT (geof:metricDistance({point}, {point}) AS ?d) {{}}"))
+    assert len(rows_of(engine.query(parks + " LIMIT 100000"))) == before > 0

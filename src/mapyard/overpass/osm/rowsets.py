@@ -36,6 +36,12 @@ class Derived(NamedTuple):
     tags: dict[str, str]
     geometry: shapely.Geometry | None
 
+    @property
+    def nbytes(self) -> int:
+        """Return a fair guess of the memory held."""
+        texts = sum(len(key) + len(text) + 100 for key, text in self.tags.items())
+        return 500 + texts + 16 * int(shapely.get_num_coordinates(self.geometry))
+
 
 class ElementSet(NamedTuple):
     """The value of a set: elements, areas (rows of the relations they are made of) and deriveds."""
@@ -52,7 +58,7 @@ class ElementSet(NamedTuple):
     @property
     def nbytes(self) -> int:
         """Return a fair guess of the memory held."""
-        return self.rows.nbytes + self.areas.nbytes + 1000 * len(self.derived)
+        return self.rows.nbytes + self.areas.nbytes + sum(d.nbytes for d in self.derived)
 
 
 EMPTY_SET: Final = ElementSet()

@@ -19,8 +19,8 @@ from mapyard.overpass.parse.lexer import (
 from mapyard.overpass.parse.syntax import DEFAULT_SET
 from mapyard.overpass.parse.text import Source
 
-#: Statements and values may be nested this deep: far more than people write, less than the stack.
-MAX_DEPTH = 100
+#: Statements and values may be nested this deep, as in the original.
+MAX_DEPTH = 1023
 
 
 class Cursor:

@@ -14,10 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mapyard.errors import TooLarge
 from mapyard.overpass.osm.rowsets import Mask
 from mapyard.overpass.space.lines import Floats, Ints
 
 NOT_A_NUMBER = "NaN"
+#: Longest text that a query may make: a loop could double one again and again.
+MAX_TEXT_LENGTH = 4_000_000
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 #: What counts as a number in comparisons, though it is none: NaN is unequal to everything.
 _NO_VALUE = frozenset({"nan", "+nan", "-nan"})
@@ -208,7 +211,18 @@ def _add_texts(a: str, b: str) -> str:
     left, right = read_number(a), read_number(b)
     if left == left and right == right:
         return write_number(left + right)
+    check_length(len(a) + len(b))
     return a + b
+
+
+def check_length(length: int) -> None:
+    """Raise TooLarge for a text that is longer than a query may make."""
+    if length > MAX_TEXT_LENGTH:
+        raise TooLarge(
+            f"a text of this query would have more than {MAX_TEXT_LENGTH:,} characters; "
+            "put less together",
+            details={"limit": MAX_TEXT_LENGTH, "unit": "characters"},
+        )
 
 
 def logical(operator: str, a: Column, b: Column) -> Column:

@@ -164,7 +164,7 @@ def _call(call: Call, scope: Scope) -> Column:
     if name in shapes_of.FUNCTIONS:
         columns = [broadcast(evaluate(argument, scope), scope.length) for argument in arguments]
         scope.budget.check(scope.length * 200)
-        return shapes_of.FUNCTIONS[name](columns)
+        return shapes_of.FUNCTIONS[name](columns, scope.budget)
     items = scope.items
     assert items is not None  # the parser saw to it
     if name in ELEMENT_COLUMNS:

@@ -9,7 +9,12 @@ import numpy as np
 import shapely
 from shapely.geometry.polygon import orient
 
+from mapyard.overpass.run.budget import Budget
 from mapyard.overpass.run.columns import Column, Shapes, to_numbers
+from mapyard.overpass.space.polygons import refuse_crossings
+
+#: Crossings of the lines of one element that are noded.
+MAX_CROSSINGS: Final = 20_000
 
 
 def _values(column: Column) -> np.ndarray[Any, np.dtype[np.object_]]:
@@ -28,7 +33,7 @@ def collect(column: Column) -> Shapes:
     return Shapes(result)
 
 
-def _center(columns: list[Column]) -> Column:
+def _center(columns: list[Column], budget: Budget) -> Column:
     """Return the middle of each geometry's box."""
     bounds = shapely.bounds(_values(columns[0]))
     middle = (bounds[:, :2] + bounds[:, 2:]) / 2
@@ -38,15 +43,16 @@ def _center(columns: list[Column]) -> Column:
     return Shapes(result)
 
 
-def _hull(columns: list[Column]) -> Column:
+def _hull(columns: list[Column], budget: Budget) -> Column:
     return Shapes(np.asarray(shapely.convex_hull(_values(columns[0])), np.object_))
 
 
-def _trace(columns: list[Column]) -> Column:
+def _trace(columns: list[Column], budget: Budget) -> Column:
     """Return each geometry's lines and points, every piece once, cut where lines meet."""
     result = np.full(len(columns[0]), None, np.object_)
     for index, shape in enumerate(_values(columns[0])):
         if shape is not None:
+            refuse_crossings(shape, MAX_CROSSINGS, budget)
             result[index] = _trace_one(shape)
     return Shapes(result)
 
@@ -67,7 +73,7 @@ def _trace_one(shape: shapely.Geometry) -> shapely.Geometry:
     return shapely.geometrycollections(list(flat))
 
 
-def _point(columns: list[Column]) -> Column:
+def _point(columns: list[Column], budget: Budget) -> Column:
     """Return points from latitudes and longitudes."""
     latitude, longitude = to_numbers(columns[0]), to_numbers(columns[1])
     result = np.full(len(latitude), None, np.object_)
@@ -76,7 +82,7 @@ def _point(columns: list[Column]) -> Column:
     return Shapes(result)
 
 
-def _line(columns: list[Column]) -> Column:
+def _line(columns: list[Column], budget: Budget) -> Column:
     """Return lines through the points of the arguments, None where one is no point."""
     rows = np.stack([_values(column) for column in columns], axis=1)
     result = np.full(len(rows), None, np.object_)
@@ -86,7 +92,7 @@ def _line(columns: list[Column]) -> Column:
     return Shapes(result)
 
 
-def _polygon(columns: list[Column]) -> Column:
+def _polygon(columns: list[Column], budget: Budget) -> Column:
     """Return areas bounded by the lines of the arguments, None where they close no ring."""
     rows = np.stack([_values(column) for column in columns], axis=1)
     result = np.full(len(rows), None, np.object_)
@@ -94,6 +100,7 @@ def _polygon(columns: list[Column]) -> Column:
         usable = lines[shapely.get_type_id(lines) == 1]
         if not len(usable):
             continue
+        refuse_crossings(shapely.geometrycollections(usable), MAX_CROSSINGS, budget)
         made = shapely.polygonize(
             np.asarray(shapely.get_parts(shapely.node(shapely.geometrycollections(usable))))
         )
@@ -103,7 +110,7 @@ def _polygon(columns: list[Column]) -> Column:
     return Shapes(result)
 
 
-FUNCTIONS: Final[dict[str, Callable[[list[Column]], Column]]] = {
+FUNCTIONS: Final[dict[str, Callable[[list[Column], Budget], Column]]] = {
     "center": _center, "hull": _hull, "trace": _trace, "pt": _point, "lstr": _line,
     "poly": _polygon,
 }  # fmt: skip

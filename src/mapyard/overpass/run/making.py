@@ -44,7 +44,9 @@ def _derive(run: Run, statement: Make, scope: Scope, count: int) -> tuple[Derive
         elif one.kind == "id":
             ids = to_list(column)
         else:
-            for own, text in zip(tags, to_list(column), strict=True):
+            texts = to_list(column)
+            run.budget.check(sum(map(len, texts)))
+            for own, text in zip(tags, texts, strict=True):
                 own[one.key] = text
     made = []
     for index, (own, shape) in enumerate(zip(tags, shapes.tolist(), strict=True)):

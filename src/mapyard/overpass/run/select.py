@@ -207,7 +207,7 @@ def _spatial_filters(run: Run, query: Query, filters: list[Any]) -> list[Spatial
             if isinstance(item, AreaFilter):
                 shapes = resolve_area(run, item)
             else:
-                shapes = make_polygon(item.points)
+                shapes = make_polygon(item.points, budget)
             if not len(shapes):
                 return None
             found.append(_inside_filter(run, shapes))

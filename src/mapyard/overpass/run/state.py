@@ -25,6 +25,7 @@ class Run:
     budget: Budget
     global_box: BoxFilter | None = None
     sets: dict[str, ElementSet] = field(default_factory=dict)
+    set_bytes: dict[str, int] = field(default_factory=dict)
     loop_values: dict[str, str] = field(default_factory=dict)
     outs: list[tuple[Out, ElementSet]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -40,6 +41,7 @@ class Run:
     def put(self, name: str, value: ElementSet) -> None:
         """Set a set."""
         self.sets[name] = value
+        self.set_bytes[name] = value.nbytes
 
     def scope(self) -> Scope:
         """Return the scope of values outside of elements."""
@@ -47,8 +49,7 @@ class Run:
 
     def account(self) -> None:
         """Count the memory held, and raise when it or the time is used up."""
-        held = sum(value.nbytes for value in self.sets.values())
-        self.budget.held_bytes = held + self.out_bytes
+        self.budget.held_bytes = sum(self.set_bytes.values()) + self.out_bytes
         self.budget.check()
 
     def show(self, out: Out) -> None:

@@ -24,8 +24,6 @@ from mapyard.store.reader import E7, Store
 
 #: Up to this many pairs of pieces all distances are computed at once.
 _DIRECT_PAIRS = 200_000
-#: Pieces that are looked up at once.
-_CHUNK = 20_000
 #: Stored positions are exact to 1e-7 degree: a radius of 0 finds what touches.
 _TOUCH_M = 1e-3
 
@@ -68,14 +66,14 @@ def is_within(
         return result
     limit_m = max(radius_m, _TOUCH_M)
     if len(near.owner) * len(pieces) <= _DIRECT_PAIRS:
-        hit = _direct(near.coordinates, pieces, limit_m)
+        hit = _direct(near.coordinates, pieces, limit_m, budget)
     else:
         hit = np.zeros(len(near.owner), np.bool_)
         jumps, piece_jumps = _jump(near.coordinates), _jump(pieces)
         hit[~jumps] = _by_tree(near.coordinates[~jumps], pieces[~piece_jumps], limit_m, budget)
-        hit[jumps] = _direct(near.coordinates[jumps], pieces, limit_m)
+        hit[jumps] = _direct(near.coordinates[jumps], pieces, limit_m, budget)
         rest = np.flatnonzero(~hit)
-        hit[rest] = _direct(near.coordinates[rest], pieces[piece_jumps], limit_m)
+        hit[rest] = _direct(near.coordinates[rest], pieces[piece_jumps], limit_m, budget)
     result[near.owner[hit]] = True
     return result
 
@@ -95,10 +93,13 @@ def _drop_far(near: Segments, pieces: NDArray[np.int32], radius_m: float) -> Seg
     return Segments(near.coordinates[keep], near.owner[keep])
 
 
-def _direct(near: NDArray[np.int32], pieces: NDArray[np.int32], limit_m: float) -> Mask:
+def _direct(
+    near: NDArray[np.int32], pieces: NDArray[np.int32], limit_m: float, budget: Budget
+) -> Mask:
     """Compare each with each."""
     hit = np.zeros(len(near), np.bool_)
     for piece in pieces:
+        budget.check()
         rest = np.flatnonzero(~hit)
         if not len(rest):
             break
@@ -152,26 +153,25 @@ def _by_tree(
     farthest = float((limit_m / least).max()) * 1.001
     hit = np.zeros(len(near), np.bool_)
     maybe = np.zeros(len(near), np.bool_)
-    for start in range(0, len(near), _CHUNK):
-        budget.check()
+    for part in budget.portions(len(near)):
         found, distance = tree.query_nearest(
-            shapes[start : start + _CHUNK],
+            shapes[part],
             max_distance=farthest,
             return_distance=True,
             all_matches=False,
         )
-        owner = found[0] + start
+        owner = found[0] + part.start
         hit[owner[distance * greatest[owner] <= limit_m]] = True
         maybe[owner[distance * least[owner] <= limit_m]] = True
     doubtful = np.flatnonzero(maybe & ~hit)
-    for start in range(0, len(doubtful), 1024):
-        part = doubtful[start : start + 1024]
+    for portion in budget.portions(len(doubtful)):
+        asked = doubtful[portion]
         index, piece = tree.query(
-            shapes[part], predicate="dwithin", distance=limit_m / least[part] * 1.001
+            shapes[asked], predicate="dwithin", distance=limit_m / least[asked] * 1.001
         )
         budget.check(len(index) * 500)
-        exact = _pair_distances(near[part[index]], pieces[piece % len(pieces)]) <= limit_m
-        hit[part[index[exact]]] = True
+        exact = _pair_distances(near[asked[index]], pieces[piece % len(pieces)]) <= limit_m
+        hit[asked[index[exact]]] = True
     return hit
 
 

@@ -12,6 +12,8 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from mapyard.errors import TooLarge
+from mapyard.geo.crossings import count_crossings
 from mapyard.overpass.osm.derived_columns import own_boxes
 from mapyard.overpass.osm.rowsets import Mask, Rows, as_rows, split_types
 from mapyard.overpass.run.budget import Budget
@@ -22,9 +24,14 @@ from mapyard.store.reader import E7, Store
 Shapes = NDArray[np.object_]
 
 
-def make_polygon(points: tuple[tuple[float, float], ...]) -> Shapes:
+#: How often the outline of a polygon may cross itself; GEOS needs seconds for a thousand.
+MAX_CROSSINGS = 500
+
+
+def make_polygon(points: tuple[tuple[float, float], ...], budget: Budget) -> Shapes:
     """Return the area of a `poly` filter, points as (lat, lon), as one valid shape in degrees."""
     ring = np.array(points, np.float64)[:, ::-1]
+    refuse_crossings(shapely.polygons(ring), MAX_CROSSINGS, budget)
     jumps = np.abs(np.diff(ring[:, 0], append=ring[:1, 0])) > 180
     if jumps.any():
         # Over the antimeridian: drawn on the eastern side, and once more a turn to the west.
@@ -32,6 +39,16 @@ def make_polygon(points: tuple[tuple[float, float], ...]) -> Shapes:
         both = [shapely.polygons(east), shapely.polygons(east - np.array([360.0, 0.0]))]
         return np.asarray(shapely.make_valid(np.array(both, np.object_)))
     return np.asarray(shapely.make_valid(np.array([shapely.polygons(ring)], np.object_)))
+
+
+def refuse_crossings(shape: shapely.Geometry, limit: int, budget: Budget) -> None:
+    """Raise TooLarge for lines that cross themselves more often than GEOS copes with."""
+    if count_crossings(shape, None, limit, budget.check) > limit:
+        raise TooLarge(
+            f"a shape of this query crosses itself more than {limit:,} times; "
+            "are its points in the order of the outline?",
+            details={"limit": limit, "unit": "crossings"},
+        )
 
 
 def area_shapes(store: Store, relations: Rows, ways: Rows) -> Shapes:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from mapyard.sparql.parse.lexer import unquote
 from mapyard.sparql.parse.stream import TokenStream
-from mapyard.sparql.plan.algebra import Aggregate, Call, Exists, Expression, Var
+from mapyard.sparql.plan.algebra import CHAIN, Aggregate, Call, Exists, Expression, Var, balance
 from mapyard.sparql.terms.terms import Iri, Literal
 
 if TYPE_CHECKING:
@@ -39,6 +39,21 @@ AGGREGATES: Final = ("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCA
 _COMPARISONS: Final = ("=", "!=", "<", ">", "<=", ">=")
 
 
+def _chain(parts: list[Expression]) -> Expression:
+    """Return `a + b − c …` from operands with operators between them, calculated from the left.
+
+    Long ones are one flat call: numbers do not add up alike in another order, and a call within a
+    call for each operator would be as deep as the query is long.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    if len(parts) == 3:
+        operator = parts[1]
+        assert isinstance(operator, Literal)
+        return Call(operator.lexical, (parts[0], parts[2]))
+    return Call(CHAIN, tuple(parts))
+
+
 class ExpressionParser(TokenStream):
     """Parses expressions; patterns of EXISTS come from the subclass."""
 
@@ -51,16 +66,16 @@ class ExpressionParser(TokenStream):
     def parse_expression(self) -> Expression:
         """Parse `a || b`, the loosest level."""
         with self.nested():
-            left = self._parse_and()
+            parts = [self._parse_and()]
             while self.take("||"):
-                left = Call("||", (left, self._parse_and()))
-            return left
+                parts.append(self._parse_and())
+            return balance(parts, lambda a, b: Call("||", (a, b)))
 
     def _parse_and(self) -> Expression:
-        left = self._parse_comparison()
+        parts = [self._parse_comparison()]
         while self.take("&&"):
-            left = Call("&&", (left, self._parse_comparison()))
-        return left
+            parts.append(self._parse_comparison())
+        return balance(parts, lambda a, b: Call("&&", (a, b)))
 
     def _parse_comparison(self) -> Expression:
         left = self._parse_sum()
@@ -77,18 +92,16 @@ class ExpressionParser(TokenStream):
         return left
 
     def _parse_sum(self) -> Expression:
-        left = self._parse_product()
-        while True:
-            if self.at("+") or self.at("-"):
-                left = Call(self.next().text, (left, self._parse_product()))
-            else:
-                return left
+        parts = [self._parse_product()]
+        while self.at("+") or self.at("-"):
+            parts += [Literal(self.next().text), self._parse_product()]
+        return _chain(parts)
 
     def _parse_product(self) -> Expression:
-        left = self._parse_unary()
+        parts = [self._parse_unary()]
         while self.at("*") or self.at("/"):
-            left = Call(self.next().text, (left, self._parse_unary()))
-        return left
+            parts += [Literal(self.next().text), self._parse_unary()]
+        return _chain(parts)
 
     def _parse_unary(self) -> Expression:
         if self.take("!"):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import Final, NoReturn
 
+from mapyard.errors import TooLarge
 from mapyard.sparql.parse.expression import ExpressionParser
 from mapyard.sparql.plan.algebra import (
     UNIT,
@@ -28,10 +29,13 @@ from mapyard.sparql.plan.algebra import (
     Union,
     Values,
     Var,
+    balance,
 )
 from mapyard.sparql.plan.variables import visible
 from mapyard.sparql.terms.terms import RDF, RDF_TYPE, BlankNode, Iri, Term
 
+#: Triple patterns of one query, each step of a path counted: planning looks at all of them.
+MAX_PATTERNS: Final = 2_000
 _FIRST, _REST, _NIL = Iri(RDF + "first"), Iri(RDF + "rest"), Iri(RDF + "nil")
 
 
@@ -52,6 +56,7 @@ class PatternParser(ExpressionParser):
     def __init__(self, text: str, base: str = "") -> None:
         super().__init__(text, base)
         self._fresh = 0
+        self._patterns = self._steps = 0
         self._in_template = False
         self._labels: dict[str, int] = {}  # blank node label → the pattern that uses it
         self._bgp_number = 0
@@ -139,10 +144,10 @@ class PatternParser(ExpressionParser):
         return self.fail(f"{token.text!r} cannot begin a pattern", hint)
 
     def _parse_union(self) -> Pattern:
-        pattern = self.parse_group()
+        parts = [self.parse_group()]
         while self.take_name("UNION"):
-            pattern = Union(pattern, self.parse_group())
-        return pattern
+            parts.append(self.parse_group())
+        return balance(parts, Union)
 
     def _parse_bind(self, group: Pattern) -> Pattern:
         self.expect("(")
@@ -292,7 +297,20 @@ class PatternParser(ExpressionParser):
                     sides.append(pattern)
                 unions.append(Union(sides[0], sides[1]))
             case _:
+                self._count_pattern()
                 triples.append(TriplePattern(subject, path, target))
+
+    def _count_pattern(self) -> None:
+        self._patterns += 1
+        if self._patterns > MAX_PATTERNS:
+            self._refuse_patterns()
+
+    def _refuse_patterns(self) -> NoReturn:
+        raise TooLarge(
+            f"the query has more than {MAX_PATTERNS:,} triple patterns (a step of a path is "
+            "one); put constants into VALUES, or ask in parts",
+            details={"limit": MAX_PATTERNS, "unit": "patterns"},
+        )
 
     def _fresh_var(self) -> Var:
         self._fresh += 1
@@ -343,6 +361,7 @@ class PatternParser(ExpressionParser):
         head = current = self._fresh_blank()
         with self.nested():
             while True:
+                self._count_pattern()
                 triples.append(TriplePattern(current, _FIRST, self._parse_node(triples, unions)))
                 if self.take(")"):
                     triples.append(TriplePattern(current, _REST, _NIL))
@@ -366,16 +385,16 @@ class PatternParser(ExpressionParser):
 
     def _parse_path(self) -> Path:
         with self.nested():
-            path = self._parse_sequence()
+            paths = [self._parse_sequence()]
             while self.take("|"):
-                path = Alternative(path, self._parse_sequence())
-            return path
+                paths.append(self._parse_sequence())
+            return balance(paths, Alternative)
 
     def _parse_sequence(self) -> Path:
-        path = self._parse_step()
+        paths = [self._parse_step()]
         while self.take("/"):
-            path = Sequence(path, self._parse_step())
-        return path
+            paths.append(self._parse_step())
+        return balance(paths, Sequence)
 
     def _parse_step(self) -> Path:
         if self.take("^"):
@@ -394,6 +413,9 @@ class PatternParser(ExpressionParser):
 
     def _parse_path_primary(self) -> Path:
         token = self.token
+        self._steps += 1
+        if self._steps > MAX_PATTERNS:
+            self._refuse_patterns()
         if self.take("("):
             path = self._parse_path()
             self.expect(")")

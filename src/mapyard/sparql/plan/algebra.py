@@ -6,7 +6,9 @@ blank nodes of a pattern are variables too, with a name that no query can spell.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 from typing import Literal as OneOf
 
 from mapyard.sparql.terms.terms import BlankNode, Iri, Literal, Term
@@ -22,7 +24,18 @@ class Var:
 Node = Var | Iri | BlankNode | Literal
 
 
+def balance[T](parts: list[T], join: Callable[[T, T], T]) -> T:
+    """Return many parts of an associative operator as a tree, as flat as may be, in their order."""
+    while len(parts) > 1:
+        pairs = [join(a, b) for a, b in zip(parts[::2], parts[1::2], strict=False)]
+        parts = pairs + parts[len(parts) & ~1 :]
+    return parts[0]
+
+
 # Expressions ------------------------------------------------------------------------------------
+
+#: Name of a call whose arguments are operands with their operators between, `(a, "+", b, "-", c)`.
+CHAIN: Final = " chain"
 
 
 @dataclass(frozen=True, slots=True)

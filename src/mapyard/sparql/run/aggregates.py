@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from typing import Any, Final
 
 import numpy as np
@@ -9,9 +10,10 @@ from numpy.typing import NDArray
 
 from mapyard.sparql.plan.algebra import Aggregate
 from mapyard.sparql.run.expressions import Evaluator
-from mapyard.sparql.run.functions import get_text
+from mapyard.sparql.run.functions import check_length, get_text
 from mapyard.sparql.run.runtime import Runtime
 from mapyard.sparql.run.table import Column, Numbers, Table
+from mapyard.sparql.run.term_pool import TERM_BYTES
 from mapyard.sparql.terms.ids import INTEGER, Ids, in_space, integer_ids, integer_values
 from mapyard.sparql.terms.terms import Literal, Term
 from mapyard.sparql.terms.values import (
@@ -26,8 +28,12 @@ from mapyard.sparql.terms.values import (
     INTEGER as INTEGER_KIND,
 )
 
+#: About what a term, its key and its place in lists take while they are sorted.
+_KEY_BYTES: Final = 250
 #: Keys sorted in one step.
 _RUN: Final = 32_768
+#: Terms decoded before their memory is counted.
+_DECODED_AT_ONCE: Final = 4_096
 
 Groups = NDArray[np.int64]
 
@@ -146,6 +152,7 @@ def _extreme(name: str, ids: Ids, groups: Groups, count: int, evaluator: Evaluat
 
 def rank_ids(ids: Ids, runtime: Runtime) -> NDArray[np.int64]:
     """Return the rank of each term in the order of ORDER BY; equal keys share a rank."""
+    runtime.room(len(ids) * _KEY_BYTES, "the order")
     kinds: dict[tuple[Any, ...], tuple[list[Any], list[int]]] = {}
     for index, term in enumerate(runtime.decode(ids)):
         if not index & 4095:
@@ -180,19 +187,32 @@ def _sort_in_steps(keys: list[Any], runtime: Runtime) -> list[int]:
         for start in range(0, len(keys), _RUN)
     ]
     while len(runs) > 1:
-        runtime.deadline.check()
-        # Two sorted runs one after the other: Python's sort just merges them.
-        merged = [
-            sorted(runs[i] + runs[i + 1], key=keys.__getitem__) for i in range(0, len(runs) - 1, 2)
-        ]
+        merged = [_merge(runs[i], runs[i + 1], keys, runtime) for i in range(0, len(runs) - 1, 2)]
         runs = merged + runs[len(runs) & ~1 :]
     return runs[0] if runs else []
+
+
+def _merge(a: list[int], b: list[int], keys: list[Any], runtime: Runtime) -> list[int]:
+    """Return two sorted runs as one: piece by piece, cut where both have equal keys."""
+    key = keys.__getitem__
+    merged: list[int] = []
+    start = other = 0
+    while start < len(a) and other < len(b):
+        runtime.deadline.check()
+        stop = min(start + _RUN, len(a))
+        until = bisect_left(b, keys[a[stop - 1]], other, min(other + _RUN, len(b)), key=key)
+        if until == other + _RUN:  # cut by b: what of a comes before, or is equal, goes along
+            stop = bisect_right(a, keys[b[until - 1]], start, stop, key=key)
+        # Two sorted runs one after the other: Python's sort just merges them.
+        merged += sorted(a[start:stop] + b[other:until], key=key)
+        start, other = stop, until
+    return merged + a[start:] + b[other:]
 
 
 def _on_terms(call: Aggregate, ids: Ids, groups: Groups, count: int, evaluator: Evaluator) -> Ids:
     """Aggregate term by term: sums of any numeric type, texts run together."""
     unique, inverse = np.unique(ids, return_inverse=True)
-    terms = evaluator.runtime.decode(unique)
+    terms = _decode_counted(unique, evaluator.runtime)
     order = np.argsort(groups, kind="stable")
     edges = np.searchsorted(groups[order], np.arange(count + 1))
     members = inverse[order].tolist()
@@ -201,18 +221,35 @@ def _on_terms(call: Aggregate, ids: Ids, groups: Groups, count: int, evaluator: 
         evaluator.runtime.deadline.check()
         group = [terms[i] for i in members[start:stop]]
         try:
-            results.append(_aggregate_terms(call, group))
+            results.append(_aggregate_terms(call, group, evaluator.runtime))
         except ExpressionError:
             results.append(None)
     return evaluator.pool.encode_many(results)
 
 
-def _aggregate_terms(call: Aggregate, terms: list[Term | None]) -> Term | None:
+def _decode_counted(ids: Ids, runtime: Runtime) -> list[Term | None]:
+    """Return terms as runtime.decode does; their texts, which may be long, count as memory."""
+    terms: list[Term | None] = []
+    size = 0
+    for start in range(0, len(ids), _DECODED_AT_ONCE):
+        part = runtime.decode(ids[start : start + _DECODED_AT_ONCE])
+        size += sum(TERM_BYTES + len(term[0]) for term in part if term is not None)
+        runtime.room(size, "the aggregate")
+        terms += part
+    return terms
+
+
+def _aggregate_terms(call: Aggregate, terms: list[Term | None], runtime: Runtime) -> Term | None:
     if call.name == "GROUP_CONCAT":
         texts = [_as_text(term) for term in terms if term is not None]
+        length = sum(map(len, texts)) + len(call.separator) * len(texts)
+        check_length(length)
+        runtime.room(length, "GROUP_CONCAT")
         return Literal(call.separator.join(texts))
     total = number_literal(0, INTEGER_KIND)
-    for term in terms:
+    for number, term in enumerate(terms):
+        if not number & 1023:
+            runtime.deadline.check()
         if term is None:
             raise ExpressionError
         total = calculate("+", total, term)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -21,13 +22,15 @@ from mapyard.sparql.run.spatial import (
     find_relation_join,
     find_spatial_join,
 )
-from mapyard.sparql.run.table import UNIT_TABLE, Column, Table, concat
+from mapyard.sparql.run.table import Column, Table, concat, unit_table
 from mapyard.sparql.sources.source import BOUND, Bound, Matches, Position
 from mapyard.sparql.terms.ids import Ids, Mask
 from mapyard.sparql.terms.terms import BlankNode, Iri, Literal
 
 #: Pairs of unconnected patterns beyond which a query is refused at once, when all are asked for.
 MAX_PRODUCT: Final = 10_000_000
+#: Bytes of an id in a table.
+_ENTRY_BYTES: Final = 8
 #: What a triple with a path is taken to match, per bound end.
 _PATH_ESTIMATE: Final = 1000.0
 
@@ -49,51 +52,101 @@ def make_plan(bgp: Bgp, bound: set[Var], runtime: Runtime, evaluator: Evaluator)
     read = bound | {var for f in filters for var in mentioned(f)}
     read |= visible(bgp).keys() if bgp.keep is None else bgp.keep
     unread = {v for v in visible(bgp) if v not in read or v.name.startswith(" ")} - bound
-    remaining = runtime.source.shorten(bgp.triples, unread)
-    known = set(bound)
+    waiting = _Waiting(runtime.source.shorten(bgp.triples, unread), set(bound), runtime)
     steps: list[tuple[TriplePattern | Near | SpatialJoin, bool]] = []
-    while remaining or near:
+    while waiting or near:
+        runtime.deadline.check()
+        known = waiting.known
         if chosen := [n for n in near if n.var in known]:
             near = [n for n in near if n.var not in known]
             steps += [(n, True) for n in chosen]
             continue
-        costs = [_cost(triple, known, runtime) for triple in remaining]
-        connected = [
-            i for i, t in enumerate(remaining) if not known or not _free(t) or _touches(t, known)
-        ]
-        candidates = connected or range(len(remaining))
-        best = min(candidates, key=lambda i: costs[i], default=-1)
+        best, connected = waiting.find_best()
         if near and (not connected or not known):
             smallest = min(near, key=lambda n: n.count)
-            if best < 0 or smallest.count <= costs[best]:
+            if best < 0 or smallest.count <= waiting.costs[best]:
                 near.remove(smallest)
                 steps.append((smallest, not known))
-                known.add(smallest.var)
+                waiting.learn({smallest.var})
                 continue
+        remaining = waiting.triples()
+        link: SpatialJoin | None = None
         if not connected and known:
             link = find_spatial_join(bgp, remaining, known, filters)
-            if link is not None:
-                remaining = [t for t in remaining if t not in link.inner.triples]
-                filters = [f for f in filters if f not in link.inner.filters]
-                inside = visible(link.inner).keys()
-                near = [n for n in near if n.var not in inside]
-                link.estimate = min(_cost(t, set(), runtime) for t in link.inner.triples)
-                steps.append((link, True))
-                known |= inside
-                continue
-        link = find_relation_join(remaining[best], remaining, known, filters)
+        if link is None:
+            link = find_relation_join(waiting.all[best], remaining, known, filters)
         if link is not None:
-            remaining = [t for t in remaining if t not in link.inner.triples]
+            waiting.remove(link.inner.triples)
             filters = [f for f in filters if f not in link.inner.filters]
-            near = [n for n in near if n.var not in visible(link.inner)]
+            inside = visible(link.inner).keys()
+            near = [n for n in near if n.var not in inside]
             link.estimate = min(_cost(t, set(), runtime) for t in link.inner.triples)
             steps.append((link, True))
-            known |= visible(link.inner).keys()
+            waiting.learn(set(inside))
             continue
-        triple = remaining.pop(best)
-        steps.append((triple, bool(connected)))
-        known |= set(triple_variables(triple))
+        triple = waiting.take(best)
+        steps.append((triple, connected))
+        waiting.learn(set(triple_variables(triple)))
     return _with_filters(bgp, steps, bound, filters)
+
+
+class _Waiting:
+    """The triples that have no place in the plan yet, with their costs as of what is known.
+
+    Only what mentions a variable is weighed anew when that gets known, so that planning stays
+    cheap for patterns of many triples.
+    """
+
+    def __init__(self, triples: list[TriplePattern], known: set[Var], runtime: Runtime) -> None:
+        self.all = triples
+        self.known = known
+        self._runtime = runtime
+        self._by_variable: dict[Var, list[int]] = {}
+        self._connected: set[int] = set()
+        self.costs: dict[int, float] = {}
+        for index, triple in enumerate(triples):
+            if not index & 63:
+                runtime.deadline.check()
+            for var in triple_variables(triple):
+                self._by_variable.setdefault(var, []).append(index)
+            self.costs[index] = _cost(triple, known, runtime)
+            if not _free(triple) or any(var in known for var in triple_variables(triple)):
+                self._connected.add(index)
+
+    def __bool__(self) -> bool:
+        return bool(self.costs)
+
+    def triples(self) -> list[TriplePattern]:
+        """Return the triples in the order of the query."""
+        return [self.all[index] for index in self.costs]
+
+    def find_best(self) -> tuple[int, bool]:
+        """Return the cheapest triple (−1: none), and whether it hangs together with the known."""
+        connected = self._connected if self.known else self.costs
+        if connected:
+            return min(sorted(connected), key=self.costs.__getitem__), True
+        return min(self.costs, key=self.costs.__getitem__, default=-1), False
+
+    def take(self, index: int) -> TriplePattern:
+        """Return a triple that gets its place now."""
+        del self.costs[index]
+        self._connected.discard(index)
+        return self.all[index]
+
+    def remove(self, triples: tuple[TriplePattern, ...]) -> None:
+        """Take all these out."""
+        gone = set(triples)
+        for index in [i for i in self.costs if self.all[i] in gone]:
+            self.take(index)
+
+    def learn(self, variables: set[Var]) -> None:
+        """Note that variables are known from here on."""
+        fresh = variables - self.known
+        self.known |= fresh
+        for index in {i for var in fresh for i in self._by_variable.get(var, ())}:
+            if index in self.costs:
+                self.costs[index] = _cost(self.all[index], self.known, self._runtime)
+                self._connected.add(index)
 
 
 def _with_filters(
@@ -107,17 +160,25 @@ def _with_filters(
     plan = []
     known = set(bound)
     pending = [(f, mentioned(f)) for f in filters]
-    for number, (what, connected) in enumerate(steps):
-        known |= _variables(what)
-        ready = tuple(f for f, needs in pending if needs <= known)
+    uses: Counter[Var] = Counter()  # by later steps and pending filters
+    for what, _ in steps:
+        uses.update(_variables(what))
+    for _, needs in pending:
+        uses.update(needs)
+    for what, connected in steps:
+        mine = _variables(what)
+        known |= mine
+        uses.subtract(mine)
+        ready = [(f, needs) for f, needs in pending if needs <= known]
         pending = [(f, needs) for f, needs in pending if not needs <= known]
+        done = set(mine)
+        for _, needs in ready:
+            uses.subtract(needs)
+            done |= needs
         drop: set[str] = set()
         if keep is not None:
-            later = {v for what, _ in steps[number + 1 :] for v in _variables(what)}
-            for _, needs in pending:
-                later |= needs
-            drop = {v.name for v in known - keep - later - bound}
-        plan.append(Step(what, ready, frozenset(drop), connected))
+            drop = {v.name for v in done - keep - bound if not uses[v]}
+        plan.append(Step(what, tuple(f for f, _ in ready), frozenset(drop), connected))
     return plan
 
 
@@ -131,10 +192,6 @@ def _variables(what: TriplePattern | Near | SpatialJoin) -> set[Var]:
 
 def _free(triple: TriplePattern) -> bool:
     return any(True for _ in triple_variables(triple))
-
-
-def _touches(triple: TriplePattern, known: set[Var]) -> bool:
-    return any(var in known for var in triple_variables(triple))
 
 
 def _cost(triple: TriplePattern, known: set[Var], runtime: Runtime) -> float:
@@ -184,7 +241,13 @@ class BgpRunner:
                 continue
             if step.drop:
                 table = table.keep(n for n in table.columns if n not in step.drop)
-            yield from self.run(plan, table, first + 1)
+            # All steps hold a table each while the last one goes on.
+            size = _ENTRY_BYTES * len(table.columns) * table.length
+            self._runtime.hold(size, 0, "the pattern")
+            try:
+                yield from self.run(plan, table, first + 1)
+            finally:
+                self._runtime.release(size)
 
     def _step(self, step: Step, table: Table) -> Iterator[Table]:
         what = step.what
@@ -196,7 +259,7 @@ class BgpRunner:
                 return self._run(what.inner, candidates)
             inner = self._runtime.made.get(("inner", id(what)))
             if inner is None:
-                tables = list(self._run(what.inner, UNIT_TABLE))
+                tables = list(self._run(what.inner, unit_table()))
                 inner = concat(tables, self._runtime.pool)
                 self._runtime.hold(inner.nbytes(), inner.length, "one side of the spatial join")
                 self._runtime.made["inner", id(what)] = inner

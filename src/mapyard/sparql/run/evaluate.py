@@ -46,13 +46,13 @@ from mapyard.sparql.run.expressions import Evaluator
 from mapyard.sparql.run.nearest import find_nearest
 from mapyard.sparql.run.runtime import CHUNK_ROWS, Runtime
 from mapyard.sparql.run.table import (
-    EMPTY_TABLE,
-    UNIT_TABLE,
     Numbers,
     Table,
     concat,
+    empty_table,
     factorize,
     slice_tables,
+    unit_table,
 )
 from mapyard.sparql.terms.ids import DATETIME, INTEGER, Mask, in_space
 from mapyard.sparql.terms.terms import Iri
@@ -196,7 +196,7 @@ class Executor:
                 yield left.take(~found[groups])
                 continue
             if other is None:
-                other = self.collect(pattern.right, UNIT_TABLE, graph, "the MINUS")
+                other = self.collect(pattern.right, unit_table(), graph, "the MINUS")
             yield left.take(incompatible_rows(left, other.keep(shared), pool))
 
     def _filter(self, pattern: Filter, seed: Table, graph: int | None) -> Iterator[Table]:
@@ -264,8 +264,10 @@ class Executor:
         return self._alone(pattern, seed, graph, lambda: self._find_nearest(pattern, graph))
 
     def _find_nearest(self, pattern: Nearest, graph: int | None) -> Iterator[Table]:
-        left = self.collect(pattern.left, UNIT_TABLE, graph, "the left side of the spatial search")
-        right = self.collect(pattern.right, UNIT_TABLE, graph, "the spatial search")
+        left = self.collect(
+            pattern.left, unit_table(), graph, "the left side of the spatial search"
+        )
+        right = self.collect(pattern.right, unit_table(), graph, "the spatial search")
         if left.length and right.length:
             yield find_nearest(pattern, left, right, self.evaluator(graph))
 
@@ -291,7 +293,7 @@ class Executor:
             return
         pool = self.runtime.pool
         evaluator = self.evaluator(graph)
-        table = self.collect(pattern.pattern, UNIT_TABLE, graph, "the group")
+        table = self.collect(pattern.pattern, unit_table(), graph, "the group")
         keys = [
             table.ids(var.name, pool)
             if key is None
@@ -350,7 +352,7 @@ class Executor:
     def _distinct(self, pattern: Distinct, seed: Table, graph: int | None) -> Iterator[Table]:
         """Yield each row once; rows seen before are merged in batches that grow with them."""
         pool = self.runtime.pool
-        seen = EMPTY_TABLE
+        seen = empty_table()
         waiting: list[Table] = []
         rows = 0
         for table in self.run(pattern.pattern, seed, graph):
@@ -368,7 +370,7 @@ class Executor:
         names = list(table.columns | seen.columns)
         both = concat([seen, table], pool) if seen.length else table
         if not names:
-            return (table.slice(0, 1 - seen.length) if not seen.length else EMPTY_TABLE), (
+            return (table.slice(0, 1 - seen.length) if not seen.length else empty_table()), (
                 seen if seen.length else table.slice(0, 1)
             )
         groups, count = factorize([both.ids(name, pool) for name in names], both.length)
@@ -385,7 +387,7 @@ class Executor:
             return
         self._early_stop += 1
         try:
-            inner = self.run(pattern.pattern, UNIT_TABLE, graph)
+            inner = self.run(pattern.pattern, unit_table(), graph)
             yield from slice_tables(inner, pattern.offset, pattern.limit)
         finally:
             self._early_stop -= 1

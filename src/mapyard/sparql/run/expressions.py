@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
+import shapely
 
 from mapyard.errors import Unsupported
-from mapyard.sparql.plan.algebra import Aggregate, Call, Exists, Expression, Pattern, Var
-from mapyard.sparql.run.functions import SCALAR
+from mapyard.sparql.plan.algebra import CHAIN, Aggregate, Call, Exists, Expression, Pattern, Var
+from mapyard.sparql.run.functions import SCALAR, replace_matches
 from mapyard.sparql.run.operands import are_doubles, as_operand
 from mapyard.sparql.run.runtime import Runtime
 from mapyard.sparql.run.table import (
@@ -57,6 +59,9 @@ from mapyard.sparql.terms.values import (
 FAST: Final[dict[str, Callable[[Evaluator, list[Value], int], Value | None]]] = {}
 #: Rows that a vectorised function works on between looks at the deadline.
 _KERNEL_ROWS: Final = 16_384
+_KERNEL_POSITIONS: Final = 400_000
+#: Least length of a position in a text, to guess how many a constant has.
+_LETTERS_PER_POSITION: Final = 16
 #: Hidden column that numbers the solutions for BNODE.
 _SOLUTION: Final = " solution"
 #: A vectorised function: (evaluator, values of the arguments, length) → column or constant.
@@ -86,6 +91,7 @@ _VECTOR: Final[dict[str, Any]] = {
     "-": np.subtract,
     "*": np.multiply,
 }
+_ARITHMETIC: Final = frozenset("+-*/")
 _MIRRORED: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 #: Built-ins whose result is a boolean.
 _TESTS: Final = frozenset(
@@ -144,6 +150,7 @@ class Evaluator:
 
     def _call(self, call: Call, table: Table) -> Value:
         name, length = call.name, table.length
+        self.runtime.deadline.check()
         special = _SPECIAL.get(name)
         if special is not None:
             return special(self, call, table)
@@ -153,8 +160,8 @@ class Evaluator:
         args = [self.value(arg, table) for arg in call.args]
         if name in _PREDICATES:
             return self._compare(name, args[0], args[1], length)
-        if name in ("+", "-", "*") and are_doubles(args):
-            return self._add(name, args, length)
+        if name in _ARITHMETIC:
+            return self._calculate(name, args, length)
         fast = FAST.get(name)
         if fast is not None and (result := fast(self, args, length)) is not None:
             return result
@@ -174,16 +181,54 @@ class Evaluator:
             return known
         args = [self._shape_or_value(arg, table) for arg in call.args]
         parts: list[Value] = []
-        for start in range(0, max(1, table.length), _KERNEL_ROWS):
+        for start, stop in self._kernel_chunks(args, table.length):
             self.runtime.deadline.check()
-            part: Any = slice(start, start + _KERNEL_ROWS)
-            length = min(_KERNEL_ROWS, table.length - start)
+            part: Any = slice(start, stop)
+            length = stop - start
             chosen = [a if isinstance(a, Constant) else take(a, part) for a in args]
-            parts.append(kernel(self, chosen, length))
+            try:
+                parts.append(kernel(self, chosen, length))
+            except shapely.errors.GEOSException:
+                parts.append(self._kernel_by_row(kernel, chosen, length))
         value = parts[0] if len(parts) == 1 else self._join_parts(parts)
         if isinstance(value, Numbers):
             table.columns[hidden] = value
         return value
+
+    def _kernel_by_row(self, kernel: Kernel, args: list[Value], length: int) -> Value:
+        """Call a kernel for each row; rows whose shapes GEOS cannot cope with have no value."""
+        found: list[Value | None] = []
+        for row in range(length):
+            self.runtime.deadline.check()
+            one: Any = slice(row, row + 1)
+            chosen = [a if isinstance(a, Constant) else take(a, one) for a in args]
+            try:
+                found.append(kernel(self, chosen, 1))
+            except shapely.errors.GEOSException:
+                found.append(None)
+        missing = _unbound_like(next((v for v in found if v is not None), None))
+        return self._join_parts([missing if v is None else v for v in found])
+
+    def _kernel_chunks(self, args: list[Value], length: int) -> Iterator[tuple[int, int]]:
+        """Yield ranges of rows that GEOS is done with soon: few where shapes are large."""
+        fixed = 0
+        sizes = np.zeros(length, np.int64)
+        for arg in args:
+            if isinstance(arg, Shapes):
+                sizes = sizes + shapely.get_num_coordinates(arg.values)
+            elif isinstance(arg, Constant):
+                fixed += len(arg.term[0]) // _LETTERS_PER_POSITION
+        if length <= _KERNEL_ROWS and int(sizes.sum()) + fixed * length <= _KERNEL_POSITIONS:
+            yield 0, length
+            return
+        ends = np.cumsum(sizes + fixed)
+        start = 0
+        while start < length:
+            done = int(ends[start - 1]) if start else 0
+            stop = int(np.searchsorted(ends, done + _KERNEL_POSITIONS, side="right"))
+            stop = min(max(stop, start + 1), start + _KERNEL_ROWS, length)
+            yield start, stop
+            start = stop
 
     def _join_parts(self, parts: list[Value]) -> Value:
         """Return the values of a kernel, which are all of one kind, in one."""
@@ -239,7 +284,7 @@ class Evaluator:
         positions = [position for position, _ in columns]
         check = self.runtime.deadline.check
         for number, terms in enumerate(zip(*distinct, strict=True)):
-            if not number & 1023:
+            if not number & 15:  # texts may be long
                 check()
             result = None
             if None not in terms:
@@ -324,15 +369,31 @@ class Evaluator:
 
     def _in(self, call: Call, table: Table) -> Value:
         left = self.value(call.args[0], table)
+        fast = self._is_among(left, call.args[1:])
+        if fast is not None:
+            return fast
         true = np.zeros(table.length, np.bool_)
         valid = np.ones(table.length, np.bool_)
         for arg in call.args[1:]:
+            self.runtime.deadline.check()
             result = self._truth(
                 self._compare("=", left, self.value(arg, table), table.length), table.length
             )
             true |= result.values & result.valid
             valid &= result.valid
         return Booleans(true, valid | true)
+
+    def _is_among(self, left: Value, items: Sequence[Expression]) -> Booleans | None:
+        """Compare with a list of IRIs and plain texts by id, however long; None: one by one."""
+        plain = [i for i in items if isinstance(i, Iri)
+                 or (isinstance(i, Literal) and i.datatype == XSD_STRING)]  # fmt: skip
+        if not isinstance(left, np.ndarray) or len(plain) != len(items) or not items:
+            return None
+        wanted = self.pool.encode_many(plain)
+        found = np.isin(left, wanted)
+        if bool(((left >> SHIFT == POOL) & ~found).any()):
+            return None
+        return Booleans(found, left != 0)
 
     # Comparison and arithmetic -------------------------------------------------------------------
 
@@ -366,6 +427,26 @@ class Evaluator:
         if bool(((ids >> SHIFT == POOL) & (ids != wanted)).any()):
             return None
         return Booleans(ids == wanted, ids != 0)
+
+    def _calculate(self, name: str, args: list[Value], length: int) -> Value:
+        if name in _VECTOR and are_doubles(args):
+            return self._add(name, args, length)
+        return self.apply(SCALAR[name], args, length)
+
+    def _chain(self, call: Call, table: Table) -> Value:
+        """Calculate `a + b − c …` from the left."""
+        result = self.value(call.args[0], table)
+        for operator, operand in zip(call.args[1::2], call.args[2::2], strict=True):
+            assert isinstance(operator, Literal)
+            args = [result, self.value(operand, table)]
+            self.runtime.deadline.check()
+            result = self._calculate(operator.lexical, args, table.length)
+        return result
+
+    def _replace(self, call: Call, table: Table) -> Value:
+        args = [self.value(arg, table) for arg in call.args]
+        function = partial(replace_matches, self.runtime.deadline.check)
+        return self.apply(function, args, table.length)
 
     def _add(self, name: str, args: list[Value], length: int) -> Column:
         a, b = as_operand(args[0]), as_operand(args[1])
@@ -420,6 +501,18 @@ class Evaluator:
         return self.pool.encode_many(terms)
 
 
+def _unbound_like(value: Value | None) -> Column:
+    """Return one entry without a value, of the kind that a kernel gave elsewhere."""
+    nothing = np.zeros(1, np.bool_)
+    if isinstance(value, Numbers):
+        return Numbers(np.zeros(1), nothing)
+    if isinstance(value, Booleans):
+        return Booleans(nothing, nothing)
+    if isinstance(value, Shapes):
+        return Shapes(np.full(1, None, np.object_))
+    return np.zeros(1, np.int64)
+
+
 _SPECIAL: Final[dict[str, Callable[[Evaluator, Call, Table], Value]]] = {
     "&&": Evaluator._and,
     "||": Evaluator._or,
@@ -433,4 +526,6 @@ _SPECIAL: Final[dict[str, Callable[[Evaluator, Call, Table], Value]]] = {
     "UUID": Evaluator._uuid,
     "STRUUID": Evaluator._struuid,
     "BNODE": Evaluator._bnode,
+    "REPLACE": Evaluator._replace,
+    CHAIN: Evaluator._chain,
 }

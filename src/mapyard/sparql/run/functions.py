@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 import re2
 
-from mapyard.errors import Unsupported
+from mapyard.errors import TooLarge, Unsupported
 from mapyard.sparql.parse.stream import resolve_iri
 from mapyard.sparql.terms.terms import (
     INTEGER_TYPES,
@@ -55,6 +55,10 @@ from mapyard.sparql.terms.values import (
 )
 
 _STRINGS: Final = (XSD_STRING, RDF_LANG_STRING)
+#: Longest text that a function may make: a query could double one again and again.
+MAX_TEXT_LENGTH: Final = 4_000_000
+#: Matches that REPLACE goes on for between two looks at the deadline.
+_REPLACED_AT_ONCE: Final = 2_000
 
 
 def get_text(term: Term) -> Literal:
@@ -158,13 +162,30 @@ def _strafter(term: Term, other: Term) -> Literal:
     return _like(text, tail) if found else Literal("")
 
 
+def check_length(length: int) -> None:
+    """Raise TooLarge for a text that is longer than a query may make."""
+    if length > MAX_TEXT_LENGTH:
+        raise TooLarge(
+            f"a text of this query would have more than {MAX_TEXT_LENGTH:,} characters; "
+            "shorten what is put together, or ask for less",
+            details={"limit": MAX_TEXT_LENGTH, "unit": "characters"},
+        )
+
+
 def _concat(*terms: Term) -> Literal:
     texts = [get_text(term) for term in terms]
+    check_length(sum(len(text.lexical) for text in texts))
     lexical = "".join(text.lexical for text in texts)
     languages = {text.language for text in texts}
     if len(languages) == 1 and (language := languages.pop()):
         return Literal(lexical, RDF_LANG_STRING, language)
     return Literal(lexical)
+
+
+def _encode_for_uri(term: Term) -> Literal:
+    text = get_text(term).lexical
+    check_length(3 * len(text))
+    return Literal(quote(text, safe="-_.~"))
 
 
 @lru_cache(maxsize=512)
@@ -197,7 +218,14 @@ def _regex(text: Term, pattern: Term, flags: Term = Literal("")) -> Literal:  # 
     return boolean(program.search(get_text(text).lexical) is not None)
 
 
-def _replace(text: Term, pattern: Term, by: Term, flags: Term = Literal("")) -> Literal:  # noqa: B008
+def replace_matches(
+    check: Callable[[], None],
+    text: Term,
+    pattern: Term,
+    by: Term,
+    flags: Term = Literal(""),  # noqa: B008 - immutable
+) -> Literal:
+    """REPLACE; `check` looks at the deadline and is called every some thousand matches."""
     source = get_text(text)
     program = compile_regex(_simple(pattern), _simple(flags))
     if program.search("") is not None:
@@ -219,7 +247,23 @@ def _replace(text: Term, pattern: Term, by: Term, flags: Term = Literal("")) -> 
         else:
             parts.append(char)
             index += 1
-    return _like(source, program.sub("".join(parts), source.lexical))
+    return _like(source, _substitute(program, "".join(parts), source.lexical, check))
+
+
+def _substitute(program: Any, template: str, text: str, check: Callable[[], None]) -> str:
+    pieces: list[str] = []
+    end = size = 0
+    constant = template if "\\" not in template else None
+    for number, match in enumerate(program.finditer(text)):
+        if number % _REPLACED_AT_ONCE == _REPLACED_AT_ONCE - 1:
+            check()
+        piece = match.expand(template) if constant is None else constant
+        size += match.start() - end + len(piece)
+        check_length(size)
+        pieces += (text[end : match.start()], piece)
+        end = match.end()
+    pieces.append(text[end:])
+    return "".join(pieces)
 
 
 # Numbers ----------------------------------------------------------------------------------------
@@ -404,10 +448,9 @@ SCALAR: Final[dict[str, Callable[..., Term]]] = {
     "CONTAINS": _test(str.__contains__),
     "STRBEFORE": _strbefore,
     "STRAFTER": _strafter,
-    "ENCODE_FOR_URI": lambda a: Literal(quote(get_text(a).lexical, safe="-_.~")),
+    "ENCODE_FOR_URI": _encode_for_uri,
     "CONCAT": _concat,
     "REGEX": _regex,
-    "REPLACE": _replace,
     "ABS": _abs,
     "CEIL": _rounding(ROUND_CEILING, math.ceil),
     "FLOOR": _rounding(ROUND_FLOOR, math.floor),

@@ -6,6 +6,7 @@ are meters on the sphere. Two-argument `geof:distance` gives kilometers, as QLev
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 from typing import Any, Final
@@ -14,7 +15,9 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from mapyard.errors import TooLarge
 from mapyard.geo.azimuthal import project
+from mapyard.geo.crossings import count_crossings
 from mapyard.geo.geojson import write_geometries
 from mapyard.geo.sphere import EARTH_RADIUS_M, haversine_m
 from mapyard.results.shaping import buffer_geometries
@@ -58,6 +61,12 @@ _CRS = re.compile(r"\s*<([^>]*)>\s*")
 _LON_LAT: Final = ("http://www.opengis.net/def/crs/OGC/1.3/CRS84",)
 _LAT_LON: Final = ("http://www.opengis.net/def/crs/EPSG/0/4326",)
 _KM_M: Final = 1000.0
+#: Positions of one geometry of a query, and crossings of its lines.
+MAX_VERTICES: Final = 50_000
+MAX_CROSSINGS: Final = 20_000
+#: Shapes with fewer positions are never looked at for their crossings.
+_LONG: Final = 256
+_AREA: Final = 2
 
 
 def parse_wkt(term: Term) -> Any:
@@ -74,7 +83,9 @@ def parse_wkt(term: Term) -> Any:
         shape = shapely.from_wkt(text, on_invalid="ignore")
     if shape is None:
         raise ExpressionError
-    return shapely.transform(shape, lambda c: c[:, ::-1]) if flip else shape
+    if flip:
+        shape = shapely.transform(shape, lambda c: c[:, ::-1])
+    return repair(shape)
 
 
 def _is_text(term: Term) -> bool:
@@ -92,7 +103,11 @@ def shapes_of(value: Value, evaluator: Evaluator) -> ShapeArray:
     if isinstance(value, Shapes):
         return value.values
     if isinstance(value, Constant):
-        return np.array([_parse_or_none(value.term)], np.object_)
+        cache = evaluator.runtime.made.setdefault("shapes", {})
+        if value.term not in cache:
+            cache[value.term] = np.array([_parse_or_none(value.term)], np.object_)
+        shape: ShapeArray = cache[value.term]
+        return shape
     if not isinstance(value, np.ndarray):
         return np.full(len(value), None, np.object_)
     known = evaluator.runtime.source.shapes(value)
@@ -103,6 +118,7 @@ def shapes_of(value: Value, evaluator: Evaluator) -> ShapeArray:
         own = np.flatnonzero(in_pool)
         for place, key in zip(own.tolist(), value[own].tolist(), strict=True):
             if key not in cache:
+                evaluator.runtime.deadline.check()
                 term = evaluator.pool.decode_one(key)
                 cache[key] = None if term is None else _parse_or_none(term)
             result[place] = cache[key]
@@ -128,6 +144,95 @@ def find_constant_shape(value: Value, evaluator: Evaluator) -> Any:
     """Return the one shape of a value without variables, or None."""
     shapes = shapes_of(value, evaluator)
     return shapes[0] if len(shapes) == 1 else None
+
+
+# Effort and faults -------------------------------------------------------------------------------
+
+
+def repair(shape: Any) -> Any:
+    """Return a shape of a literal; areas that cross themselves are made valid.
+
+    Raises TooLarge for more positions or crossings than one query may have, and ExpressionError
+    where the shape has no place on a map.
+    """
+    count = shapely.get_num_coordinates(shape)
+    if count > MAX_VERTICES:
+        raise TooLarge(
+            f"a geometry of this query has {count:,} positions, at most {MAX_VERTICES:,}; "
+            "simplify it",
+            details={"limit": MAX_VERTICES, "count": int(count), "unit": "positions"},
+        )
+    if not np.isfinite(shapely.get_coordinates(shape)).all():
+        raise ExpressionError
+    if shapely.get_dimensions(shape) < _AREA or shapely.is_valid(shape):
+        return shape
+    _refuse_crossings(count_crossings(shape, None, MAX_CROSSINGS))
+    try:
+        return shapely.make_valid(shape, method="structure")
+    except shapely.errors.GEOSException:
+        raise ExpressionError from None
+
+
+def _refuse_crossings(crossings: int) -> None:
+    if crossings > MAX_CROSSINGS:
+        raise TooLarge(
+            f"the lines of this query's geometries cross more than {MAX_CROSSINGS:,} times; "
+            "simplify them",
+            details={"limit": MAX_CROSSINGS, "unit": "crossings"},
+        )
+
+
+def refuse_effort(
+    a: ShapeArray, b: ShapeArray | None, args: list[Value], evaluator: Evaluator
+) -> None:
+    """Raise TooLarge before GEOS is asked for more crossings than it should have to find.
+
+    Shapes of the map are known to be harmless, but for those that the query made.
+    """
+    if all(isinstance(arg, Shapes) and arg.ids is not None for arg in args[:2]):
+        return
+    check = evaluator.runtime.deadline.check
+    sizes = shapely.get_num_coordinates(a)
+    for place in np.flatnonzero(sizes > _LONG).tolist():
+        _count_own(a[place], evaluator)
+    if b is None:
+        return
+    others = shapely.get_num_coordinates(b)
+    for place in np.flatnonzero(others > _LONG).tolist():
+        _count_own(b[place], evaluator)
+    sizes, others = np.broadcast_arrays(sizes, others)
+    a, b = np.broadcast_arrays(a, b)
+    for place in np.flatnonzero(sizes * others > _LONG**2).tolist():
+        _refuse_crossings(count_crossings(a[place], b[place], MAX_CROSSINGS, check))
+
+
+def _count_own(shape: Any, evaluator: Evaluator) -> None:
+    """Look at the crossings of a shape with itself, once in a query."""
+    looked: dict[int, Any] = evaluator.runtime.made.setdefault("crossings", {})
+    if id(shape) not in looked:
+        check = evaluator.runtime.deadline.check
+        _refuse_crossings(count_crossings(shape, None, MAX_CROSSINGS, check))
+        looked[id(shape)] = shape  # kept, so that its id stays its own
+
+
+def _robust(
+    make: Callable[[ShapeArray, ShapeArray], Any], a: ShapeArray, b: ShapeArray
+) -> ShapeArray:
+    """Return what `make` gives; pairs that GEOS fails on are repaired, or have no result."""
+    try:
+        return np.asarray(make(a, b), np.object_)
+    except shapely.errors.GEOSException:
+        pass
+    a, b = np.broadcast_arrays(a, b)
+    result: ShapeArray = np.full(len(a), None, np.object_)
+    for place, pair in enumerate(zip(a, b, strict=True)):
+        with contextlib.suppress(shapely.errors.GEOSException):
+            try:
+                result[place] = make(*pair)
+            except shapely.errors.GEOSException:
+                fixed = [shapely.make_valid(shape, method="structure") for shape in pair]
+                result[place] = make(*fixed)
+    return result
 
 
 # Distances --------------------------------------------------------------------------------------
@@ -242,6 +347,7 @@ def _topology(test: Callable[..., Any], mirrored: Callable[..., Any]) -> Any:
 
     def kernel(evaluator: Evaluator, args: list[Value], length: int) -> Value:
         a, b = shapes_of(args[0], evaluator), shapes_of(args[1], evaluator)
+        refuse_effort(a, b, args, evaluator)
         # GEOS prepares the first argument: the constant, or whichever is an area.
         if len(b) == 1 and len(a) != 1:
             shapely.prepare(b)
@@ -293,7 +399,8 @@ def _distance(default: float) -> Any:
 
 def _shape_function(make: Callable[[ShapeArray], Any]) -> Any:
     def kernel(evaluator: Evaluator, args: list[Value], length: int) -> Value:
-        result = np.asarray(make(shapes_of(args[0], evaluator)), np.object_)
+        shapes = shapes_of(args[0], evaluator)
+        result = _robust(lambda a, _: make(a), shapes, shapes)
         return Shapes(_full(result, length))
 
     return kernel
@@ -302,7 +409,8 @@ def _shape_function(make: Callable[[ShapeArray], Any]) -> Any:
 def _shape_pair(make: Callable[[ShapeArray, ShapeArray], Any]) -> Any:
     def kernel(evaluator: Evaluator, args: list[Value], length: int) -> Value:
         a, b = shapes_of(args[0], evaluator), shapes_of(args[1], evaluator)
-        return Shapes(_full(np.asarray(make(a, b), np.object_), length))
+        refuse_effort(a, b, args, evaluator)
+        return Shapes(_full(_robust(make, a, b), length))
 
     return kernel
 
@@ -316,10 +424,12 @@ def _buffer(default: float) -> Any:
         shapes = _full(shapes, max(len(shapes), count))
         radii = np.broadcast_to(radii, (len(shapes),))
         result = np.full(len(shapes), None, np.object_)
-        usable = shapely.is_geometry(shapes) & ~np.isnan(radii)
+        usable = shapely.is_geometry(shapes) & np.isfinite(radii)
+        refuse_effort(shapes, None, args, evaluator)
+        check = evaluator.runtime.deadline.check
         for radius in np.unique(radii[usable]).tolist():
             chosen = usable & (radii == radius)
-            result[chosen] = buffer_geometries(shapes[chosen], radius)
+            result[chosen] = buffer_geometries(shapes[chosen], radius, check)
         return Shapes(_full(result, length))
 
     return kernel

@@ -16,6 +16,9 @@ from mapyard.sparql.terms.ids import Ids
 from mapyard.sparql.terms.terms import Iri
 from mapyard.store.distinct import distinct
 
+#: What a pair takes while pairs are put together: indexes, ends, and the orders they are sorted by.
+_PAIR_BYTES = 48
+
 Pairs = tuple[NDArray[np.int64], Ids]  # (index into the starts, end)
 
 
@@ -114,7 +117,7 @@ def _follow(runtime: Runtime, path: Path, starts: Ids, graph: int | None) -> Pai
             index, middle = _follow(runtime, left, starts, graph)
             unique, inverse = np.unique(middle, return_inverse=True)
             onward, ends = _follow(runtime, right, unique, graph)
-            return _compose(index, inverse, onward, ends, len(unique))
+            return _compose(runtime, index, inverse, onward, ends, len(unique))
         case Alternative(left, right):
             a, b = _follow(runtime, left, starts, graph), _follow(runtime, right, starts, graph)
             return np.concatenate([a[0], b[0]]), np.concatenate([a[1], b[1]])
@@ -162,14 +165,17 @@ def _collect(matches: Iterator[Matches]) -> Pairs:
 
 
 def _compose(
-    index: NDArray[np.int64], inverse: NDArray[np.int64], onward: NDArray[np.int64], ends: Ids,
-    count: int,
+    runtime: Runtime, index: NDArray[np.int64], inverse: NDArray[np.int64],
+    onward: NDArray[np.int64], ends: Ids, count: int,
 ) -> Pairs:  # fmt: skip
     """Return pairs start → end from start → middle (by number) and middle → end."""
     counts = np.bincount(onward, minlength=count)
     order = np.argsort(onward, kind="stable")
     first = np.cumsum(counts) - counts
     per_row = counts[inverse]
+    total = int(per_row.sum())
+    runtime.room(total * _PAIR_BYTES, "the property path")
+    runtime.hold(0, total, "the property path")
     rows = np.repeat(index, per_row)
     shift = np.repeat(first[inverse] - (np.cumsum(per_row) - per_row), per_row)
     return rows, ends[order[np.arange(len(rows)) + shift]]
@@ -185,7 +191,7 @@ def _closure(runtime: Runtime, path: Repeat, starts: Ids, graph: int | None) -> 
         runtime.deadline.check()
         unique, inverse = np.unique(frontier[1], return_inverse=True)
         onward, ends = _follow(runtime, path.path, unique, graph)
-        found = unique_pairs(*_compose(frontier[0], inverse, onward, ends, len(unique)))
+        found = unique_pairs(*_compose(runtime, frontier[0], inverse, onward, ends, len(unique)))
         # New pairs are those that a stable sort does not find behind an equal seen one.
         index = np.concatenate([seen[0], found[0]])
         nodes = np.concatenate([seen[1], found[1]])

@@ -17,7 +17,8 @@ from mapyard.sparql.terms.terms import XSD_DATETIME, Literal, Term
 
 #: Rows that steps hand on at once: large enough for numpy, small enough for LIMIT and deadlines.
 CHUNK_ROWS: Final = 65_536
-_DECODED_AT_ONCE: Final = 20_000
+#: Terms decoded between two looks at the deadline; geometries take longest.
+_DECODED_AT_ONCE: Final = 8_192
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Runtime:
         self.source = source
         self.deadline = deadline
         self.limits = limits or Limits()
-        self.pool = TermPool(source)
+        self.pool = TermPool(source, self._spend_on_term)
         self.graph: int | None = None
         #: Blank nodes that BNODE made, and shapes parsed from WKT, by what they came from.
         self.made: dict[Any, Any] = {}
@@ -59,6 +60,22 @@ class Runtime:
             self.deadline.check()
             terms += self.pool.decode(ids[start : start + _DECODED_AT_ONCE])
         return terms
+
+    def room(self, nbytes: int, what: str) -> None:
+        """Raise TooLarge if memory that is about to be taken is over the limit, or time is up."""
+        self.deadline.check()
+        if self._held_bytes + nbytes > self.limits.max_bytes:
+            raise TooLarge(
+                f"{what} needs {nbytes / 1e6:,.0f} MB, more than is left of the query's "
+                f"{self.limits.max_bytes / 1e6:g} MB; bind more of the pattern, filter earlier, "
+                "or add LIMIT",
+                details={"limit_bytes": self.limits.max_bytes},
+            )
+
+    def _spend_on_term(self, nbytes: int) -> None:
+        """Count what the pool keeps until the query ends."""
+        self._held_bytes += nbytes
+        self.room(0, "the text that the query makes")
 
     def hold(self, nbytes: int, rows: int, what: str) -> None:
         """Count memory that stays until a step ends; raises TooLarge over the limits."""

@@ -21,7 +21,7 @@ from mapyard.sparql.plan.variables import mentioned, triple_variables
 from mapyard.sparql.run.expressions import Evaluator
 from mapyard.sparql.run.geosparql import TOPOLOGY, UNITS_M, find_constant_shape, shapes_of
 from mapyard.sparql.run.runtime import Runtime
-from mapyard.sparql.run.table import UNIT_TABLE, Column, Shapes, Table
+from mapyard.sparql.run.table import Column, Shapes, Table, unit_table
 from mapyard.sparql.terms.ids import Ids
 from mapyard.sparql.terms.prefixes import GEOF, GEOMETRY_TEXT, OGC, OSM_META
 from mapyard.sparql.terms.terms import GEO, Iri, Literal
@@ -137,7 +137,7 @@ def _constant_constraints(bgp: Bgp, evaluator: Evaluator) -> Iterator[tuple[Var,
             ):
                 var = _shape_variable(side)
                 if var is not None and not mentioned(other):
-                    shape = find_constant_shape(evaluator.value(other, UNIT_TABLE), evaluator)
+                    shape = find_constant_shape(evaluator.value(other, unit_table()), evaluator)
                     if shape is not None and not shape.is_empty:
                         yield var, shape, constraint.radius_m
         else:

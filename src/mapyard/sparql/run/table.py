@@ -19,6 +19,10 @@ from mapyard.sparql.terms.terms import FALSE, TRUE, WKT_LITERAL, XSD_DOUBLE, Lit
 from mapyard.sparql.terms.values import format_double
 
 Index = NDArray[Any]
+#: Shapes written as texts before the memory of those is counted.
+_WRITTEN_SHAPES = 1024
+#: About what GEOS and Python keep of a shape besides its positions.
+_SHAPE_BYTES = 300
 
 
 class Encoder(Protocol):
@@ -91,15 +95,21 @@ class Shapes:
         """Return the values at an index or under a mask."""
         return Shapes(self.values[index], None if self.ids is None else self.ids[index])
 
+    def nbytes(self) -> int:
+        """Return about how much memory the shapes take, which GEOS holds."""
+        return 16 * int(shapely.get_num_coordinates(self.values).sum()) + _SHAPE_BYTES * len(self)
+
     def to_ids(self, pool: Encoder) -> Ids:
         """Return the ids of the WKT literals."""
         if self.ids is not None:
             return self.ids
-        encode = pool.encode
-        ids = [
-            0 if text is None else encode(Literal(text, WKT_LITERAL))
-            for text in format_wkt(self.values)
-        ]
+        encode = pool.encode  # counts their memory and looks at the deadline
+        ids: list[int] = []
+        for start in range(0, len(self.values), _WRITTEN_SHAPES):
+            ids += [
+                0 if text is None else encode(Literal(text, WKT_LITERAL))
+                for text in format_wkt(self.values[start : start + _WRITTEN_SHAPES])
+            ]
         return np.array(ids, np.int64)
 
 
@@ -169,7 +179,7 @@ class Table:
     def nbytes(self) -> int:
         """Return about how much memory the columns take."""
         return sum(
-            c.nbytes if isinstance(c, np.ndarray) else 64 * len(c) if isinstance(c, Shapes)
+            c.nbytes if isinstance(c, np.ndarray) else c.nbytes() if isinstance(c, Shapes)
             else 9 * len(c)
             for c in self.columns.values()
         )  # fmt: skip
@@ -177,8 +187,16 @@ class Table:
 
 #: Names of hidden columns that keep the value of a function begin so.
 KEPT_VALUE = " value"
-UNIT_TABLE = Table({}, 1)
-EMPTY_TABLE = Table({}, 0)
+
+
+def unit_table() -> Table:
+    """Return a table of one row without columns; a fresh one, for kept values are written in."""
+    return Table({}, 1)
+
+
+def empty_table() -> Table:
+    """Return a table without rows, a fresh one."""
+    return Table({}, 0)
 
 
 def concat(tables: Sequence[Table], pool: TermPool) -> Table:
@@ -186,7 +204,7 @@ def concat(tables: Sequence[Table], pool: TermPool) -> Table:
     if len(tables) == 1:
         return tables[0]
     if not tables:
-        return EMPTY_TABLE
+        return empty_table()
     length = sum(table.length for table in tables)
     columns: dict[str, Column] = {}
     for name in dict.fromkeys(name for table in tables for name in table.columns):

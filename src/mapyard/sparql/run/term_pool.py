@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -25,6 +25,8 @@ from mapyard.sparql.terms.ids import (
 from mapyard.sparql.terms.terms import XSD_DATETIME, XSD_INTEGER, XSD_STRING, Literal, Term
 from mapyard.store.distinct import distinct
 
+#: About what a term of the pool takes besides its text: tuple, index, place in a list.
+TERM_BYTES: Final = 300
 #: Texts that are looked up one by one; more go to the source together.
 _FEW_TEXTS: Final = 8
 
@@ -32,8 +34,10 @@ _FEW_TEXTS: Final = 8
 class TermPool:
     """The terms of one query that have no id of their own, numbered as they come."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, spend: Callable[[int], None] | None = None) -> None:
+        """Make an empty pool; `spend` is told the bytes of each new term, and may raise."""
         self._source = source
+        self._spend = spend
         self.terms: list[Term] = []
         self._ids: dict[Term, int] = {}
 
@@ -44,6 +48,8 @@ class TermPool:
             found = find_inline(term) or self._source.find_id(term)
             if found is None:
                 found = POOL << SHIFT | len(self.terms)
+                if self._spend is not None:
+                    self._spend(TERM_BYTES + len(term[0]))
                 self.terms.append(term)
             self._ids[term] = found
         return found
@@ -59,6 +65,8 @@ class TermPool:
         ]
         if len(texts) > _FEW_TEXTS:
             found = self._source.find_texts([t.lexical for t in texts])
+            if self._spend is not None:
+                self._spend(sum(TERM_BYTES + len(text.lexical) for text in texts))
             for text, term_id in zip(texts, found.tolist(), strict=True):
                 if not term_id:
                     term_id = POOL << SHIFT | len(self.terms)
