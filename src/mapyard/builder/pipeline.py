@@ -33,7 +33,7 @@ from mapyard.dataset.manifest import (
 )
 from mapyard.errors import MapyardError
 from mapyard.osm.pbf import Header
-from mapyard.osm.source import check_input, prepare_source, sort_memory_bytes
+from mapyard.osm.source import Problems, check_input, prepare_source, sort_memory_bytes
 from mapyard.settings import Settings, get_settings
 from mapyard.store.patch import Patched
 from mapyard.store.reader import Store, open_store
@@ -135,8 +135,9 @@ def build_dataset(
         check_room(data, needs)
         with new_dataset(catalog, settings, progress) as ctx:
             progress.stage("source: reading")
+            found: Problems = {}
             ctx.header = prepare_source(
-                inputs, ctx.source, lambda name: progress.stage(f"source: {name}")
+                inputs, ctx.source, lambda name: progress.stage(f"source: {name}"), found
             )
             parts = {"source": describe_part(ctx.folder, set(), 0.0, {})}
             run_steps(ctx, steps, parts)
@@ -145,7 +146,7 @@ def build_dataset(
                 {"name": name, "bytes": path.stat().st_size}
                 for name, path in zip(names or [p.name for p in inputs], inputs, strict=True)
             ]
-            problems = manifest.parts["store"].report.pop("problem_ids", {})
+            problems = {**found, **manifest.parts["store"].report.pop("problem_ids", {})}
             target = publish(catalog, ctx, manifest, problems)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return BuildReport(

@@ -69,3 +69,5 @@ def command(
                 f"{run.deleted:,} deleted elements in {run.seconds:,.1f} s",
                 highlight=False,
             )
+        if run.message:
+            console.print(f"[yellow]![/yellow] {run.message}", highlight=False)

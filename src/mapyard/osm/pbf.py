@@ -178,8 +178,14 @@ def _unpack(blob: bytes, path: Path) -> bytes:
             if number == 1:
                 return bytes(value)
             if number == 3:
-                return zlib.decompress(value)
+                unpacker = zlib.decompressobj()
+                data = unpacker.decompress(value, MAX_BLOB_BYTES)
+                if not unpacker.eof:
+                    raise ValueError("cut off, or larger than a block may be")
+                return data
             if number == 7:
+                if zstandard.frame_content_size(value) > MAX_BLOB_BYTES:
+                    raise ValueError("larger than a block may be")
                 return zstandard.ZstdDecompressor().decompress(value, MAX_BLOB_BYTES)
             if number in (4, 5, 6):
                 raise NeedsRewrite("a compression other than zlib or zstd")

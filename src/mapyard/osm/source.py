@@ -7,10 +7,15 @@ than once the newest version wins) and written anew.
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+from xml.parsers import expat
 
 import numpy as np
 import osmium
@@ -21,6 +26,10 @@ from mapyard.osm.pbf import Header, NeedsRewrite, UnreadableFile, iter_blocks, r
 SUFFIXES = (".osm.pbf", ".osm", ".osm.gz", ".osm.bz2")
 #: Memory of sorting, per byte of input file; measured: 13 for .osm.pbf.
 SORT_MEMORY_PER_BYTE = {".osm.pbf": 16, ".osm.gz": 14, ".osm.bz2": 16, ".osm": 2}
+#: What the report calls elements that were deleted.
+DELETED = "deleted element left out"
+Problems = dict[str, list[tuple[str, str]]]
+_DELETED_MARK = re.compile(rb"""visible\s*=\s*["']false|action\s*=\s*["']delete""")
 _HEADER_KEYS = (
     "osmosis_replication_timestamp",
     "osmosis_replication_sequence_number",
@@ -77,11 +86,16 @@ def sort_memory_bytes(inputs: list[Path]) -> int:
 
 
 def prepare_source(
-    inputs: list[Path], target: Path, say: Callable[[str], None] = lambda _: None
+    inputs: list[Path],
+    target: Path,
+    say: Callable[[str], None] = lambda _: None,
+    problems: Problems | None = None,
 ) -> Header:
     """Write the inputs, sorted and merged, to `target`; return the header of the result.
 
-    Raises UnreadableFile for input that is no OSM data, is cut off or holds negative ids.
+    Of an element in several versions the newest counts. Deleted ones are left out and named in
+    `problems`. Raises UnreadableFile for input that is no OSM data, is cut off or holds negative
+    ids.
     """
     if len(inputs) == 1 and suffix_of(inputs[0]) == ".osm.pbf" and is_sorted(inputs[0]):
         say("copying the source")
@@ -103,25 +117,124 @@ def prepare_source(
                         header.set(key, own.get(key))
             newest = max(newest, own.get(_HEADER_KEYS[0]))
             reader.add_file(str(path))
-        except (RuntimeError, ValueError) as error:
+        except MemoryError:
+            raise
+        except Exception as error:  # osmium has classes of its own, for wrong coordinates too
             raise UnreadableFile(f"{path.name} cannot be read: {error}") from error
     if newest:
         header.set(_HEADER_KEYS[0], newest)
     header.set("sorting", "Type_then_ID")
     header.set("generator", "mapyard")
+    gone = find_deleted(inputs)
     writer = osmium.SimpleWriter(str(target), header=header, overwrite=True)
     try:
-        reader.apply(writer, simplify=True)
+        if gone is None:
+            reader.apply(writer, simplify=True)
+        else:
+            living = _Living(writer, gone)
+            reader.apply(living, simplify=True)
+            if problems is not None and living.left_out:
+                problems[DELETED] = [(name, "") for name in living.left_out]
     except (RuntimeError, ValueError) as error:
         raise UnreadableFile(f"the inputs cannot be merged: {error}") from error
     finally:
         writer.close()
     if not is_sorted(target):
         raise UnreadableFile(
-            "the input holds negative ids (objects that were never uploaded) or deleted objects; "
+            "the input holds negative ids (objects that were never uploaded); "
             "renumber or drop them first, for example with: osmium renumber"
         )
     return read_header(target)
+
+
+class _Living(osmium.SimpleHandler):
+    """Writes what is not deleted, and notes what is."""
+
+    def __init__(self, writer: osmium.SimpleWriter, gone: set[tuple[str, int]]) -> None:
+        super().__init__()
+        self._writer = writer
+        self._gone = gone
+        self.left_out: list[str] = []
+
+    def node(self, item: Any) -> None:
+        """Take a node."""
+        if self._lives("node", item):
+            self._writer.add_node(item)
+
+    def way(self, item: Any) -> None:
+        """Take a way."""
+        if self._lives("way", item):
+            self._writer.add_way(item)
+
+    def relation(self, item: Any) -> None:
+        """Take a relation."""
+        if self._lives("relation", item):
+            self._writer.add_relation(item)
+
+    def _lives(self, kind: str, item: Any) -> bool:
+        if not item.deleted and (kind, item.id) not in self._gone:
+            return True
+        self.left_out.append(f"{kind}/{item.id}")
+        return False
+
+
+def find_deleted(inputs: list[Path]) -> set[tuple[str, int]] | None:
+    """Return the elements that editors marked as deleted; None where no input has deleted ones.
+
+    A file whose elements are marked `visible="false"` (or so in a PBF) gives the empty set: the
+    reader itself tells those.
+    """
+    gone: set[tuple[str, int]] = set()
+    has_any = False
+    for path in inputs:
+        if suffix_of(path) == ".osm.pbf":
+            has_any = has_any or _has_hidden(path)
+        elif _mentions_deleted(path):
+            has_any = True
+            gone |= _read_actions(path)
+    return gone if has_any else None
+
+
+def _has_hidden(path: Path) -> bool:
+    """Return whether a .osm.pbf has elements that are not visible, or cannot be looked at."""
+    try:
+        return any(
+            block.visible is not None and not block.visible.all() for block in iter_blocks(path)
+        )
+    except NeedsRewrite:
+        return True
+
+
+def _open_xml(path: Path) -> Any:
+    opens: dict[str, Callable[..., Any]] = {".osm.gz": gzip.open, ".osm.bz2": bz2.open}
+    return opens.get(suffix_of(path), open)(path, "rb")
+
+
+def _mentions_deleted(path: Path) -> bool:
+    rest = b""
+    with _open_xml(path) as file:
+        while chunk := file.read(1 << 20):
+            if _DELETED_MARK.search(rest + chunk):
+                return True
+            rest = chunk[-64:]
+    return False
+
+
+def _read_actions(path: Path) -> set[tuple[str, int]]:
+    gone: set[tuple[str, int]] = set()
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        if attributes.get("action") == "delete" and name in ("node", "way", "relation"):
+            gone.add((name, int(attributes["id"])))
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = start
+    with _open_xml(path) as file:
+        try:
+            parser.ParseFile(file)
+        except (expat.ExpatError, KeyError, ValueError) as error:
+            raise UnreadableFile(f"{path.name} cannot be read: {error}") from error
+    return gone
 
 
 def _link_or_copy(source: Path, target: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,6 +115,10 @@ def write_node_rtree(folder: Path, counts: list[int]) -> None:
     write_rtree(folder, "node_rtree", *find_placed_nodes(folder, rows))
 
 
+#: What the report calls nodes whose coordinates are missing or beyond ±90 and ±180 degrees.
+UNPLACED: Final = "node without a position on Earth"
+
+
 def write_info(
     folder: Path,
     counts: list[int],
@@ -124,13 +128,19 @@ def write_info(
     problems: dict[str, Any],
     loose: int = 0,
 ) -> dict[str, Any]:
-    """Write store.json and return it; `loose` are R-tree items appended by updates."""
+    """Write store.json and return it; `loose` are R-tree items appended by updates.
+
+    Nodes whose coordinates are not on Earth become `problems` too.
+    """
     lon, lat = open_column(folder, "lon"), open_column(folder, "lat")
     unplaced = 0
+    problems.pop(UNPLACED, None)
     if len(lat) and lat.max() == NO_POSITION:
         placed = lat != NO_POSITION
         unplaced = len(lat) - int(placed.sum())
         lon, lat = lon[placed], lat[placed]
+        names = open_column(folder, "ids")[: counts[0]][~placed].tolist()
+        problems[UNPLACED] = [(f"node/{name}", "") for name in names]
     bbox = None
     if len(lat):
         bbox = [int(e7) / 1e7 for e7 in (lon.min(), lat.min(), lon.max(), lat.max())]

@@ -51,7 +51,9 @@ def read_changes(diffs: list[Path], changed: Path) -> Changes:
     for path in diffs:
         try:
             merged.add_file(str(path))
-        except (RuntimeError, ValueError) as error:
+        except MemoryError:
+            raise
+        except Exception as error:  # osmium has classes of its own, for wrong coordinates too
             path.unlink()  # the source may have mended it by the next run
             raise BadDiff(f"{path.name} is not a diff: {error}; nothing was applied") from None
     splitter = _Splitter(changed)

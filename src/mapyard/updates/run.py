@@ -28,7 +28,7 @@ from mapyard.builder.pipeline import (
 from mapyard.builder.preflight import Estimate, check_room
 from mapyard.builder.progress import Reporter
 from mapyard.dataset.catalog import Catalog
-from mapyard.dataset.manifest import Manifest, Part
+from mapyard.dataset.manifest import Manifest, Part, Replication
 from mapyard.errors import MapyardError
 from mapyard.geo.bbox import Bbox
 from mapyard.osm.elements import NODE, RELATION, TYPE_NAMES, WAY
@@ -39,9 +39,16 @@ from mapyard.store.distinct import distinct
 from mapyard.store.patch import Patched, patch_store
 from mapyard.store.reader import Store, open_store
 from mapyard.updates.changes import Changes, read_changes
+from mapyard.updates.chosen import find_source, keep_source
 from mapyard.updates.history import Run, add_run, now_iso
 from mapyard.updates.select import clip, select_newer
-from mapyard.updates.source import BadDiff, ReplicationSource, SourceUnreachable, State
+from mapyard.updates.source import (
+    BadDiff,
+    MissingDiff,
+    ReplicationSource,
+    SourceUnreachable,
+    State,
+)
 from mapyard.updates.tiles import find_tiles, format_tiles
 
 Ints = NDArray[np.int64]
@@ -114,7 +121,7 @@ def _run_round(
     """Do one round; return whether the source has more."""
     current = catalog.path("current")
     manifest = catalog.manifest("current")
-    url = source_url or settings.update_source or manifest.replication.url
+    url = find_source(catalog.data, settings, manifest, source_url)
     if not url:
         raise NoSource(
             "the extract does not name a replication source; give one with --source URL "
@@ -123,6 +130,8 @@ def _run_round(
     progress.stage("update: looking for changes")
     with ReplicationSource(url) as source:
         fetched = _fetch(source, manifest, catalog.data / "updates" / "diffs", progress, run)
+    if source_url:
+        keep_source(catalog.data, source_url)  # it answered: from now on it is the one
     if fetched is None:
         run.outcome, run.dataset = "current", manifest.id
         return False
@@ -140,7 +149,22 @@ def _run_round(
     for diff in fetched.diffs:
         diff.unlink(missing_ok=True)
     catalog.prune(settings.keep_datasets)
-    return fetched.state.sequence < fetched.newest.sequence
+    return fetched.state.sequence < fetched.newest.sequence and not run.message
+
+
+def _known_sequence(source: ReplicationSource, known: Replication) -> int | None:
+    """Return up to which of the source's numbers the dataset is, None when only the time can tell.
+
+    Another source than the one before may count otherwise, unless it has the same number for the
+    same time, as a mirror has.
+    """
+    if known.sequence is None or known.url.rstrip("/") in ("", source.url):
+        return known.sequence
+    try:
+        is_same = source.state(known.sequence).timestamp == known.timestamp
+    except BadDiff:
+        return None
+    return known.sequence if is_same else None
 
 
 def _fetch(
@@ -148,7 +172,7 @@ def _fetch(
 ) -> Round | None:
     """Fetch the diffs of one round; None when the dataset is as new as the source."""
     newest = source.newest()
-    sequence = manifest.replication.sequence
+    sequence = _known_sequence(source, manifest.replication)
     if sequence is None:
         sequence = _find_sequence(source, newest, manifest.osm_timestamp)
     run.from_sequence, run.newest_sequence = sequence, newest.sequence
@@ -165,14 +189,33 @@ def _fetch(
     diffs: list[Path] = []
     size = 0
     for number in range(sequence + 1, last + 1):
-        diffs.append(source.fetch_diff(number, folder))
+        try:
+            diffs.append(source.fetch_diff(number, folder))
+        except MissingDiff as error:
+            if not diffs:
+                raise
+            # What is there brings the data up to its time; the next run meets the gap first.
+            run.message = f"stopped before a gap: {error.message}"
+            break
         progress.advance(len(diffs))
         size += diffs[-1].stat().st_size
         if size > MAX_DIFF_BYTES:
             break
-    state = source.state(sequence + len(diffs))
+    state = _last_state(source, sequence, diffs, run)
     run.to_sequence = state.sequence
     return Round(diffs, state, newest)
+
+
+def _last_state(source: ReplicationSource, sequence: int, diffs: list[Path], run: Run) -> State:
+    """Return the state after the diffs; drops those at the end whose states are missing."""
+    while True:
+        try:
+            return source.state(sequence + len(diffs))
+        except MissingDiff as error:
+            if len(diffs) == 1:
+                raise
+            run.message = f"stopped before a gap: {error.message}"
+            diffs.pop()
 
 
 def _find_sequence(source: ReplicationSource, newest: State, timestamp: str) -> int:

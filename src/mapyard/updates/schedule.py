@@ -18,6 +18,7 @@ from pathlib import Path
 from mapyard.dataset.catalog import Catalog
 from mapyard.errors import MapyardError
 from mapyard.settings import Settings
+from mapyard.updates.chosen import find_source
 from mapyard.updates.history import read_runs
 
 log = logging.getLogger(__name__)
@@ -69,6 +70,8 @@ class Schedule:
         if code == 0 and last is not None:
             if last.outcome == "updated":
                 log.info("updated to %s (sequence %s)", last.dataset, last.to_sequence)
+            if last.message:
+                log.warning("the update %s", last.message)
             return
         if now - self._warned_s >= _WARN_EVERY_S:
             self._warned_s = now
@@ -80,7 +83,8 @@ def has_source(settings: Settings) -> bool:
     if settings.update_source:
         return True
     try:
-        return bool(Catalog(settings.data).manifest("current").replication.url)
+        manifest = Catalog(settings.data).manifest("current")
+        return bool(find_source(settings.data, settings, manifest))
     except MapyardError:
         return False
 

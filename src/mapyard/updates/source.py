@@ -7,6 +7,7 @@ sequence, URL/NNN/NNN/NNN.osc.gz and .state.txt are one diff each.
 from __future__ import annotations
 
 import gzip
+import io
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +20,9 @@ from mapyard.errors import MapyardError
 
 _TRIES = 3
 _MAX_STATE_BYTES = 10_000
-_MAX_DIFF_BYTES = 2_000_000_000
+_MAX_DIFF_BYTES = 1_000_000_000
+#: A day of the whole planet unpacks to some two gigabytes.
+_MAX_UNPACKED_BYTES = 20_000_000_000
 
 
 class SourceUnreachable(MapyardError):  # noqa: N818
@@ -32,6 +35,10 @@ class BadDiff(MapyardError):  # noqa: N818
     """A diff that is missing, cut off or no diff; the dataset stays as it is."""
 
     status = 422
+
+
+class MissingDiff(BadDiff):
+    """A diff that the source does not have: a gap, or it was not published yet."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -103,10 +110,12 @@ class ReplicationSource:
         url = f"{self.url}/{sequence_path(sequence)}.osc.gz"
         body = self._get(url, _MAX_DIFF_BYTES)
         try:
-            text = gzip.decompress(body)
+            end = _end_of_gzip(body)
         except (OSError, EOFError, zlib.error):
             raise BadDiff(f"{url} is cut off or no gzip file; nothing was applied") from None
-        if not text.rstrip().endswith((b"</osmChange>", b"<osmChange/>", b"/>")):
+        if end is None:
+            raise BadDiff(f"{url} unpacks to more than {_MAX_UNPACKED_BYTES:,} bytes")
+        if not end.rstrip().endswith((b"</osmChange>", b"<osmChange/>", b"/>")):
             raise BadDiff(f"{url} is cut off; nothing was applied")
         partial = folder / f"{target.name}.partial"
         partial.write_bytes(body)
@@ -122,17 +131,32 @@ class ReplicationSource:
     def _get_once(self, url: str, limit_bytes: int) -> bytes:
         with self._client.stream("GET", url) as response:
             if response.status_code == 404:
-                raise BadDiff(f"{url} does not exist: the source has a gap, or ended")
+                raise MissingDiff(f"{url} does not exist: the source has a gap, or ended")
             if response.status_code >= 500 or response.status_code == 429:
                 raise httpx.TransportError(f"status {response.status_code}")
             if response.status_code != 200:
                 raise BadDiff(f"{url} answered {response.status_code}")
-            body = b""
+            body = bytearray()
             for chunk in response.iter_raw():
                 body += chunk
                 if len(body) > limit_bytes:
                     raise BadDiff(f"{url} is larger than {limit_bytes:,} bytes")
-            return body
+            return bytes(body)
+
+
+def _end_of_gzip(body: bytes) -> bytes | None:
+    """Return the last bytes that a gzip file holds, None when it holds too much.
+
+    Reads it in parts: what a few kilobytes unpack to can be more than the memory.
+    """
+    end, size = b"", 0
+    with gzip.open(io.BytesIO(body)) as file:
+        while part := file.read(1 << 20):
+            size += len(part)
+            if size > _MAX_UNPACKED_BYTES:
+                return None
+            end = (end + part)[-64:]
+    return end
 
 
 def _retry(fetch: Callable[[], bytes], url: str) -> bytes:
