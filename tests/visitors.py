@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import email
+import email.policy
 import re
 import socketserver
 import threading
@@ -43,7 +45,8 @@ class MailServer:
                 lines = []
                 while (line := self.rfile.readline().decode().rstrip("\r\n")) != ".":
                     lines.append(line)
-                return "\n".join(lines)
+                mail = email.message_from_string("\n".join(lines), policy=email.policy.default)
+                return f"To: {mail['To']}\nSubject: {mail['Subject']}\n\n{mail.get_content()}"
 
             def say(self, line: str) -> None:
                 self.wfile.write(line.encode() + b"\r\n")

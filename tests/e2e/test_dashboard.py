@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import httpx
+import pyotp
 import pytest
 
 from browser import DESKTOP, PHONE, Browser
@@ -17,6 +18,7 @@ from mapyard.accounts import registry
 from mapyard.accounts.database import Database, open_database
 from mapyard.accounts.open import open_accounts
 from mapyard.accounts.passwords import hash_password
+from mapyard.accounts.restrictions import make_restrictions
 from mapyard.accounts.sessions import start_session
 from servers import METRICS_TOKEN, running
 
@@ -307,7 +309,8 @@ def test_accounts_see_only_their_own(server: Server, database: Database) -> None
     assert answer.status_code == 404
     assert registry.list_keys(database, operator.id)[-1].revoked_at is None
     assert post(client, "/account/plan", plan="enterprise").status_code == 403
-    assert post(client, "/account/plan", plan="pro-100k").status_code == 303
+    fields = {"plan": "pro-100k", "confirmed": "pro-100k"}
+    assert post(client, "/account/plan", **fields).status_code == 303
     assert registry.get_account(database, "curious@example.org").plan == "pro-100k"
     registry.revoke_key(database, operator.id, key.id)
 
@@ -398,14 +401,27 @@ def test_limits_are_published(server: Server) -> None:
 PUBLIC = ("/welcome", "/pricing", "/status", "/attribution", "/sign-in", "/sign-up", "/forgot")
 PRIVATE = (
     "/account/keys", "/account/usage", "/account/plan", "/account/profile",
+    "/account/profile/factor", "/account/profile/delete",
     f"/account/statements/{time.strftime('%Y-%m', time.gmtime())}",
     "/operator/accounts", "/operator/accounts/1", "/operator/links", "/operator/audit",
     "/operator/system",
 )  # fmt: skip
 
 
-def test_all_pages_fit_and_are_accessible(server: Server, browser: Browser, axe: str) -> None:
+def test_all_pages_fit_and_are_accessible(
+    server: Server, database: Database, browser: Browser, axe: str
+) -> None:
     faults = []
+    operator = registry.get_account(database, OPERATOR)
+    for held in registry.list_keys(database, operator.id):
+        if held.revoked_at is None:
+            registry.revoke_key(database, operator.id, held.id)
+    key, _ = registry.create_key(
+        database, operator.id, name="for one shop", expires_at=int(time.time()) + 86_400,
+        restrictions=make_restrictions(
+            endpoints=["geocoding"], networks=["203.0.113.0/24"], origins=["https://example.org"]
+        ),
+    )  # fmt: skip
 
     def look(path: str) -> None:
         for scheme, size in (("light", DESKTOP), ("dark", PHONE)):
@@ -430,9 +446,55 @@ def test_all_pages_fit_and_are_accessible(server: Server, browser: Browser, axe:
     browser.fill("#email", OPERATOR)
     browser.fill("#password", PASSWORD)
     browser.submit("main form button")
-    for path in PRIVATE:
+    for path in (*PRIVATE, f"/account/keys/{key.id}"):
         look(path)
     assert faults == []
+    assert browser.errors == []
+
+
+def test_a_second_factor_and_a_passkey_in_a_browser(server: Server, browser: Browser) -> None:
+    address = server.url.replace("127.0.0.1", "localhost")  # passkeys need a name
+    page = browser.page
+    devices = page.context.new_cdp_session(page)
+    devices.send("WebAuthn.enable")
+    options = {
+        "protocol": "ctap2", "transport": "internal", "hasResidentKey": True,
+        "hasUserVerification": True, "isUserVerified": True, "automaticPresenceSimulation": True,
+    }  # fmt: skip
+    devices.send("WebAuthn.addVirtualAuthenticator", {"options": options})
+    browser.open(f"{address}/sign-up")
+    browser.fill("#email", "factor@example.org")
+    browser.fill("#password", PASSWORD)
+    browser.submit("main form button")
+
+    browser.open(f"{address}/account/profile/factor")
+    secret = browser.text(".steps .mono").replace(" ", "")
+    assert browser.evaluate("document.querySelector('.qr svg').clientWidth") > 150
+    browser.fill("#code", pyotp.TOTP(secret).now())
+    browser.fill("#password", PASSWORD)
+    browser.submit(".steps button")
+    codes = browser.text(".codes").split()
+    assert len(codes) == 10
+
+    browser.open(f"{address}/account/profile")
+    browser.click("text=Add a passkey")
+    browser.fill("#passkey-name", "Laptop")
+    browser.fill("#passkey-password", PASSWORD)
+    browser.submit("form[data-passkey] button")
+    assert "Laptop" in browser.text("main")
+    browser.submit("header form button")
+
+    browser.fill("#email", "factor@example.org")
+    browser.fill("#password", PASSWORD)
+    browser.submit("main form button")
+    assert browser.url == f"{address}/sign-in/code"
+    browser.fill("#code", codes[3])
+    browser.submit("main form button")
+    assert browser.url == f"{address}/account/keys"
+    browser.submit("header form button")
+
+    browser.submit("form[data-passkey=use] button")  # neither password nor code
+    assert browser.url == f"{address}/account/keys"
     assert browser.errors == []
 
 

@@ -62,8 +62,7 @@ class AddressLimiter:
 
         With `take` False nothing is counted: the state is shown only.
         """
-        digest = hashlib.blake2b(network_of(address), key=self._secret, digest_size=8).digest()
-        name = int.from_bytes(digest, "little", signed=True) or 1
+        name = self._name(address)
         now_ns, now_s, limit = self._monotonic_ns(), self._clock(), self._limit
         with self._lock, self._file as file:
             ring = file.words[self._find(name) + 1 :]
@@ -86,6 +85,16 @@ class AddressLimiter:
             reset_s=whole_seconds(now_s + wait_s),
             retry_after_s=0 if allowed else whole_seconds(wait_s),
         )
+
+    def give_back(self, address: str) -> None:
+        """Forget the newest request of this address: it was not of the kind that counts."""
+        name = self._name(address)
+        with self._lock, self._file as file:
+            window.pop(file.words[self._find(name) + 1 :])
+
+    def _name(self, address: str) -> int:
+        digest = hashlib.blake2b(network_of(address), key=self._secret, digest_size=8).digest()
+        return int.from_bytes(digest, "little", signed=True) or 1
 
     def close(self) -> None:
         """Unmap the file."""

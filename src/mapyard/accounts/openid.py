@@ -45,7 +45,6 @@ class Attempt(msgspec.Struct, frozen=True):
     nonce: str
     verifier: str
     next: str
-    expires_s: int
 
 
 class Claims(msgspec.Struct, frozen=True):
@@ -63,7 +62,6 @@ def begin_attempt(next_path: str) -> Attempt:
         nonce=secrets.token_urlsafe(24),
         verifier=secrets.token_urlsafe(48),
         next=next_path,
-        expires_s=int(time.time()) + 600,
     )
 
 

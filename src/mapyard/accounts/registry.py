@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Sequence
 from typing import Any, Final
@@ -120,6 +121,21 @@ def change_account(
         return account
 
 
+def change_email(
+    session: Session, account_id: int, email: str, actor: str, address: str = ""
+) -> Account:
+    """Give an account a new address inside a transaction; raise Conflict when it is taken."""
+    account = session.get(Account, account_id)
+    if account is None:
+        raise NotFound(f"there is no account {account_id}")
+    if session.scalar(select(Account.id).where(Account.email == email)) is not None:
+        raise Conflict(f"an account with the address {email} exists")
+    details = {"old": account.email, "new": email}
+    account.email, account.verified_at = email, now_s()
+    audit(session, actor, "email.change", account_id, details, address)
+    return account
+
+
 def create_key(
     database: Database,
     account_id: int,
@@ -180,10 +196,7 @@ def add_key(
     session.add(key)
     session.flush()
     details: dict[str, Any] = {"key": key.masked, "name": key.name}
-    if expires_at is not None:
-        details["expires_at"] = expires_at
-    if key.restrictions is not None:
-        details["restrictions"] = key.restrictions
+    details |= _describe_limits(expires_at, restrictions)
     audit(session, actor, "key.create", account_id, details, address)
     bump_revision(session)
     return key, secret
@@ -208,10 +221,19 @@ def change_key(
             raise Conflict("the key was revoked, which cannot be undone")
         key.expires_at = expires_at
         key.restrictions = None if restrictions is None else msgspec.to_builtins(restrictions)
-        details = {"key": key.masked, "expires_at": expires_at, "restrictions": key.restrictions}
+        details = {"key": key.masked} | _describe_limits(expires_at, restrictions)
         audit(session, actor, "key.change", account_id, details, address)
         bump_revision(session)
         return key
+
+
+def _describe_limits(expires_at: int | None, restrictions: Restrictions | None) -> dict[str, str]:
+    """Return expiry and restrictions of a key as the audit log shows them."""
+    until = "never"
+    if expires_at is not None:
+        until = f"{dt.datetime.fromtimestamp(expires_at, dt.UTC):%Y-%m-%d %H:%M}"
+    held = "; ".join(restrictions.describe()) if restrictions is not None else "none"
+    return {"expires": until, "restrictions": held}
 
 
 def is_active(now: int) -> tuple[ColumnElement[bool], ...]:

@@ -51,6 +51,12 @@ def push(words: Words, now_ns: int) -> None:
     words[HEAD] = head + 1
 
 
+def pop(words: Words) -> None:
+    """Forget the newest admission inside the window, if there is one."""
+    if words[HEAD] > words[TAIL]:
+        words[HEAD] -= 1
+
+
 def free_at_ns(words: Words, window_ns: int, limit: int) -> int:
     """Return when a full window (count ≥ limit) will admit the next one."""
     return int(words[STAMPS + (words[HEAD] - limit) % words[CAPACITY]] + window_ns)

@@ -31,6 +31,7 @@ MODULES: Final = (
     "mapyard.web.usage",
     "mapyard.web.plan",
     "mapyard.web.profile",
+    "mapyard.web.passkeys",
     "mapyard.web.operator",
     "mapyard.web.system",
 )

@@ -18,12 +18,31 @@ _OWN_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
 
 
 def can_mail(settings: Settings) -> bool:
-    """Return whether a mail server is set."""
-    return bool(settings.smtp_url)
+    """Return whether mail can be sent: there is a server, and an address to put into links.
+
+    Links are never made of the Host that a request names: whoever sends the request could have a
+    stranger mailed a link to a server of his own.
+    """
+    return bool(settings.smtp_url and settings.public_url)
+
+
+def why_no_mail(settings: Settings) -> str:
+    """Return what keeps mail from being sent, '' when nothing does."""
+    if not settings.smtp_url:
+        return "No mail server is set (MAPYARD_SMTP_URL): you hand the links out."
+    if not settings.public_url:
+        return (
+            "No mail is sent: MAPYARD_SMTP_URL is set, but not MAPYARD_PUBLIC_URL, which the links "
+            "in mails begin with. Until then you hand the links out."
+        )
+    return ""
 
 
 def send_mail(settings: Settings, to: str, subject: str, text: str) -> bool:
-    """Send a plain-text mail; False when the server did not take it (the log says why)."""
+    """Send a plain-text mail; False when the server did not take it (the log says why).
+
+    Called from the outbox: it takes as long as the mail server likes.
+    """
     server = urlsplit(settings.smtp_url)
     message = EmailMessage()
     message["From"] = settings.mail_from or f"Mapyard <mapyard@{server.hostname}>"

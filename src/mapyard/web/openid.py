@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import hmac
 import time
 from typing import Final
 
-import msgspec
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from mapyard.accounts import registry
+from mapyard.accounts.claim import take_over
 from mapyard.accounts.database import now_s
 from mapyard.accounts.models import Account
 from mapyard.accounts.openid import (
@@ -28,7 +26,8 @@ from mapyard.accounts.openid import (
     redeem_code,
 )
 from mapyard.http.services import Services
-from mapyard.web.sign_in import begin, next_path
+from mapyard.web.sealed import LIFE_S, seal, unseal
+from mapyard.web.sign_in import enter, next_path
 from mapyard.web.visit import Refused, Visit, page
 
 _COOKIE: Final = "mapyard_openid"
@@ -50,14 +49,20 @@ def start(visit: Visit) -> Response:
     url = authorization_url(
         _provider(visit), settings.openid_client_id, visit.base_url + CALLBACK, attempt
     )
-    visit.cookies.append(_cookie(visit, _seal(visit.services.secret, attempt), 600))
+    sealed = seal(visit.services.secret, "openid", attempt)
+    visit.set_cookie(_COOKIE, sealed, LIFE_S, path="/openid")
     return visit.redirect(url)
 
 
 def come_back(visit: Visit) -> Response:
     """Take the provider's answer and begin the session."""
-    attempt = _unseal(visit.services.secret, visit.request.cookies.get(_COOKIE, ""))
-    visit.cookies.append(_cookie(visit, "", 0))
+    sealed = visit.request.cookies.get(_COOKIE, "")
+    attempt = unseal(visit.services.secret, "openid", sealed, Attempt)
+    visit.set_cookie(_COOKIE, "", 0, path="/openid")
+    if attempt is None:
+        raise OpenIdError(
+            "this sign-in took too long or was begun elsewhere; begin anew", status=400
+        )
     query = visit.query
     if not hmac.compare_digest(query.get("state", "").encode(), attempt.state.encode()):
         raise Refused("this sign-in was begun elsewhere; begin anew")
@@ -76,15 +81,16 @@ def come_back(visit: Visit) -> Response:
         query.get("code", ""),
     )
     account = find_or_create(visit, f"{provider.issuer}|{claims.sub}", claims)
-    if account.suspended_at is not None:
-        raise Refused("this account is suspended; ask the operator")
-    return begin(visit, account, attempt.next)
+    return enter(visit, account, attempt.next)
 
 
 def find_or_create(visit: Visit, subject: str, claims: Claims) -> Account:
     """Return the account of a subject: known, of the same confirmed address, or new.
 
-    A new one is made only where sign-up is open; else the operator creates or invites first.
+    An account of the address that has not confirmed it may be anybody's: whoever signs in now has
+    proved to be the address's owner, so what others may have set there (password, second factor,
+    sessions, keys) ends. A new account is made only where sign-up is open; else the operator
+    creates or invites first.
     """
     with visit.database.write() as session:
         account = session.scalar(select(Account).where(Account.oidc_subject == subject))
@@ -96,8 +102,15 @@ def find_or_create(visit: Visit, subject: str, claims: Claims) -> Account:
         account = session.scalar(select(Account).where(Account.email == email))
         if account is None:
             return _create(visit, session, email, subject)
+        if account.oidc_subject is not None:
+            raise Refused(
+                "the account with your address belongs to another sign-in at the provider; "
+                "ask the operator"
+            )
         account.oidc_subject = subject
-        account.verified_at = account.verified_at or now_s()
+        if account.verified_at is None:
+            take_over(session, account)
+            registry.audit(session, email, "openid.take-over", account.id, {}, visit.address)
         registry.audit(session, email, "openid.link", account.id, {}, visit.address)
         return account
 
@@ -123,26 +136,3 @@ def _provider(visit: Visit) -> Provider:
         provider = discover(visit.services.settings.openid_issuer)
         found = held["provider"] = (time.monotonic() + _PROVIDER_LIFE_S, provider)
     return found[1]
-
-
-def _seal(secret: bytes, attempt: Attempt) -> str:
-    text = base64.urlsafe_b64encode(msgspec.json.encode(attempt)).decode()
-    return f"{text}.{_sign(secret, text)}"
-
-
-def _unseal(secret: bytes, value: str) -> Attempt:
-    text, _, signature = value.partition(".")
-    if hmac.compare_digest(signature.encode(), _sign(secret, text).encode()):
-        attempt = msgspec.json.decode(base64.urlsafe_b64decode(text), type=Attempt)
-        if attempt.expires_s > time.time():
-            return attempt
-    raise OpenIdError("this sign-in took too long or was begun elsewhere; begin anew", status=400)
-
-
-def _sign(secret: bytes, text: str) -> str:
-    return hmac.new(secret, b"openid " + text.encode(), hashlib.sha256).hexdigest()
-
-
-def _cookie(visit: Visit, value: str, life_s: int) -> str:
-    secure = "; Secure" if visit.is_https else ""
-    return f"{_COOKIE}={value}; Path=/openid; Max-Age={life_s}; HttpOnly; SameSite=Lax{secure}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from sqlalchemy import func, select
@@ -9,14 +10,16 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from mapyard.accounts import links, registry, reports
+from mapyard.accounts import links, privacy, registry, reports, second_factor
 from mapyard.accounts.database import now_s
 from mapyard.accounts.models import Account, AuditEntry, Key, Token, UsageDay
+from mapyard.accounts.passkeys import list_passkeys
 from mapyard.accounts.plans import PLANS, get_plan
 from mapyard.accounts.statements import list_months
 from mapyard.errors import InvalidRequest, NotFound
 from mapyard.http.services import Services
-from mapyard.web.mail import can_mail, send_mail
+from mapyard.web.mail import can_mail, send_mail, why_no_mail
+from mapyard.web.outbox import get_outbox
 from mapyard.web.plan import get_statement, send_statement
 from mapyard.web.usage import draw_requests, list_periods, read_period, today_utc
 from mapyard.web.visit import PageFunction, Visit, page
@@ -97,6 +100,7 @@ def create_account(visit: Visit) -> Response:
             visit.form.get("email", ""),
             visit.form.get("plan", "free"),
             actor=visit.actor,
+            verified_at=now_s(),  # the operator stands for the address
         )
     except (InvalidRequest, registry.Conflict) as error:
         return show_accounts(visit, error.message, 400)
@@ -121,6 +125,7 @@ def show_account(visit: Visit, link: str = "") -> Response:
         account=account,
         limits=registry.limits_of(account),
         keys=registry.list_keys(database, account.id),
+        has_passkeys=bool(list_passkeys(database, account.id)),
         link=visit.base_url + link if link else "",
         chart=draw_requests(days),
         period=period,
@@ -146,6 +151,23 @@ def change_account(visit: Visit) -> Response:
     elif form.get("action") == "resume":
         fields = {"suspended_at": None, "suspended_reason": None}
         action, done = "account.resume", "resumed"
+    elif form.get("action") == "factors":
+        second_factor.switch_off(
+            visit.database, account.id, actor=visit.actor, address=visit.address, passkeys=True
+        )
+        return visit.redirect(f"/operator/accounts/{account.id}", "factor-off")
+    elif form.get("action") == "address":
+        email = registry.normalize_email(form.get("email", ""))
+        with visit.database.write() as session:
+            registry.change_email(session, account.id, email, visit.actor, visit.address)
+        return visit.redirect(f"/operator/accounts/{account.id}", "address")
+    elif form.get("action") == "delete":
+        if account.id == visit.account.id:
+            raise InvalidRequest("delete your own account on your profile")
+        if form.get("email", "").strip().lower() != account.email:
+            raise InvalidRequest("enter the e-mail address of the account to delete it")
+        privacy.delete_account(visit.database, account.id, actor=visit.actor, address=visit.address)
+        return visit.redirect("/operator/accounts", "deleted")
     elif form.get("action") == "role":
         wants = form.get("is_operator") == "yes"
         if account.id == visit.account.id and not wants:
@@ -158,23 +180,31 @@ def change_account(visit: Visit) -> Response:
             "month_units_override": _optional_number(form, "month_units", 0, 10**12),
         }
         action = "account.limits"
-    registry.change_account(visit.database, account.id, action=action, actor=visit.actor, **fields)
+    registry.change_account(
+        visit.database, account.id,
+        action=action, actor=visit.actor, address=visit.address, **fields,
+    )  # fmt: skip
     return visit.redirect(f"/operator/accounts/{account.id}", done)
 
 
 def make_reset_link(visit: Visit) -> Response:
     """Make a link to choose a password, for handing out."""
     account = _account(visit)
-    link = links.make_link(visit.database, "reset", account.email, actor=visit.actor)
+    link = links.make_link(
+        visit.database, "reset", account.email,
+        actor=visit.actor, account_id=account.id, address=visit.address,
+    )  # fmt: skip
     return show_account(visit, link)
 
 
 def revoke_key(visit: Visit) -> Response:
     """Revoke a key of any account."""
     account, key_id = _account(visit), visit.form.get("key", "")
-    if not key_id.isdigit():
+    if not (key_id.isascii() and key_id.isdigit() and len(key_id) < 10):
         raise InvalidRequest.of("key", "must be the id of a key")
-    registry.revoke_key(visit.database, account.id, int(key_id), actor=visit.actor)
+    registry.revoke_key(
+        visit.database, account.id, int(key_id), actor=visit.actor, address=visit.address
+    )
     return visit.redirect(f"/operator/accounts/{account.id}", "revoked")
 
 
@@ -204,6 +234,7 @@ def show_links(visit: Visit, link: str = "", email: str = "", error: str = "") -
         open_links=open_links,
         asked=asked,
         can_mail=can_mail(visit.services.settings),
+        no_mail=why_no_mail(visit.services.settings),
     )
 
 
@@ -216,15 +247,17 @@ def invite(visit: Visit) -> Response:
         return show_links(visit, error=error.message)
     if registry.find_account(visit.database, email) is not None:
         return show_links(visit, error=f"An account with the address {email} exists.")
-    link = links.make_link(visit.database, "invite", email, actor=visit.actor, plan=plan)
+    link = links.make_link(
+        visit.database, "invite", email, actor=visit.actor, plan=plan, address=visit.address
+    )
     settings = visit.services.settings
     if can_mail(settings):
-        send_mail(
-            settings,
-            email,
-            "You are invited to Mapyard",
+        text = (
             f"You are invited to use this map API:\n\n{visit.base_url}{link}\n\n"
-            "The link works once, for two weeks.\n",
+            "The link works once, for two weeks.\n"
+        )
+        get_outbox(visit.services).put(
+            partial(send_mail, settings, email, "You are invited to Mapyard", text)
         )
     return show_links(visit, link, email)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import time
 
 from starlette.responses import JSONResponse, Response
@@ -45,10 +46,29 @@ def change_plan(visit: Visit) -> Response:
     plan = get_plan(visit.form.get("plan", ""))
     if plan.price_micro_usd is None and not visit.account.is_operator:
         raise Refused(f"the plan {plan.name} is agreed with the operator of the service")
+    if plan.id == visit.account.plan:
+        return visit.redirect("/account/plan")
+    if visit.form.get("confirmed") != plan.id:
+        return visit.render(
+            "plan_confirm.html",
+            current=PLANS[visit.account.plan],
+            wanted=plan,
+            month_ends=last_day(today_utc()),
+        )
     registry.change_account(
-        visit.database, visit.account.id, action="account.plan", actor=visit.actor, plan=plan.id
+        visit.database,
+        visit.account.id,
+        action="account.plan",
+        actor=visit.actor,
+        address=visit.address,
+        plan=plan.id,
     )
     return visit.redirect("/account/plan", "plan")
+
+
+def last_day(day: dt.date) -> dt.date:
+    """Return the last day of a day's month."""
+    return (day.replace(day=1) + dt.timedelta(32)).replace(day=1) - dt.timedelta(1)
 
 
 def show_statement(visit: Visit) -> Response:

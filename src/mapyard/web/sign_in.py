@@ -1,30 +1,40 @@
-"""Sign up, sign in, sign out; forgotten passwords and confirmed addresses."""
+"""Sign up, sign in, sign out; forgotten passwords and confirmed addresses.
+
+Nothing here tells a visitor whether an account exists, by words or by time: where mail can be sent,
+sign-up and forgotten passwords are answered alike at once, and the outbox looks and mails.
+"""
 
 from __future__ import annotations
 
-import hashlib
+from functools import partial
 from typing import Final
 
+import msgspec
 from sqlalchemy import select
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from mapyard.accounts import links, registry
-from mapyard.accounts.addresses import AddressLimiter
+from mapyard.accounts import links, registry, second_factor
 from mapyard.accounts.database import now_s
-from mapyard.accounts.decisions import LimitExceeded
 from mapyard.accounts.models import Account
 from mapyard.accounts.passwords import hash_password, is_right_password
 from mapyard.accounts.sessions import end_all_sessions, end_session, start_session
 from mapyard.errors import InvalidRequest, NotFound
 from mapyard.http.services import Services
 from mapyard.web.mail import can_mail, send_mail
-from mapyard.web.visit import Visit, page, text_of
+from mapyard.web.outbox import get_outbox
+from mapyard.web.sealed import LIFE_S, seal, unseal
+from mapyard.web.throttle import begin_attempt, count_form, may_mail, remember_device
+from mapyard.web.visit import Refused, Visit, page, text_of
 
-_WINDOW_S: Final = 300.0
-#: Attempts in five minutes: on one account from anywhere, and from one address on any account.
-PER_ACCOUNT: Final = 8
-PER_ADDRESS: Final = 60
+PENDING_COOKIE: Final = "mapyard_pending"
+
+
+class Pending(msgspec.Struct, frozen=True):
+    """A sign-in whose password was right and whose second factor is asked for."""
+
+    account_id: int
+    next: str
 
 
 def routes(services: Services) -> list[BaseRoute]:
@@ -33,37 +43,82 @@ def routes(services: Services) -> list[BaseRoute]:
         return []
     return [
         page("/sign-in", show_sign_in, sign_in),
+        page("/sign-in/code", show_code, check_code),
         page("/sign-out", show_sign_in, sign_out),
         page("/sign-up", show_sign_up, sign_up),
+        page("/sign-up/confirm", show_sign_up, sign_up),
         page("/forgot", show_forgot, forgot),
         page("/reset", show_reset, reset),
-        page("/verify", show_verify, verify),
+        page("/verify", show_verify, verify, needs="account"),
     ]
 
 
 def show_sign_in(visit: Visit, error: str = "", code: int = 200) -> Response:
     """Show the form, or go on when signed in already."""
     if visit.signed_in is not None:
-        return visit.redirect("/account")
+        return visit.redirect(next_path(visit))
     return visit.render(
-        "sign_in.html", code, error=error, email=visit.form.get("email", ""), next=next_path(visit)
+        "sign_in.html",
+        code,
+        error=error,
+        email=visit.form.get("email", ""),
+        next=next_path(visit),
+        may_use_passkeys=visit.may_use_passkeys,
     )
 
 
 def sign_in(visit: Visit) -> Response:
     """Check the password, slowly and not too often, and begin a new session."""
-    email = visit.form.get("email", "").strip().lower()
-    throttle(visit, email)
+    email = visit.form.get("email", "").strip().lower()[:254]
     with visit.database.read() as session:
-        account = session.scalar(select(Account).where(Account.email == email[:254]))
+        account = session.scalar(select(Account).where(Account.email == email))
+    attempt = begin_attempt(visit, email, account.id if account else 0)
     right = is_right_password(
         account.password_hash if account else None, visit.form.get("password", "")
     )
     if account is None or not right:
         return show_sign_in(visit, "E-mail address and password do not match an account.", 401)
+    attempt.forgive()
+    return enter(visit, account, next_path(visit))
+
+
+def enter(visit: Visit, account: Account, target: str) -> Response:
+    """Go on after the first proof: ask for the second factor where there is one."""
     if account.suspended_at is not None:
         return show_sign_in(visit, "This account is suspended; ask the operator.", 403)
-    return begin(visit, account, next_path(visit))
+    if not second_factor.is_on(account):
+        return begin(visit, account, target)
+    sealed = seal(visit.services.secret, "pending", Pending(account.id, target))
+    visit.set_cookie(PENDING_COOKIE, sealed, LIFE_S, path="/sign-in")
+    return visit.redirect("/sign-in/code")
+
+
+def show_code(visit: Visit, error: str = "", code: int = 200) -> Response:
+    """Ask for a code of the app, or a recovery code."""
+    if _find_pending(visit) is None:
+        return visit.redirect("/sign-in")
+    return visit.render("sign_in_code.html", code, error=error)
+
+
+def check_code(visit: Visit) -> Response:
+    """Check the code and begin the session."""
+    pending = _find_pending(visit)
+    if pending is None:
+        return visit.redirect("/sign-in")
+    with visit.database.read() as session:
+        account = session.get(Account, pending.account_id)
+    if account is None or account.suspended_at is not None:
+        raise Refused("this account is suspended; ask the operator")
+    attempt = begin_attempt(visit, f"code {account.id}", account.id, strict=True)
+    right = second_factor.take_code(
+        visit.database, account.id, visit.form.get("code", "")[:100],
+        actor=account.email, address=visit.address,
+    )  # fmt: skip
+    if not right:
+        return show_code(visit, "This code does not fit, or was used before.", 401)
+    attempt.forgive()
+    visit.set_cookie(PENDING_COOKIE, "", 0, path="/sign-in")
+    return begin(visit, account, pending.next)
 
 
 def sign_out(visit: Visit) -> Response:
@@ -76,53 +131,73 @@ def sign_out(visit: Visit) -> Response:
 def show_sign_up(visit: Visit, error: str = "", code: int = 200) -> Response:
     """Show the form, or why there is none."""
     token = visit.form.get("token") or visit.query.get("token", "")
-    invitation = links.look_at_link(visit.database, "invite", token) if token else None
-    if invitation is None and visit.services.settings.signup != "open":
+    link = links.look_at_link(visit.database, _kind(visit), token) if token else None
+    if link is None and visit.services.settings.signup != "open":
         return visit.render("sign_up_closed.html", 403)
     return visit.render(
         "sign_up.html",
         code,
         error=error,
         token=token,
-        invitation=invitation,
-        email=invitation.email if invitation else visit.form.get("email", ""),
+        action=visit.request.url.path,
+        link=link,
+        invited=link is not None and link.kind == "invite",
+        by_mail=link is None and can_mail(visit.services.settings),
+        email=link.email if link else visit.form.get("email", ""),
     )
 
 
 def sign_up(visit: Visit) -> Response:
-    """Create the account with its first key, and show the key this one time."""
-    throttle(visit, "")
-    token, password = visit.form.get("token", ""), visit.form.get("password", "")
-    if not token and visit.services.settings.signup != "open":
+    """Mail a link that confirms the address; with such a link, create the account and its key.
+
+    Where no mail can be sent, the account is created at once; an address that is taken must then
+    be told, for there is nothing else to answer.
+    """
+    count_form(visit)
+    settings, token = visit.services.settings, visit.form.get("token", "")
+    if not token and settings.signup != "open":
         return visit.render("sign_up_closed.html", 403)
     try:
-        invitation = links.look_at_link(visit.database, "invite", token) if token else None
-        email = registry.normalize_email(
-            invitation.email if invitation else visit.form.get("email", "")
-        )
-        password_hash = hash_password(password, email)  # takes long: before the transaction
-        with visit.database.write() as session:
-            if token:
-                links.use_link(session, "invite", token)
-            account = registry.add_account(
-                session,
-                email,
-                (invitation.plan if invitation else None) or "free",
-                operator=False,
-                actor=email,
-                password_hash=password_hash,
-                verified_at=now_s() if invitation else None,
+        if not token and can_mail(settings):
+            email = registry.normalize_email(visit.form.get("email", ""))
+            get_outbox(visit.services).put(
+                partial(_mail_sign_up, visit.services, email, visit.address)
             )
-            key, secret = registry.add_key(session, account.id, "live", "First key", actor=email)
+            return visit.render("sign_up_mailed.html", email=email)
+        account, secret = _create(visit, token)
     except (InvalidRequest, registry.Conflict) as error:
         return show_sign_up(visit, text_of(error), 400)
-    if not invitation and can_mail(visit.services.settings):
-        mail_verification(visit, email)
     session_token = start_session(
-        visit.database, account.id, visit.request.headers.get("user-agent", "")
+        visit.database, account.id, _browser(visit), address=visit.address
     )
     visit.sign_in(session_token, account.id)
-    return visit.render("welcome_key.html", key=key, secret=secret, email=email)
+    remember_device(visit, account.id)
+    return visit.render("welcome_key.html", secret=secret, email=account.email)
+
+
+def _create(visit: Visit, token: str) -> tuple[Account, str]:
+    """Create the account with its first key; raise InvalidRequest or Conflict."""
+    kind = _kind(visit)
+    link = links.look_at_link(visit.database, kind, token) if token else None
+    email = registry.normalize_email(link.email if link else visit.form.get("email", ""))
+    # Takes long: before the transaction.
+    password_hash = hash_password(visit.form.get("password", ""), email)
+    with visit.database.write() as session:
+        if token:
+            links.use_link(session, kind, token)
+        account = registry.add_account(
+            session,
+            email,
+            (link.plan if link else None) or "free",
+            operator=False,
+            actor=email,
+            password_hash=password_hash,
+            verified_at=now_s() if link else None,
+        )
+        _, secret = registry.add_key(
+            session, account.id, "live", "First key", actor=email, address=visit.address
+        )
+    return account, secret
 
 
 def show_forgot(visit: Visit) -> Response:
@@ -131,28 +206,11 @@ def show_forgot(visit: Visit) -> Response:
 
 
 def forgot(visit: Visit) -> Response:
-    """Mail a link, or leave the request for an operator; the answer tells nothing."""
-    throttle(visit, visit.form.get("email", ""))
-    settings = visit.services.settings
-    try:
-        account = registry.find_account(visit.database, visit.form.get("email", ""))
-    except InvalidRequest:
-        account = None
-    if account is not None:
-        if can_mail(settings):
-            link = links.make_link(visit.database, "reset", account.email, actor=account.email)
-            send_mail(
-                settings,
-                account.email,
-                "Choose a new password",
-                "Somebody, hopefully you, asked for a new password for this address.\n\n"
-                f"{visit.base_url}{link}\n\nThe link works once, for two hours. "
-                "Without it, nothing changes.\n",
-            )
-        else:
-            with visit.database.write() as session:
-                registry.audit(session, "visitor", "password.asked", account.id, {}, visit.address)
-    return visit.redirect("/sign-in", "mailed" if can_mail(settings) else "asked")
+    """Have a link mailed, or the request noted for an operator; the answer tells nothing."""
+    count_form(visit)
+    email = visit.form.get("email", "")[:300]
+    get_outbox(visit.services).put(partial(_mail_reset, visit.services, email, visit.address))
+    return visit.redirect("/sign-in", "mailed" if can_mail(visit.services.settings) else "asked")
 
 
 def show_reset(visit: Visit, error: str = "", code: int = 200) -> Response:
@@ -164,7 +222,7 @@ def show_reset(visit: Visit, error: str = "", code: int = 200) -> Response:
 
 def reset(visit: Visit) -> Response:
     """Set the new password; every session of the account ends."""
-    throttle(visit, "")
+    count_form(visit)
     try:
         token = visit.form.get("token", "")
         email = links.look_at_link(visit.database, "reset", token).email
@@ -181,6 +239,8 @@ def reset(visit: Visit) -> Response:
         return show_reset(visit, text_of(error), 400)
     end_all_sessions(visit.database, account.id)
     visit.sign_out()
+    # Whoever proved the address by mail is not kept out by what others tried.
+    remember_device(visit, account.id)
     return visit.redirect("/sign-in", "reset")
 
 
@@ -192,14 +252,18 @@ def show_verify(visit: Visit) -> Response:
 
 
 def verify(visit: Visit) -> Response:
-    """Note that the address is its owner's."""
+    """Note that the address is its owner's, who must be signed in.
+
+    Else a stranger could open an account with the address and have its owner confirm it.
+    """
     with visit.database.write() as session:
         link = links.use_link(session, "verify", visit.form.get("token", ""))
-        account = session.scalar(select(Account).where(Account.email == link.email))
-        if account is not None:
-            account.verified_at = now_s()
-            registry.audit(session, account.email, "email.verified", account.id, {}, visit.address)
-    return visit.redirect("/account/keys" if visit.signed_in else "/sign-in", "verified")
+        account = session.get(Account, visit.account.id)
+        if account is None or account.email != link.email:
+            raise Refused("this link is of another account; sign in to that one first")
+        account.verified_at = now_s()
+        registry.audit(session, account.email, "email.verified", account.id, {}, visit.address)
+    return visit.redirect("/account/keys", "verified")
 
 
 def begin(visit: Visit, account: Account, target: str = "/account") -> Response:
@@ -207,52 +271,18 @@ def begin(visit: Visit, account: Account, target: str = "/account") -> Response:
     old = visit.request.cookies.get(visit.session_cookie, "")
     if old:
         end_session(visit.database, old)
-    user_agent = visit.request.headers.get("user-agent", "")
-    visit.sign_in(start_session(visit.database, account.id, user_agent), account.id)
+    token = start_session(visit.database, account.id, _browser(visit), address=visit.address)
+    visit.sign_in(token, account.id)
+    remember_device(visit, account.id)
     with visit.database.write() as session:
         registry.audit(session, account.email, "sign-in", account.id, {}, visit.address)
     return visit.redirect(target)
 
 
-def throttle(visit: Visit, email: str) -> None:
-    """Count an attempt; raise LimitExceeded when there were too many."""
-    limiters = visit.services.get("web.throttle", _open_limiters)
-    name = email.strip().lower()[:254]
-    decisions = [limiters[0].check(visit.address)]
-    if name:
-        decisions.append(limiters[1].check(f"account {hash_name(name)}"))
-    for decision in decisions:
-        if not decision.allowed:
-            wait_s = decision.retry_after_s
-            raise LimitExceeded(
-                f"there were too many attempts; try again in {wait_s} seconds",
-                headers={"Retry-After": str(wait_s)},
-            )
-
-
-def hash_name(name: str) -> str:
-    """Return a short name of an e-mail address for the throttle's table."""
-    return hashlib.sha256(name.encode()).hexdigest()[:32]
-
-
-def _open_limiters(services: Services) -> tuple[AddressLimiter, AddressLimiter]:
-    folder = services.settings.data / "limits"
-    return (
-        AddressLimiter(folder / "sign-in-addresses.limits", PER_ADDRESS, window_s=_WINDOW_S),
-        AddressLimiter(folder / "sign-in-accounts.limits", PER_ACCOUNT, window_s=_WINDOW_S),
-    )
-
-
-def mail_verification(visit: Visit, email: str) -> None:
-    """Mail the link that confirms an address."""
-    link = links.make_link(visit.database, "verify", email, actor=email)
-    send_mail(
-        visit.services.settings,
-        email,
-        "Confirm your e-mail address",
-        f"Welcome to Mapyard. Please confirm this address:\n\n{visit.base_url}{link}\n\n"
-        "If you did not sign up, ignore this mail.\n",
-    )
+def mail_verification(visit: Visit) -> None:
+    """Have the link mailed that confirms the address of the account that is signed in."""
+    services, account = visit.services, visit.account
+    get_outbox(services).put(partial(_mail_verification, services, account.id, visit.address))
 
 
 def next_path(visit: Visit) -> str:
@@ -260,3 +290,88 @@ def next_path(visit: Visit) -> str:
     target = visit.form.get("next") or visit.query.get("next", "")
     is_ours = target.startswith("/") and not target.startswith(("//", "/\\"))
     return target if is_ours and target.isprintable() else "/account"
+
+
+def _mail_sign_up(services: Services, email: str, address: str) -> None:
+    assert services.database is not None
+    if not may_mail(services, email):
+        return
+    base = services.settings.public_url.rstrip("/")
+    if registry.find_account(services.database, email) is not None:
+        send_mail(
+            services.settings,
+            email,
+            "You have an account already",
+            "Somebody, hopefully you, wanted to sign up with this address. There is an account "
+            f"already.\n\nSign in: {base}/sign-in\nForgotten the password? {base}/forgot\n\n"
+            "If it was not you, there is nothing to do.\n",
+        )
+        return
+    link = links.make_link(services.database, "sign-up", email, actor=email, address=address)
+    send_mail(
+        services.settings,
+        email,
+        "Confirm your e-mail address",
+        f"Welcome to Mapyard. Go on here to choose a password and get your first key:\n\n"
+        f"{base}{link}\n\nThe link works once, for a day. If you did not sign up, ignore this "
+        "mail: nothing has been created.\n",
+    )
+
+
+def _mail_reset(services: Services, email: str, address: str) -> None:
+    database, settings = services.database, services.settings
+    assert database is not None
+    try:
+        account = registry.find_account(database, email)
+    except InvalidRequest:
+        return
+    if account is None or account.deleted_at is not None or not may_mail(services, account.email):
+        return
+    if not can_mail(settings):
+        with database.write() as session:
+            registry.audit(session, "visitor", "password.asked", account.id, {}, address)
+        return
+    link = links.make_link(
+        database, "reset", account.email, actor="visitor", account_id=account.id, address=address
+    )
+    send_mail(
+        settings,
+        account.email,
+        "Choose a new password",
+        "Somebody, hopefully you, asked for a new password for this address.\n\n"
+        f"{settings.public_url.rstrip('/')}{link}\n\nThe link works once, for two hours. "
+        "Without it, nothing changes.\n",
+    )
+
+
+def _mail_verification(services: Services, account_id: int, address: str) -> None:
+    assert services.database is not None
+    with services.database.read() as session:
+        account = session.get(Account, account_id)
+    if account is None or not may_mail(services, account.email):
+        return
+    link = links.make_link(
+        services.database, "verify", account.email,
+        actor=account.email, account_id=account_id, address=address,
+    )  # fmt: skip
+    send_mail(
+        services.settings,
+        account.email,
+        "Confirm your e-mail address",
+        "Please confirm that this is the address of your account:\n\n"
+        f"{services.settings.public_url.rstrip('/')}{link}\n\n"
+        "If you have no account here, ignore this mail.\n",
+    )
+
+
+def _kind(visit: Visit) -> links.Kind:
+    return "sign-up" if visit.request.url.path.endswith("/confirm") else "invite"
+
+
+def _browser(visit: Visit) -> str:
+    return visit.request.headers.get("user-agent", "")
+
+
+def _find_pending(visit: Visit) -> Pending | None:
+    sealed = visit.request.cookies.get(PENDING_COOKIE, "")
+    return unseal(visit.services.secret, "pending", sealed, Pending)

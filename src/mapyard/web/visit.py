@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Literal
-from urllib.parse import parse_qsl, quote
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
@@ -51,6 +51,12 @@ MESSAGES: Final = {
     "password": "The password was changed; all other sessions have ended.",
     "reset": "The password was changed. Sign in with it.",
     "verified": "The e-mail address is confirmed. Thank you.",
+    "session": "The session has ended.",
+    "factor-off": "The second factor is off.",
+    "passkey": "The passkey was removed.",
+    "address-mailed": "A mail with a link is on its way to the new address.",
+    "address": "The e-mail address was changed.",
+    "deleted": "The account and what belongs to it were deleted.",
     "mailed": "A mail with a link is on its way, if there is an account with this address.",
     "asked": "The operator of this service will see the request and send you a link.",
     "signed-out": "You are signed out.",
@@ -143,9 +149,22 @@ class Visit:
         return configured or f"{self.request.url.scheme}://{self.request.url.netloc}"
 
     @property
+    def host(self) -> str:
+        """The name of this server without a port, as the setting or the browser names it."""
+        return urlsplit(self.base_url).hostname or ""
+
+    @property
     def is_https(self) -> bool:
         """Whether cookies may be marked Secure."""
         return self.base_url.startswith("https://")
+
+    @property
+    def may_use_passkeys(self) -> bool:
+        """Whether passkeys can be offered: they are bound to the name that is set, or localhost.
+
+        The name is never taken from a request: a passkey made under a wrong one would be lost.
+        """
+        return bool(self.services.settings.public_url and self.is_https) or self.host == "localhost"
 
     @property
     def session_cookie(self) -> str:
@@ -181,10 +200,15 @@ class Visit:
 
     def keep_map_session(self, token: str) -> None:
         """Give the browser the session of its map page."""
+        self.set_cookie(self._own(MAP_COOKIE), token, LIFE_S, site="Strict")
+
+    def set_cookie(
+        self, name: str, value: str, life_s: int, *, path: str = "/", site: str = "Lax"
+    ) -> None:
+        """Set a cookie that no script sees; a life of 0 takes it away."""
         secure = "; Secure" if self.is_https else ""
         self.cookies.append(
-            f"{self._own(MAP_COOKIE)}={token}; Path=/; Max-Age={LIFE_S}; HttpOnly; "
-            f"SameSite=Strict{secure}"
+            f"{name}={value}; Path={path}; Max-Age={life_s}; HttpOnly; SameSite={site}{secure}"
         )
 
     def sign_in(self, token: str, account_id: int) -> None:
@@ -254,7 +278,9 @@ def _refuse(visit: Visit, needs: Needs) -> Response | None:
     if needs == "nobody":
         return None
     if visit.signed_in is None:
-        return visit.redirect(f"/sign-in?next={quote(visit.request.url.path)}")
+        url = visit.request.url
+        target = f"{url.path}?{url.query}" if url.query else url.path
+        return visit.redirect(f"/sign-in?next={quote(target, safe='/')}")
     if needs == "operator" and not visit.account.is_operator:
         raise Refused("this page is for operators of the service")
     return None

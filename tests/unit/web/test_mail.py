@@ -2,59 +2,18 @@
 
 from __future__ import annotations
 
-import re
-import socketserver
-import threading
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlencode
 
-import httpx
 import pytest
 
 from mapyard.accounts import registry
 from mapyard.accounts.database import Database
 from mapyard.accounts.open import open_accounts
-from mapyard.server.local import LocalClient
+from mapyard.accounts.passwords import hash_password
 from mapyard.settings import Settings
 from mapyard.web.mail import send_mail
-
-PASSWORD = "correct horse battery"
-
-
-class MailServer:
-    """Takes every mail."""
-
-    def __init__(self) -> None:
-        self.mails: list[str] = []
-        mails = self.mails
-
-        class Handler(socketserver.StreamRequestHandler):
-            def handle(self) -> None:
-                self.say("220 here")
-                while line := self.rfile.readline().decode().strip():
-                    word = line[:4].upper()
-                    if word == "DATA":
-                        self.say("354 go on")
-                        mails.append(self.read_mail())
-                    self.say("221 bye" if word == "QUIT" else "250 fine")
-
-            def read_mail(self) -> str:
-                lines = []
-                while (line := self.rfile.readline().decode().rstrip("\r\n")) != ".":
-                    lines.append(line)
-                return "\n".join(lines)
-
-            def say(self, line: str) -> None:
-                self.wfile.write(line.encode() + b"\r\n")
-
-        self._server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
-        self.url = f"smtp://127.0.0.1:{self._server.server_address[1]}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+from visitors import PASSWORD, MailServer, Visitor, find_link, serving
 
 
 @pytest.fixture
@@ -71,102 +30,109 @@ def database(tmp_path: Path) -> Iterator[Database]:
     database.close()
 
 
-class Visitor:
-    """A browser with cookies and forms, against an application in this process."""
-
-    def __init__(self, client: LocalClient) -> None:
-        self.client = client
-        self.cookies: dict[str, str] = {}
-
-    def ask(self, method: str, path: str, form: dict[str, str] | None = None) -> httpx.Response:
-        headers = {"Cookie": "; ".join(f"{n}={v}" for n, v in self.cookies.items())}
-        content = urlencode(form or {}).encode()
-        answer = self.client.request(method, path, headers=headers, content=content)
-        for cookie in answer.headers.get_list("set-cookie"):
-            name, _, value = cookie.partition(";")[0].partition("=")
-            self.cookies[name] = value
-        return answer
-
-    def post(self, path: str, page: str = "", **form: str) -> httpx.Response:
-        found = re.search(r'name="form_token" value="([^"]+)"', self.ask("GET", page or path).text)
-        assert found is not None
-        return self.ask("POST", path, {"form_token": found[1], **form})
+@pytest.fixture
+def visitor(tmp_path: Path, database: Database, mail: MailServer) -> Iterator[Visitor]:
+    with serving(tmp_path, signup="open", smtp_url=mail.url, public_url="http://maps") as client:
+        yield Visitor(client)
 
 
 @pytest.fixture
-def visitor(tmp_path: Path, database: Database, mail: MailServer) -> Iterator[Visitor]:
-    settings = Settings(data=tmp_path, signup="open", smtp_url=mail.url, public_url="http://maps")
-    with LocalClient(settings, with_keys=True) as client:
-        yield Visitor(client)
-        services = client.application.services
-        assert services.accounts is not None
-        assert services.database is not None
-        services.accounts.close()
-        services.database.close()
+def known(visitor: Visitor, database: Database) -> Visitor:
+    """A visitor who is signed in as me@example.org."""
+    registry.create_account(
+        database, "me@example.org", password_hash=hash_password(PASSWORD, "me@example.org")
+    )
+    assert visitor.sign_in("me@example.org").status_code == 303
+    return visitor
 
 
-def find_link(mail: str, path: str) -> str:
-    found = re.search(rf"http://maps({path}\?token=[\w-]+)", mail)
-    assert found is not None, mail
-    return found[1]
-
-
-def test_sign_up_mails_a_link_that_confirms(
+def test_sign_up_begins_with_the_address(
     visitor: Visitor, mail: MailServer, database: Database
 ) -> None:
-    assert visitor.post("/sign-up", email="me@example.org", password=PASSWORD).status_code == 200
-    assert "To: me@example.org" in mail.mails[0]
-    link = find_link(mail.mails[0], "/verify")
-    assert registry.get_account(database, "me@example.org").verified_at is None
-    assert visitor.ask("GET", link).status_code == 200  # a mail program that looks changes nothing
-    assert registry.get_account(database, "me@example.org").verified_at is None
+    sent = visitor.post("/sign-up", email="Me@example.org")
+    assert sent.status_code == 200
+    assert "me@example.org" in sent.text
+    (text,) = mail.wait_for(1)
+    assert "To: me@example.org" in text
+    link = find_link(text, "/sign-up/confirm")
+    assert registry.find_account(database, "me@example.org") is None  # nothing before the link
+    assert "Choose a password" in visitor.get(link).text
     token = link.partition("=")[2]
-    assert visitor.post("/verify", link, token=token).status_code == 303
-    assert registry.get_account(database, "me@example.org").verified_at is not None
-    assert visitor.ask("GET", link).status_code == 400
+    page = visitor.post("/sign-up/confirm", link, token=token, password="short")
+    assert page.status_code == 400
+    page = visitor.post("/sign-up/confirm", link, token=token, password=PASSWORD)
+    assert "pk_live_" in page.text
+    account = registry.get_account(database, "me@example.org")
+    assert account.verified_at is not None
+    assert len(registry.list_keys(database, account.id)) == 1
+    assert visitor.get("/account/keys").status_code == 200
+    assert visitor.get(link).status_code == 400  # once only
 
 
-def test_a_forgotten_password(visitor: Visitor, mail: MailServer, database: Database) -> None:
-    visitor.post("/sign-up", email="me@example.org", password=PASSWORD)
-    other = Visitor(visitor.client)
-    known = other.post("/forgot", email="me@example.org")
-    unknown = other.post("/forgot", email="nobody@example.org")
-    # Who asks does not learn whether there is an account.
-    assert (known.status_code, known.headers["location"]) == (
-        unknown.status_code, unknown.headers["location"],
-    )  # fmt: skip
-    assert len(mail.mails) == 2
-    link = find_link(mail.mails[1], "/reset")
+def test_a_forgotten_password(known: Visitor, mail: MailServer, database: Database) -> None:
+    other = Visitor(known.client)
+    other.post("/forgot", email="me@example.org")
+    (text,) = mail.wait_for(1)
+    link = find_link(text, "/reset")
     token = link.partition("=")[2]
     assert other.post("/reset", link, token=token, password="a new password").status_code == 303
-    assert visitor.ask("GET", "/account/keys").status_code == 303  # the old session has ended
-    signed_in = other.post("/sign-in", email="me@example.org", password="a new password")
+    assert known.get("/account/keys").status_code == 303  # the old session has ended
+    signed_in = other.sign_in("me@example.org", "a new password")
     assert signed_in.headers["location"] == "/account"
+    assert registry.get_account(database, "me@example.org").verified_at is not None
 
 
-def test_a_second_account_of_an_address(visitor: Visitor) -> None:
-    visitor.post("/sign-up", email="me@example.org", password=PASSWORD)
-    other = Visitor(visitor.client)
-    answer = other.post("/sign-up", email="ME@example.org", password=PASSWORD)
-    assert answer.status_code == 400
-    assert "exists" in answer.text
+def test_an_account_from_before_confirms_its_address(
+    known: Visitor, mail: MailServer, database: Database
+) -> None:
+    refused = known.post("/account/keys", environment="live")
+    assert refused.status_code == 403
+    assert "Confirm your e-mail address first" in refused.text
+    known.post("/account/profile/verify", "/account/profile")
+    link = find_link(mail.wait_for(1)[0], "/verify")
+    assert known.get(link).status_code == 200  # a mail program that looks changes nothing
+    assert registry.get_account(database, "me@example.org").verified_at is None
+    assert known.post("/verify", link, token=link.partition("=")[2]).status_code == 303
+    assert registry.get_account(database, "me@example.org").verified_at is not None
+    assert "pk_live_" in known.post("/account/keys", environment="live").text
+
+
+def test_a_new_address(known: Visitor, mail: MailServer, database: Database) -> None:
+    path = "/account/profile/address"
+    wrong = known.post(path, "/account/profile", email="new@example.org", password="wrong")
+    assert wrong.status_code == 403
+    fields = {"email": "new@example.org", "password": PASSWORD}
+    assert known.post(path, "/account/profile", **fields).status_code == 303
+    text = mail.wait_for(1)[0]
+    assert "To: new@example.org" in text
+    assert registry.find_account(database, "new@example.org") is None
+    link = find_link(text, f"{path}/confirm")
+    token = link.partition("=")[2]
+    # Who found the mail has no session: the link brings him to the sign-in, and back.
+    stranger = Visitor(known.client)
+    assert "next=/account/profile/address/confirm%3Ftoken" in stranger.get(link).headers["location"]
+    assert known.post(f"{path}/confirm", link, token=token).status_code == 303
+    assert registry.get_account(database, "new@example.org").verified_at is not None
+    assert "To: me@example.org" in mail.wait_for(2)[1]  # the old one is told
 
 
 @pytest.mark.parametrize("password", ["short", "aaaaaaaaaaaaaaa", "me@example.org"])
-def test_passwords_that_are_easy_to_guess(visitor: Visitor, password: str) -> None:
-    answer = visitor.post("/sign-up", email="me@example.org", password=password)
-    assert answer.status_code == 400
-    assert "password" in answer.text
+def test_passwords_that_are_easy_to_guess(tmp_path: Path, password: str) -> None:
+    with serving(tmp_path, signup="open") as client:
+        answer = Visitor(client).post("/sign-up", email="me@example.org", password=password)
+        assert answer.status_code == 400
+        assert "password" in answer.text
 
 
-def test_what_people_enter_is_only_text(visitor: Visitor) -> None:
-    visitor.post("/sign-up", email="me@example.org", password=PASSWORD)
+def test_what_people_enter_is_only_text(known: Visitor, database: Database) -> None:
+    account = registry.get_account(database, "me@example.org")
+    registry.change_account(database, account.id, action="test", verified_at=1)
     evil = "<script>alert(1)</script>"
-    page = visitor.post("/account/keys", environment="live", name=evil).text
+    page = known.post("/account/keys", environment="live", name=evil).text
     assert evil not in page
     assert "&lt;script&gt;" in page
-    assert visitor.ask("GET", f"/sign-in?done={evil}").status_code == 303
-    huge = visitor.post("/account/keys", environment="live", name="x" * 70_000)
+    assert known.get(f"/sign-in?done={evil}").status_code == 303
+    huge = known.post("/account/keys", environment="live", name="x" * 70_000)
     assert huge.status_code == 413
 
 
