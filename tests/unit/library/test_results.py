@@ -132,3 +132,15 @@ def test_results_outlive_a_switch(here: Map) -> None:
     first = found[0]
     assert pickle.loads(pickle.dumps(first.to_geojson())) == first.to_geojson()
     assert found.rows.dtype.kind == "u"
+
+
+def test_an_interactive_map_is_one_file(here: Map, tmp_path: Path) -> None:
+    file = tmp_path / "parks.html"
+    here.features(tags={"leisure": "park"}).to_html(file, "Parks <of> Monaco")
+    page = file.read_text()
+    assert "<title>Parks &lt;of&gt; Monaco</title>" in page
+    assert 500_000 < len(page) < 3_000_000
+    frame = here.features(tags={"leisure": "park"}).show()._repr_html_()
+    assert frame.startswith("<iframe")
+    with pytest.raises(mapyard.MapyardError, match="geometry to draw"):
+        Features().to_html(file)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, overload
 
 import orjson
@@ -110,6 +111,16 @@ class Feature:
         return draw([self.to_geojson()], repr(self))
 
 
+class Shown:
+    """HTML that a notebook shows."""
+
+    def __init__(self, html: str) -> None:
+        self.html = html
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+
 class Features(Sequence[Feature]):
     """A GeoJSON FeatureCollection: a sequence of features that are made when looked at.
 
@@ -185,11 +196,10 @@ class Features(Sequence[Feature]):
     __hash__ = None  # type: ignore[assignment] # equal by content
 
     def __repr__(self) -> str:
-        shown = ", ".join(
-            str(f.get("display_name") or f.get("name") or f.id or "…") for f in self[:3]
-        )
+        names = [f.get("display_name") or f.get("name") or f.id for f in self[:3]]
+        shown = ", ".join(str(name) for name in names if name)
         count = len(self)
-        more = ", …" if count > 3 else ""
+        more = ", …" if shown and count > 3 else ""
         return f"<{type(self).__name__}: {count} found{': ' if shown else ''}{shown}{more}>"
 
     # Other forms.
@@ -237,6 +247,18 @@ class Features(Sequence[Feature]):
         Needs pyarrow. `pyarrow.parquet.write_table` makes a GeoParquet file of it.
         """
         return tables.to_arrow(self.iter_written(), columns)
+
+    def to_html(self, target: str | Path, title: str = "") -> None:
+        """Write an interactive map as one HTML file that needs no network."""
+        from mapyard.library.results.page import write_page
+
+        Path(target).write_text(write_page(self, title), encoding="utf-8")
+
+    def show(self) -> Shown:
+        """Return an interactive map for a notebook; it needs no network."""
+        from mapyard.library.results.page import write_frame
+
+        return Shown(write_frame(self))
 
     def _repr_html_(self) -> str:
         from mapyard.library.results.notebook import draw_features
