@@ -34,19 +34,24 @@ def migrate(database: Database) -> None:
 
 def check_version(database: Database) -> None:
     """Raise AccountsUnavailable unless the tables are those of this version."""
-    try:
-        with database.engine.connect() as connection:
-            found = MigrationContext.configure(connection).get_current_revision()
-    except OperationalError as error:
-        raise AccountsUnavailable(
-            f"the accounts database cannot be opened: {error.orig}"
-        ) from error
+    found = read_version(database)
     wanted = ScriptDirectory.from_config(_config()).get_current_head()
     if found != wanted:
         raise AccountsUnavailable(
             f"the accounts database has version {found}, this program needs {wanted}; "
             "run: mapyard accounts migrate"
         )
+
+
+def read_version(database: Database) -> str | None:
+    """Return the version of the tables, None where there are none."""
+    try:
+        with database.engine.connect() as connection:
+            return MigrationContext.configure(connection).get_current_revision()
+    except OperationalError as error:
+        raise AccountsUnavailable(
+            f"the accounts database cannot be opened: {error.orig}"
+        ) from error
 
 
 def _config() -> Config:

@@ -169,6 +169,44 @@ def migrate(data: DataOption = None) -> None:
         Console().print("The accounts database is up to date.")
 
 
+@app.command(epilog="Example: mapyard accounts backup /var/backups/accounts-2026-04-07.sqlite")
+def backup(
+    file: Annotated[Path, typer.Argument(help="The file to write; it must not exist yet.")],
+    data: DataOption = None,
+) -> None:
+    """Write accounts, keys, usage, jobs and audit log to one file, while the server runs.
+
+    The file is as secret as the database: only you may read it. It is SQLite, also when the
+    accounts are kept in PostgreSQL.
+    """
+    from mapyard.accounts.backup import write_backup
+
+    with open_data(data) as database:
+        copied = write_backup(database, file)
+    Console().print(
+        f"Wrote {file}: {copied.accounts:,} accounts, {copied.rows:,} rows.",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+@app.command(epilog="Example: mapyard accounts restore accounts-2026-04-07.sqlite --data /srv/new")
+def restore(
+    file: Annotated[Path, typer.Argument(help="A file that `mapyard accounts backup` wrote.")],
+    data: DataOption = None,
+) -> None:
+    """Fill a new data folder, or an empty database (MAPYARD_ACCOUNTS_URL), from a backup."""
+    from mapyard.accounts.backup import restore_backup
+
+    with open_data(data, new=True) as database:
+        copied = restore_backup(database, file)
+    Console().print(
+        f"Restored {copied.accounts:,} accounts, {copied.rows:,} rows.",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
 def print_keys(keys: list[Key]) -> None:
     """Print a table of keys."""
     if not keys:
