@@ -55,11 +55,21 @@ class Settings(msgspec.Struct, kw_only=True):
     queue: Annotated[
         int, Meta(ge=0, description="Requests waiting for a thread; beyond them 503.")
     ] = 64
+    query_processes: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=64,
+            description="Processes for Overpass and SPARQL in each worker; an account uses all but "
+            "one of them at a time.",
+        ),
+    ] = 3
     timeout_s: Annotated[
         float, Meta(gt=0, le=3600, description="Time limit of one request, seconds.")
     ] = 30.0
     query_bytes: Annotated[
-        int, Meta(ge=1 << 20, description="Memory limit of one query in Overpass QL, bytes.")
+        int,
+        Meta(ge=1 << 20, description="Memory limit of one query, bytes."),
     ] = 512 << 20
     max_body_bytes: Annotated[int, Meta(ge=1024, description="Largest request body, bytes.")] = (
         10_485_760

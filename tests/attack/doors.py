@@ -25,6 +25,7 @@ from mapyard.http.services import Services
 from mapyard.library.snapshot import Snapshots
 from mapyard.params.parser import Params
 from mapyard.server.connections import Connections
+from mapyard.server.queries.pool import QueryPool
 from mapyard.server.worker import make_config
 from mapyard.settings import Settings
 
@@ -99,7 +100,7 @@ def error_of(answer: bytes) -> dict[str, Any]:
 def open_door(
     data: Path, *, limit: int = 100, per_address: int = 50, read_s: float = 1.0,
     modules: Sequence[ModuleType] = (), web: Any = None, database: Database | None = None,
-    access_log: AccessLog | None = None, **settings: Any,
+    access_log: AccessLog | None = None, queries: str = "", **settings: Any,
 ) -> Iterator[Door]:  # fmt: skip
     """Serve the endpoints of this module (and of `modules`) with these limits."""
     import sys
@@ -122,8 +123,14 @@ def open_door(
             import asyncio
 
             sweeper = asyncio.ensure_future(guard.keep_sweeping())
+            pool = QueryPool(chosen, queries) if queries else None
+            if pool is not None:
+                pool.start()
+                application.apart = pool
             await server.serve(sockets=[listener])
             sweeper.cancel()
+            if pool is not None:
+                await pool.close()
 
         def run() -> None:
             import asyncio

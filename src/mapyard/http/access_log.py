@@ -134,9 +134,11 @@ class JsonFormatter(logging.Formatter):
         return orjson.dumps(fields, default=str).decode()
 
 
-def set_up_logging(level: str) -> None:
-    """Send all program logs to standard error as JSON lines."""
-    handler = LogHandler(sys.stderr.fileno())
+def set_up_logging(level: str, *, in_thread: bool = True) -> None:
+    """Send all program logs to standard error as JSON lines; who forks has no threads."""
+    handler: logging.Handler = logging.StreamHandler(sys.stderr)
+    if in_thread:
+        handler = LogHandler(sys.stderr.fileno())
     handler.setFormatter(JsonFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]

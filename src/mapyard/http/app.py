@@ -11,7 +11,7 @@ import asyncio
 import errno
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
@@ -23,11 +23,12 @@ from mapyard.http import metrics
 from mapyard.http.access_log import AccessLog
 from mapyard.http.admission import Admissions, HeaderList
 from mapyard.http.answer import Answer
-from mapyard.http.body import merge, read_body, read_query
+from mapyard.http.apart import Apart
 from mapyard.http.context import Context
 from mapyard.http.cors import Cors
 from mapyard.http.endpoints import Endpoint
 from mapyard.http.errors import MethodNotAllowed, encode_error, internal_error
+from mapyard.http.parameters import read_params
 from mapyard.http.pool import RequestDeadline, WorkPool
 from mapyard.http.reply import Later, Reply, encode_answer, is_long_to_encode
 from mapyard.http.request import ASGIApp, Receive, Request, Scope, Send
@@ -35,7 +36,6 @@ from mapyard.http.router import Route, Router
 from mapyard.http.services import Services
 from mapyard.http.web_mount import serve_web
 from mapyard.library.snapshot import Snapshot
-from mapyard.params.parser import refuse_unknown
 from mapyard.params.raw import Raw
 
 log = logging.getLogger(__name__)
@@ -45,8 +45,6 @@ INLINE_BODY_BYTES: Final = 65_536
 ASKING_THREADS: Final = 4
 #: A stream may take this long in all, seconds.
 STREAM_S: Final = 3_600.0
-#: Names in a query string that say who asks.
-_NO_PARAM: Final = frozenset(("api_key", "session"))
 #: Ignored parameters that a header names at most, and characters of each.
 _NAMED, _NAME_LENGTH = 20, 60
 #: Status in log and metrics of requests whose client went away.
@@ -89,6 +87,8 @@ class Application:
         self.heavy = WorkPool("heavy", max(1, settings.threads // 2), settings.queue)
         #: Waits for databases on behalf of requests whose keys are not at hand.
         self.asking = WorkPool("accounts", ASKING_THREADS, settings.queue)
+        #: Processes for endpoints that are declared to run apart; None: they run in threads.
+        self.apart: Apart | None = None
         self.requests = metrics.Requests()
         self._web = web
         #: Parameters of inline endpoints read lately, by endpoint, path and query.
@@ -129,6 +129,8 @@ class Application:
         self.requests.hand_over()
         for pool in (self.light, self.heavy, self.asking):
             metrics.QUEUE.labels(pool.name).set(pool.busy)
+        if self.apart is not None:
+            metrics.QUEUE.labels("queries").set(self.apart.busy)
         if self.services.accounts is not None:
             metrics.LOST_USAGE.set(self.services.accounts.lost_records)
             metrics.REDIS_AWAY.set(self.services.accounts.is_redis_away)
@@ -209,7 +211,10 @@ class Application:
             raise NotFound(f"there is nothing at {path[:200]}; /docs lists what there is")
         if endpoint is None:
             raise MethodNotAllowed(request.method, found[0].allowed)
-        await self._run(request, endpoint, values)
+        if endpoint.apart and self.apart is not None:
+            await self._run_apart(request, self.apart)
+        else:
+            await self._run(request, endpoint, values)
 
     def _admit_page(self, request: Request, path: str) -> None:
         """Count what needs no key for its address; browsers get the refusal as a page."""
@@ -267,7 +272,8 @@ class Application:
                 await self._send(request, reply, snapshot)
             else:
                 deadline.extend(STREAM_S)
-                await self._stream(request, reply, reply.stream, snapshot, deadline, threads)
+                chunks = self._step(reply.stream, request, snapshot, deadline, threads)
+                await self._stream(request, reply.status, reply.headers, chunks, snapshot)
         finally:
             if snapshot is not None:
                 snapshot.release()
@@ -284,19 +290,7 @@ class Application:
         known = self._read.get(name)
         if known is not None and not body:
             return known
-        raw = read_query(query)
-        if body:
-            content_type = request.headers.get("content-type", "")
-            names = endpoint.parser.names
-            sent = read_body(body, content_type, endpoint.texts, names)
-            if endpoint.strict:
-                refuse_unknown(endpoint.parser, sent)
-            raw = merge(raw, sent)
-        if values:
-            raw.update(values)
-        unknown = endpoint.parser.find_unknown(raw)
-        request.ignored = tuple(name for name in unknown if name not in _NO_PARAM)
-        made = raw, endpoint.parser.parse(raw, endpoint.refused), request.ignored
+        made = read_params(endpoint, request, values, body)
         # Where the answer takes microseconds, reading the same request anew would be felt.
         if endpoint.inline and not body and len(name[1]) + len(query) <= _LONGEST_KEPT:
             if len(self._read) >= _MOST_KEPT:
@@ -323,30 +317,60 @@ class Application:
                 release()
             raise
 
-    async def _stream(
+    async def _run_apart(self, request: Request, apart: Apart) -> None:
+        body = b""
+        if request.method not in ("GET", "HEAD"):
+            body = await request.read_body(self.services.settings)
+        deadline = RequestDeadline(self.services.settings.timeout_s)
+        snapshot = self.services.snapshots.lease()
+        try:
+            async with apart.ask(request, body, snapshot.id, deadline) as reply:
+                request.ignored = reply.ignored
+                if reply.chunks is None:
+                    whole = Reply(reply.status, reply.headers, reply.body)
+                    await self._send(request, whole, snapshot)
+                else:
+                    chunks = reply.chunks
+                    await self._stream(request, reply.status, reply.headers, chunks, snapshot)
+        finally:
+            snapshot.release()
+
+    async def _step(
         self,
-        request: Request,
-        reply: Reply,
         chunks: Iterator[bytes],
+        request: Request,
         snapshot: Snapshot | None,
         deadline: RequestDeadline,
         threads: WorkPool,
-    ) -> None:
+    ) -> AsyncIterator[bytes]:
+        """Yield the chunks of a stream, each made in the pool; its place there is kept."""
+
         def step() -> bytes | None:
             deadline.check()
             return next(chunks, None)
 
         chunk = await self._in_pool(threads, step, request, deadline, snapshot)
-        headers = self._common_headers(request, snapshot) + reply.headers
-        request.status = reply.status
-        await request.send(
-            {"type": "http.response.start", "status": reply.status, "headers": headers}
-        )
+        while chunk is not None:
+            yield chunk
+            chunk = await self._in_pool(threads, step, request, deadline, snapshot, always=True)
+
+    async def _stream(
+        self,
+        request: Request,
+        status: int,
+        headers: HeaderList,
+        chunks: AsyncIterator[bytes],
+        snapshot: Snapshot | None,
+    ) -> None:
+        chunk = await anext(chunks, None)
+        request.status = status
+        headers = self._common_headers(request, snapshot) + headers
+        await request.send({"type": "http.response.start", "status": status, "headers": headers})
         try:
             while chunk is not None:
                 await request.send({"type": "http.response.body", "body": chunk, "more_body": True})
                 request.bytes_sent += len(chunk)
-                chunk = await self._in_pool(threads, step, request, deadline, snapshot, always=True)
+                chunk = await anext(chunks, None)
         except Cancelled:
             raise
         except Exception as error:  # the answer has begun: all that is left is to break it off
@@ -421,6 +445,8 @@ class Application:
 
     def _on_switch(self, new: Snapshot, old: Snapshot | None) -> None:
         """Open the parts that were in use ahead of their first request."""
+        if self.apart is not None:
+            self.apart.note_dataset(new.id)
         for name in old.open_parts if old is not None else ():
             self.light.warm(lambda name=name: new.part(name))  # type: ignore[misc] # bound now
 

@@ -44,6 +44,7 @@ class Endpoint:
         self.tag: str = options["tag"]
         self.inline: bool = options["inline"]
         self.heavy: bool = options["heavy"]
+        self.apart: bool = options["apart"]
         self.premium: bool = options["premium"]
         self.public: bool = options["public"]
         self.needs_dataset: bool = options["needs_dataset"]
@@ -72,6 +73,7 @@ def endpoint(
     aliases: Iterable[str] = (),
     inline: bool = False,
     heavy: bool = False,
+    apart: bool = False,
     premium: bool = False,
     public: bool = False,
     needs_dataset: bool = True,
@@ -95,6 +97,8 @@ def endpoint(
         aliases: further paths, same answer (`ctx.path` tells which).
         inline: runs on the event loop: only for work well under a millisecond.
         heavy: runs in the smaller pool for long work, so that it cannot hold up light work.
+        apart: runs in a process of its own where there are such, and is killed with it when it
+            takes too long or too much; uses nothing of `ctx.services` but settings and resources.
         premium: counts four units.
         public: needs no key and counts nothing.
         needs_dataset: False where an answer needs none: it works before the first build.
@@ -111,7 +115,8 @@ def endpoint(
     """
     options = {
         "path": path, "methods": tuple(methods), "summary": summary, "tag": tag,
-        "aliases": tuple(aliases), "inline": inline, "heavy": heavy, "premium": premium,
+        "aliases": tuple(aliases), "inline": inline, "heavy": heavy, "apart": apart,
+        "premium": premium,
         "public": public, "needs_dataset": needs_dataset, "texts": texts or {},
         "refused": refused or {}, "strict": strict,
         "media_types": tuple(media_types), "schema": schema, "headers": headers or {},

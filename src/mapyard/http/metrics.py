@@ -98,6 +98,13 @@ DATABASE_SILENT: Final = Gauge(
     registry=REGISTRY,
     multiprocess_mode="livemax",
 )
+QUERIES_KILLED: Final = Counter(
+    "mapyard_query_processes_killed_total",
+    "Query processes that ended with their query: over its time, over its memory, left by a client "
+    "and not stopping, or died by themselves.",
+    ("reason",),
+    registry=REGISTRY,
+)
 LOG_LINES_LOST: Final = Gauge(
     "mapyard_access_log_lines_lost",
     "Lines of the access log that were dropped, because whoever reads it takes none.",

@@ -100,8 +100,8 @@ class WorkPool:
 
         work = self.submit(timed, on_done, always=always)
         future = asyncio.wrap_future(work)
-        gone = asyncio.ensure_future(_wait_until_gone(receive))
-        future.add_done_callback(_take_outcome)
+        gone = asyncio.ensure_future(wait_until_gone(receive))
+        future.add_done_callback(take_outcome)
         try:
             await asyncio.wait(
                 (future, gone),
@@ -134,13 +134,13 @@ class WorkPool:
         self._executor.shutdown(wait=False, cancel_futures=True)
 
 
-def _take_outcome(future: asyncio.Future[Any]) -> None:
+def take_outcome(future: asyncio.Future[Any]) -> None:
     """Look at the outcome of a job for which nobody waits any more, or asyncio would log it."""
     if not future.cancelled():
         future.exception()
 
 
-async def _wait_until_gone(receive: Receive) -> None:
+async def wait_until_gone(receive: Receive) -> None:
     """Return when the client has gone away; what it still sends is passed over."""
     while (await receive())["type"] != "http.disconnect":
         pass

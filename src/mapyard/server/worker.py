@@ -28,6 +28,7 @@ from mapyard.http.background import collect_jobs, run_jobs
 from mapyard.http.routes import load_modules
 from mapyard.server.assembly import build_application, build_services
 from mapyard.server.connections import Connections, protocol_of
+from mapyard.server.queries.pool import QueryPool
 from mapyard.server.supervisor import ALIVE, CANNOT_START, HEARTBEAT_S, READY, STUCK
 from mapyard.settings import Settings, get_settings
 
@@ -92,6 +93,9 @@ async def _serve(settings: Settings, sockets: list[socket.socket], lifeline: soc
     flusher = asyncio.ensure_future(_flush_log(access_log, application))
     sweeper = asyncio.ensure_future(guard.keep_sweeping())
     application.warm_up()
+    queries = QueryPool(settings)
+    queries.start()
+    application.apart = queries
     if services.accounts is not None:
         services.accounts.start()
     sys.setswitchinterval(SWITCH_S)
@@ -105,6 +109,7 @@ async def _serve(settings: Settings, sockets: list[socket.socket], lifeline: soc
         for task in (flusher, sweeper, watch):
             task.cancel()
         application.close()
+        await queries.close()
         if services.accounts is not None:
             services.accounts.close()
 

@@ -55,6 +55,7 @@ class SparqlParams(library.SparqlQuestion, kw_only=True):
     summary="Run a SPARQL query",
     tag="Query languages",
     heavy=True,
+    apart=True,
     texts={"application/sparql-query": "query", "text/plain": "query", "*": "query"},
     schema="FeatureCollection",
     media_types=(

@@ -1,0 +1,242 @@
+"""The processes that answer queries: `python -m mapyard.server.queries.process FD`.
+
+This process opens no dataset and runs no thread: it loads all modules once and forks a child for
+each socket that comes over FD, in milliseconds. A child answers one question after the other on
+the mapped dataset, ends with its socket, and dies with this process; this one ends with FD.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import logging
+import os
+import resource
+import signal
+import socket
+import sys
+import traceback
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import msgspec
+
+from mapyard.deadline import Cancelled
+from mapyard.errors import MapyardError, Overloaded, TooLarge
+from mapyard.http.access_log import set_up_logging
+from mapyard.http.context import Context
+from mapyard.http.endpoints import collect
+from mapyard.http.parameters import read_params
+from mapyard.http.pool import RequestDeadline
+from mapyard.http.reply import Later, Reply, encode_answer
+from mapyard.http.request import Request
+from mapyard.http.router import Router
+from mapyard.http.routes import load_modules
+from mapyard.http.services import Services
+from mapyard.library.snapshot import Snapshot, Snapshots
+from mapyard.server.queries import wire
+from mapyard.settings import Settings, get_settings
+
+log = logging.getLogger(__name__)
+
+_PR_SET_PDEATHSIG: Final = 1
+#: Beside what queries may hold: what a child needs for itself, bytes.
+OWN_BYTES: Final = 512 << 20
+#: A stream may take this long in all, seconds.
+_STREAM_S: Final = 3_600.0
+
+
+def data_limit_bytes(settings: Settings) -> int:
+    """Return the private memory that a child may have; the system gives it no more."""
+    return 2 * settings.query_bytes + OWN_BYTES
+
+
+def main(arguments: list[str], modules: Iterable[ModuleType] = ()) -> int:
+    """Fork a child for each socket that comes, until the control socket ends.
+
+    `modules` have further endpoints.
+    """
+    settings = get_settings()
+    control = socket.socket(fileno=int(arguments[0]))
+    set_up_logging(settings.log_level, in_thread=False)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children leave no zombies
+    endpoints = collect([*load_modules(), *modules])
+    router = Router(endpoints)
+    gc.collect()
+    gc.freeze()
+    control.sendall(b"r")
+    while True:
+        data, fds, _, _ = socket.recv_fds(control, 1, 1)
+        if not data:
+            return 0
+        sock = socket.socket(fileno=fds[0])
+        if os.fork() == 0:
+            control.close()
+            _die_with_parent()
+            with contextlib.suppress(KeyboardInterrupt, BrokenPipeError, ConnectionResetError):
+                Child(settings, router, sock).serve()
+            os._exit(0)
+        sock.close()
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class Child:
+    """Answers questions one after the other."""
+
+    def __init__(self, settings: Settings, router: Router, sock: socket.socket) -> None:
+        self.settings = settings
+        self.router = router
+        self.sock = sock
+        self.services = Services(settings, Snapshots(settings))
+        self.snapshot: Snapshot | None = None
+        self.deadline: RequestDeadline | None = None
+
+    def serve(self) -> None:
+        """Answer until the socket ends."""
+        limit = data_limit_bytes(self.settings)
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+        signal.signal(signal.SIGUSR1, self._cancel)
+        self.sock.sendall(wire.encode(wire.HELLO, os.getpid()))
+        while (question := self._read()) is not None:
+            for part in self._answer(question):
+                self.sock.sendall(part)
+
+    def _cancel(self, *_: object) -> None:
+        """The client went away: the query ends where it next looks at its deadline."""
+        if self.deadline is not None:
+            self.deadline.cancel()
+
+    def _read(self) -> wire.Question | None:
+        head = self._receive(wire.LENGTH.size)
+        if head is None:
+            return None
+        length, _ = wire.LENGTH.unpack(head)
+        content = self._receive(length)
+        if content is None:
+            return None
+        return msgspec.msgpack.decode(content, type=wire.Question)
+
+    def _receive(self, count: int) -> bytes | None:
+        data = bytearray(count)
+        view = memoryview(data)
+        got = 0
+        while got < count:
+            size = self.sock.recv_into(view[got:])
+            if not size:
+                return None
+            got += size
+        return bytes(data)
+
+    def _answer(self, question: wire.Question) -> Iterator[bytes]:
+        try:
+            yield from self._reply(question)
+        except MapyardError as error:
+            yield wire.encode(wire.ERROR, wire.Error.of(error))
+        except Cancelled:
+            yield wire.frame(wire.END)
+        except MemoryError:
+            yield wire.encode(wire.ERROR, wire.Error.of(too_much_memory(self.settings)))
+        except (KeyboardInterrupt, BrokenPipeError, ConnectionResetError):
+            raise
+        except BaseException:
+            yield wire.frame(wire.CRASH, traceback.format_exc().encode("utf-8", "replace"))
+        finally:
+            self.deadline = None
+
+    def _reply(self, question: wire.Question) -> Iterator[bytes]:
+        deadline = self.deadline = RequestDeadline(question.remaining_s)
+        request = _make_request(question)
+        reply = self._handle(request, question, deadline)
+        head = wire.Head(reply.status, reply.headers, request.ignored, b"", is_whole=False)
+        if reply.stream is None and len(reply.body) <= wire.CHUNK_BYTES:
+            head.body, head.is_whole = reply.body, True
+            yield wire.encode(wire.HEAD, head)
+            return
+        chunks: Iterator[bytes] = reply.stream if reply.stream is not None else _cut(reply.body)
+        chunk = next(chunks, None)  # an error before the first part is still told as one
+        deadline.extend(_STREAM_S)
+        yield wire.encode(wire.HEAD, head)
+        while chunk is not None:
+            for part in _cut(chunk):
+                yield wire.frame(wire.CHUNK, part)
+            deadline.check()
+            chunk = next(chunks, None)
+        yield wire.frame(wire.END)
+
+    def _handle(
+        self, request: Request, question: wire.Question, deadline: RequestDeadline
+    ) -> Reply:
+        found = self.router.find(question.path)
+        assert found is not None, "the worker found it"
+        route, values = found
+        is_head = question.method == "HEAD"
+        endpoint = route.by_method["GET" if is_head else question.method]
+        raw, params, request.ignored = read_params(endpoint, request, values, question.body)
+        ctx = Context(self.services, self._open(question.dataset), deadline, request, raw)
+        try:
+            answer = endpoint.handler(ctx, params)
+        except Later as later:
+            answer = later.make()
+        return encode_answer(answer, request.headers, head=is_head)
+
+    def _open(self, dataset: str) -> Snapshot:
+        """Return the dataset that the worker has leased; the one before is let go."""
+        if self.snapshot is None or self.snapshot.id != dataset:
+            if self.snapshot is not None:
+                self.snapshot.retire()
+                self.snapshot = None
+            folder = self.settings.data / "datasets" / dataset
+            try:
+                self.snapshot = Snapshot(Path(folder), self.settings)
+                self.snapshot.part("store")
+            except (OSError, MapyardError) as error:
+                self.snapshot = None
+                log.error("a query found no dataset %s: %s", dataset, error)
+                raise Overloaded("the dataset was just replaced; ask again") from None
+        return self.snapshot
+
+
+def _make_request(question: wire.Question) -> Request:
+    scope: dict[str, Any] = {
+        "type": "http",
+        "method": question.method,
+        "path": question.path,
+        "query_string": question.query,
+        "headers": question.headers,
+        "scheme": question.scheme,
+        "client": (question.client, 0),
+    }
+    request = Request(scope, _nothing, _nothing)
+    request.id = question.request_id
+    request.admission.account_id = question.account_id
+    request.admission.key_id = question.key_id
+    return request
+
+
+async def _nothing(*_: Any) -> Any:
+    raise RuntimeError("a query process reads and sends by frames only")
+
+
+def _cut(body: bytes) -> Iterator[bytes]:
+    for start in range(0, len(body), wire.CHUNK_BYTES):
+        yield body[start : start + wire.CHUNK_BYTES]
+
+
+def too_much_memory(settings: Settings) -> TooLarge:
+    """Return the error of a query that took more memory than it may."""
+    return TooLarge(
+        f"the query took more memory than the {settings.query_bytes:,} bytes that one may take; "
+        "ask for less at once: a smaller area, fewer elements, a narrower filter",
+        details={"limit": settings.query_bytes},
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
