@@ -2,7 +2,9 @@
 
 engine.py         the door: a text goes in, sets and outputs come out
 parse/            text → tokens (lexer) → statements (parser, criteria, values; syntax.py has
-                  them all); macros.py expands `{{bbox}}` and the like before
+                  them all); before that, macros.py expands `{{bbox}}` and the like, and xmlform.py
+                  writes the XML form as QL
+convert/          one query in its three forms: XML, QL with line breaks, QL on one line
 run/              statements → sets: execute.py runs each one, select.py answers queries by the best
                   index, recursion.py follows members, evaluate.py computes values (`if:`, `make`)
 space/            where elements are: boxes, `around`, polygons, on the original's sphere

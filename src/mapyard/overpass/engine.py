@@ -14,8 +14,10 @@ from mapyard.errors import TooLarge
 from mapyard.overpass.osm.rowsets import ElementSet
 from mapyard.overpass.parse.macros import MAX_QUERY_BYTES, Surroundings, expand_macros
 from mapyard.overpass.parse.parser import parse
-from mapyard.overpass.parse.syntax import Out, Settings
-from mapyard.overpass.parse.usage import find_traps
+from mapyard.overpass.parse.syntax import Out, Program, Settings
+from mapyard.overpass.parse.text import Source
+from mapyard.overpass.parse.usage import find_far_boxes, find_traps
+from mapyard.overpass.parse.xmlform import is_xml, write_ql
 from mapyard.overpass.run.budget import DEFAULT_MAXSIZE_BYTES, Budget
 from mapyard.overpass.run.execute import execute
 from mapyard.overpass.run.state import Run
@@ -38,6 +40,16 @@ class Result:
     def nbytes(self) -> int:
         """Return the memory held."""
         return sum(elements.nbytes for _, elements in self.outs)
+
+
+def read_program(text: str, surroundings: Surroundings) -> tuple[Program, Source]:
+    """Return the tree of a query of either form, macros expanded, and the text it was read from."""
+    if is_xml(text):
+        expanded = expand_macros(text, surroundings, as_xml=True)
+        source = Source(write_ql(expanded.text))
+    else:
+        source = expand_macros(text, surroundings)
+    return parse(source), source
 
 
 def run_text(
@@ -70,8 +82,7 @@ def run_text(
         )
     if sys.getrecursionlimit() < _STACK_FRAMES:
         sys.setrecursionlimit(_STACK_FRAMES)
-    source = expand_macros(text, surroundings or Surroundings())
-    program = parse(source)
+    program, source = read_program(text, surroundings or Surroundings())
     if program.refused:
         first = min(program.refused, key=lambda refused: refused.at)
         raise source.unsupported(first.at, first.what, first.instead)
@@ -81,7 +92,7 @@ def run_text(
         deadline.lower(settings.timeout_s)
     limit = min(max_bytes, settings.maxsize_bytes or DEFAULT_MAXSIZE_BYTES)
     run = Run(store, source, Budget(deadline, limit), settings.box)
-    for at, message in find_traps(program):
+    for at, message in [*find_traps(program), *find_far_boxes(program, store.info.get("bbox"))]:
         run.warn(at, message)
     execute(run, program.statements)
     run.account()

@@ -118,7 +118,8 @@ class World:
 
     def down_all(self, found: Found) -> Found:
         result: Found = set()
-        pending = found
+        pending = {key for key in found if key[0] == "relation"}
+        result |= pending
         while pending:
             members = self.members(pending) - result
             result |= members
@@ -134,7 +135,7 @@ class World:
     def up(self, found: Found) -> Found:
         low = {key for key in found if key[0] != "relation"}
         ways = self.parent_ways(found)
-        return ways | self.parent_relations(low | ways)
+        return ways | self.parent_relations(low | ways) | (found - low)
 
     def up_all(self, found: Found) -> Found:
         result = self.up(found)
@@ -146,10 +147,10 @@ class World:
 
     # ---- geometry
 
-    def segments(self, key: Key, seen: frozenset[Key] = frozenset()) -> Iterator[Segment]:
+    def segments(self, key: Key) -> Iterator[Segment]:
         """Yield the pieces of an element, points as pieces of no length."""
         element = self.elements.get(key)
-        if element is None or key in seen:
+        if element is None:
             return
         if element.point is not None:
             yield element.point, element.point
@@ -160,7 +161,8 @@ class World:
             yield from pairwise(points)
         else:
             for kind, ref, _ in element.members:
-                yield from self.segments((kind, ref), seen | {key})
+                if kind != "relation":  # members of members are not the relation's own
+                    yield from self.segments((kind, ref))
 
     def points(self, key: Key) -> list[Point]:
         found = []

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mapyard.errors import InvalidQuery
-from mapyard.overpass.parse.macros import Surroundings, expand_macros
+from mapyard.errors import InvalidQuery, Unsupported
+from mapyard.overpass.convert.forms import convert
+from mapyard.overpass.engine import read_program
+from mapyard.overpass.parse.macros import Place, Surroundings, expand_macros
 from mapyard.overpass.parse.parser import parse
 from mapyard.overpass.parse.syntax import Difference, Out, PolygonFilter, Query, TagFilter
 from mapyard.overpass.parse.text import Source
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from conformance import FEATURES
 
 WIZARD = """[out:json][timeout:25];
 // what a wizard writes
@@ -56,8 +66,11 @@ out skel qt;
         ("node(1);out json;", 1, 13, "'json'", "[out:json]"),
         ("node(1);out bdoy;", 1, 13, "'bdoy'", "did you mean body?"),
         ("node(1)->a;out;", 1, 10, "'.' expected", "->.name"),
-        ("node(area.serchArea);out;", 1, 5, "never written", "->.serchArea"),
-        ("area[name=X]->.searchArea;node(area.serchArea);out;", 1, 31, "", "searchArea?"),
+        ("node{amenity=cafe};out;", 1, 5, "unexpected '{'", "node[key=value]"),
+        ("node[name=Old Town];out;", 1, 11, "spaces", '[name="Old Town"]'),
+        ("node[amenity](bbox);out;", 1, 15, "unknown filter 'bbox'", "{{bbox}}"),
+        ("SELECT * FROM nodes;", 1, 1, "'SELECT'", "SQL"),
+        ("node(1);out sort=distance;", 1, 13, "'sort'", "/api/v1/features/nearby"),
         ("(node(1);-node(2);-node(3););out;", 1, 19, "two members", "( A; - B; )"),
         ("(node(1);out;", 1, 14, "')' is missing", ""),
         ("node(bw);out;", 1, 6, "gives relation", "write relation"),
@@ -183,3 +196,98 @@ def test_no_text_breaks_the_parser(text: str) -> None:
 @settings(max_examples=200, deadline=None)
 def test_no_damage_to_a_query_breaks_the_parser(start: int, length: int, piece: str) -> None:
     _parse_any(WIZARD[:start] + piece + WIZARD[start + length :])
+
+
+XML = (
+    '<osm-script output="json" timeout="25"><query type="node"><has-kv k="highway" v="bus_stop"/>'
+    '<bbox-query s="47.13" w="9.50" n="47.16" e="9.54"/></query><print mode="ids"/></osm-script>'
+)
+
+
+@pytest.mark.parametrize(
+    ("xml", "ql"),
+    [
+        (XML, "[out:json][timeout:25];node[highway=bus_stop](47.13,9.5,47.16,9.54);out ids;"),
+        (
+            '<union into="u"><query type="way"><has-kv k="a" modv="not" regv="^x\\."/></query>'
+            '<recurse type="down"/><item set="b"/><recurse type="up-rel" from="b"/></union>',
+            '(way[a!~"^x\\."];>;.b;.b <<;)->.u;',
+        ),
+        (
+            '<foreach from="a" into="b"><recurse type="way-node" from="b" into="c"/>'
+            '<print from="c" mode="skeleton" order="quadtile" limit="3"/></foreach>',
+            "foreach.a->.b{node(w.b)->.c;.c out skel qt 3;}",
+        ),
+        (
+            '<difference><query type="relation"><has-kv regk="^n" regv="x" case="ignore"/>'
+            '</query><id-query type="relation" ref="1" ref_1="2"/></difference>',
+            '(rel[~"^n"~"x",i];-rel(id:1,2););',
+        ),
+        (
+            '<query type="nwr"><around radius="5" lat="1" lon="2"/><area-query ref="3600000001"/>'
+            '<polygon-query bounds="1 1 1 2 2 2"/><newer than="2025-01-01T00:00:00Z"/>'
+            '<user uid="7"/></query><print geometry="full" s="1" w="2" n="3" e="4"/>',
+            '',
+        ),
+        ('<coord-query lat="1" lon="2"/>', "is_in(1,2);"),
+        ('<map-to-area from="a" into="b"/>', ".a map_to_area->.b;"),
+        ('<complete maxnum="3"><recurse type="node-relation"/></complete>',
+         "complete(3){rel(bn);}"),
+        ('<query type="way"><recurse type="relation-way" role="outer" role-restricted="yes"/>'
+         "</query>", 'way(r:"outer");'),
+    ],
+)  # fmt: skip
+def test_the_xml_form_is_the_same_language(xml: str, ql: str) -> None:
+    text = xml if xml.startswith("<osm-script") else f"<osm-script>{xml}</osm-script>"
+    program, _ = read_program(text, Surroundings())
+    if ql:
+        expected, _ = read_program(ql, Surroundings())
+        assert without_places(program) == without_places(expected)
+    for form in ("mapql", "compact", "xml"):
+        again, _ = read_program(convert(text, form), Surroundings())
+        assert without_places(again) == without_places(program), form
+
+
+def without_places(value: object) -> object:
+    if isinstance(value, tuple):
+        return tuple(map(without_places, value))
+    if isinstance(value, msgspec.Struct):
+        names = [name for name in value.__struct_fields__ if name != "at"]
+        return (type(value).__name__, *(without_places(getattr(value, name)) for name in names))
+    return value
+
+
+@pytest.mark.parametrize("feature", [f for f in FEATURES if f.served == "yes"], ids=str)
+def test_every_part_of_the_language_is_written_back(feature: Any) -> None:
+    around = Surroundings(
+        (0.0, 0.0, 0.01, 0.02), (0.0, 0.0), lambda *_: Place("relation", 1, 0, 0, (0, 0, 1, 1))
+    )
+    program, source = read_program(feature.query, around)
+    for form in ("mapql", "compact"):
+        again, _ = read_program(convert(source.text, form), around)
+        assert without_places(again) == without_places(program), convert(source.text, form)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("<osm-script>\n<query/></osm-script>", 2, "needs type"),
+        ("<osm-script>\n<query type='node'>", 2, "not well-formed"),
+        ("<osm-script>\n<strange/></osm-script>", 2, "<strange> is not served"),
+        ('<osm-script date="2020-01-01T00:00:00Z"/>', 1, "newest version"),
+        ('<!DOCTYPE a [<!ENTITY b "c">]><osm-script/>', 1, "entities"),
+    ],
+)  # fmt: skip
+def test_errors_of_the_xml_form_name_their_line(text: str, line: int, message: str) -> None:
+    with pytest.raises((InvalidQuery, Unsupported)) as caught:
+        read_program(text, Surroundings())
+    assert caught.value.details is not None
+    assert caught.value.details["line"] == line
+    assert message in caught.value.message
+
+
+def test_places_are_attributes_in_the_xml_form() -> None:
+    text = '<osm-script><query type="node"><bbox-query {{bbox}}/></query></osm-script>'
+    program, _ = read_program(text, Surroundings(box=(1, 2, 3, 4)))
+    expected, _ = read_program("node(1,2,3,4);", Surroundings())
+    assert without_places(program) == without_places(expected)

@@ -140,8 +140,8 @@ def test_members_that_are_no_geometry_still_have_a_place(opened: Open) -> None:
         21: ([("relation", 20, ""), ("relation", 21, "")], {"type": "collection"}),
     }
     store = opened(nodes, {10: ([1, 2, 3, 4, 1], {})}, relations)
-    assert find(store, "rel(4,4,6,6);out;") == ["relation/20", "relation/21"]
-    assert find(store, "rel(around:10,5,5);out;") == ["relation/20", "relation/21"]
+    assert find(store, "rel(4,4,6,6);out;") == ["relation/20"]
+    assert find(store, "rel(around:10,5,5);out;") == ["relation/20"]
     assert find(store, "rel(0.4,0.4,0.6,0.6);out;") == []
     assert find(store, "rel(21);>>;out;") == [
         "node/1", "node/2", "node/3", "node/4", "node/9", "way/10", "relation/20", "relation/21",
@@ -255,3 +255,34 @@ def test_the_query_lowers_limits_but_never_raises_them(monaco_store: Store) -> N
 def test_long_texts_are_refused(monaco_store: Store) -> None:
     with pytest.raises(TooLarge):
         run_text(monaco_store, "node(1);" * 200_000)
+
+
+def test_complete_runs_once_more_than_it_says(opened: Open) -> None:
+    nodes = {n: (n / 100, 0.0) for n in range(1, 7)}
+    ways = {10 + n: ([n, n + 1], {"highway": "path"}) for n in range(1, 6)}
+    store = opened(nodes, ways, {})
+    query = "way(11);complete(1){node(w);way(bn);};out;"
+    assert find(store, query) == ["way/11", "way/12", "way/13"]
+
+
+@pytest.mark.parametrize(
+    ("query", "warning"),
+    [
+        ("node(10,10,11,11);out;", "outside of the data"),
+        ("node(0.005,0.0,0.006,0.2);out;", ""),
+        ("node(50,0.1,51,0.2);out;", "outside of the data"),
+        ("[bbox:5,5,6,6];node;out;", "outside of the data"),
+        ("node(around:10,7,7);out;", "outside of the data"),
+        ("node.never;out;", ".never is never written"),
+    ],
+)
+def test_what_is_hardly_meant_is_a_warning(opened: Open, query: str, warning: str) -> None:
+    store = opened(square(1, 0, 0, 1), {10: ([1, 2, 3, 4, 1], {})}, {})
+    warnings = " ".join(run_text(store, query).warnings)
+    assert (warning in warnings) if warning else not warnings
+
+
+def test_swapped_latitude_and_longitude_are_named(opened: Open) -> None:
+    store = opened({1: (9.5, 47.1, {"a": "b"}), 2: (9.6, 47.2, {"a": "b"})}, {}, {})
+    warnings = run_text(store, "node(9.4,47.0,9.7,47.3);out;").warnings
+    assert "swapped" in warnings[0]

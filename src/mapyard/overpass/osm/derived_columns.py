@@ -44,16 +44,24 @@ def forget_queries(store: Store) -> None:
 
 
 def relation_boxes(store: Store) -> NDArray[np.int32]:
-    """Return for every relation the box of all its nodes and ways, (n, 4) in 1e-7 degree.
+    """Return for every relation the box of its own nodes and ways, (n, 4) in 1e-7 degree.
 
     The store's own boxes are those of geometries, which leave out labels, stops and the like.
     """
-    return remember(store, "relation boxes", lambda: _make_relation_boxes(store))
+    return remember(store, "relation boxes", lambda: _make_relation_boxes(store, nested=False))
 
 
-def _make_relation_boxes(store: Store) -> NDArray[np.int32]:
+def shown_boxes(store: Store, rows: NDArray[np.uint32]) -> NDArray[np.int32]:
+    """Return the boxes of ways or of relations with all that these consist of, for answers."""
+    if len(rows) and rows[0] >= store.relation_start:
+        boxes = remember(store, "shown boxes", lambda: _make_relation_boxes(store, nested=True))
+        return boxes[rows - store.relation_start]
+    return store.boxes(rows)
+
+
+def _make_relation_boxes(store: Store, *, nested: bool) -> NDArray[np.int32]:
     relations = np.arange(store.relation_start, store.row_count, dtype=np.uint32)
-    parts = relation_parts(store, relations)
+    parts = relation_parts(store, relations, nested=nested)
     own = store.boxes(parts.row)
     usable = own[:, 0] <= own[:, 2]
     order = np.argsort(parts.owner[usable], kind="stable")

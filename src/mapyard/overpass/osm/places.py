@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mapyard.osm.elements import RELATION, TYPE_NAMES
-from mapyard.overpass.osm.derived_columns import relation_boxes
+from mapyard.overpass.osm.derived_columns import shown_boxes
 from mapyard.overpass.osm.rowsets import Rows, as_rows, unite
 from mapyard.overpass.parse.macros import Place
 from mapyard.store.reader import E7, Store
@@ -37,7 +37,7 @@ def make_place(store: Store, row: int) -> Place | None:
     kind = int(store.types(np.array([row]))[0])
     box = store.boxes(np.array([row], np.uint32))[0]
     if kind == RELATION:
-        box = relation_boxes(store)[row - store.relation_start]
+        box = shown_boxes(store, np.array([row], np.uint32))[0]
     west, south, east, north = (box / E7).tolist()
     if west > east:
         return None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+import msgspec
+
 from mapyard.overpass.parse.cursor import Cursor, suggest
 from mapyard.overpass.parse.lexer import NUMBER, STRING, WORD, decode_string
 from mapyard.overpass.parse.patterns import check_pattern
@@ -43,10 +45,6 @@ _KINDS: Final = {
     "node": "node", "way": "way", "relation": "relation", "nwr": "node way relation",
     "nw": "node way", "wr": "way relation", "nr": "node relation", "area": "", "derived": "",
 }  # fmt: skip
-_HISTORY: Final = (
-    "the data holds only the newest version of each element; (user:…) and (uid:…) find the last "
-    "editor"
-)
 
 
 def parse_filters(cursor: Cursor, kind: str) -> list[Filter | Refused]:
@@ -116,7 +114,13 @@ def _tag_filter(
         cursor.fail("a key pattern needs a value pattern", f'write [~"{key}"~"…"]', key_at)
     if cursor.at("]"):
         return None
+    value_at = cursor.token.at
     value = cursor.read_text("value")
+    if cursor.token.kind == WORD:
+        while cursor.token.kind in (WORD, NUMBER):
+            cursor.advance()
+        whole = cursor.source.text[value_at : cursor.token.at].strip()
+        cursor.fail("a value with spaces stands in quotes", f'write [{key}="{whole}"]', value_at)
     if cursor.at(","):
         cursor.fail("only regular expressions ignore case", f'write [{key}~"^{value}$",i]')
     return TagFilter(key=key, value=value, negated=negated, at=at) if value else None
@@ -141,6 +145,8 @@ def _parse_criterion(cursor: Cursor, kind: str, at: int) -> Filter | Refused:
 
 
 def _criterion_hint(cursor: Cursor) -> str:
+    if cursor.at("bbox"):
+        return "write {{bbox}} and send the parameter bbox, or set [bbox:south,west,north,east]"
     behind = cursor.ahead().text
     if behind in ("=", "~", "!=", "!"):
         return "tag filters go in square brackets: [key=value]"
@@ -274,7 +280,7 @@ def _parse_pivot(cursor: Cursor, at: int) -> Filter:
     return PivotFilter(source=cursor.read_source(), at=at)
 
 
-def _parse_user(cursor: Cursor, at: int) -> Filter:
+def _parse_user(cursor: Cursor, at: int) -> UserFilter:
     cursor.expect(":")
     names = [cursor.read_text("user name")]
     while cursor.take(","):
@@ -282,19 +288,17 @@ def _parse_user(cursor: Cursor, at: int) -> Filter:
     return UserFilter(names=tuple(names), at=at)
 
 
-def _parse_uid(cursor: Cursor, at: int) -> Filter:
+def _parse_uid(cursor: Cursor, at: int) -> UserFilter:
     cursor.expect(":")
     return UserFilter(uids=_read_ids(cursor), at=at)
 
 
-def _parse_user_touched(cursor: Cursor, at: int) -> Refused:
-    _parse_user(cursor, at)
-    return Refused(what="(user_touched:…)", instead=_HISTORY, at=at)
+def _parse_user_touched(cursor: Cursor, at: int) -> Filter:
+    return msgspec.structs.replace(_parse_user(cursor, at), touched=True)
 
 
-def _parse_uid_touched(cursor: Cursor, at: int) -> Refused:
-    _parse_uid(cursor, at)
-    return Refused(what="(uid_touched:…)", instead=_HISTORY, at=at)
+def _parse_uid_touched(cursor: Cursor, at: int) -> Filter:
+    return msgspec.structs.replace(_parse_uid(cursor, at), touched=True)
 
 
 def _parse_newer(cursor: Cursor, at: int) -> Filter:

@@ -47,8 +47,11 @@ class Surroundings(msgspec.Struct, frozen=True):
     now: datetime | None = None
 
 
-def expand_macros(text: str, surroundings: Surroundings) -> Source:
-    """Return the query text with macros expanded; raises InvalidQuery at the macro's place."""
+def expand_macros(text: str, surroundings: Surroundings, *, as_xml: bool = False) -> Source:
+    """Return the query text with macros expanded; raises InvalidQuery at the macro's place.
+
+    In the XML form places become attributes: `<bbox-query {{bbox}}/>`.
+    """
     if "{{" not in text:
         return Source(text)
     plain = Source(text)
@@ -67,10 +70,23 @@ def expand_macros(text: str, surroundings: Surroundings) -> Source:
 
     for match in _MACRO.finditer(text):
         add(text[offset : match.start()], offset)
-        add(_expand(match.group(1), shortcuts, surroundings, plain, match.start()), match.start())
+        piece = _expand(match.group(1), shortcuts, surroundings, plain, match.start())
+        add(_as_attributes(match.group(1), piece) if as_xml else piece, match.start())
         offset = match.end()
     add(text[offset:], offset)
     return Source("".join(pieces), text, shifts)
+
+
+def _as_attributes(body: str, piece: str) -> str:
+    """Return what a macro of a place gives as attributes of the XML form."""
+    name = body.partition(":")[0].strip()
+    numbers = piece.split(",")
+    if name in ("bbox", "geocodeBbox"):
+        return " ".join(f'{side}="{n}"' for side, n in zip("swne", numbers, strict=True))
+    if name in ("center", "geocodeCoords"):
+        return f'lat="{numbers[0]}" lon="{numbers[1]}"'
+    found = re.fullmatch(r"(\w+)\((?:id:)?(\d+)\)", piece)
+    return f'type="{found[1]}" ref="{found[2]}"' if found else piece
 
 
 def _expand(

@@ -34,7 +34,6 @@ from mapyard.overpass.parse.syntax import (
     Union,
 )
 from mapyard.overpass.parse.text import Source
-from mapyard.overpass.parse.usage import check_sets
 from mapyard.overpass.parse.values import ELEMENT, SET, parse_assignments, parse_value
 
 QUERY_KINDS: Final = {
@@ -43,6 +42,7 @@ QUERY_KINDS: Final = {
 }  # fmt: skip
 _OUT_MODES: Final = {"ids", "skel", "body", "tags", "meta", "count"}
 _OUT_WORDS: Final = sorted(_OUT_MODES | {"geom", "bb", "center", "asc", "qt", "noids", "quirks"})
+_SQL: Final = ("SELECT", "WITH", "INSERT", "UPDATE", "DELETE")
 _HISTORY: Final = "the data holds only the newest version of each element"
 
 
@@ -72,11 +72,7 @@ def parse(source: Source) -> Program:
     while cursor.token.kind != END:
         if not cursor.take(";"):
             statements.append(_parse_statement(parser))
-    program = Program(
-        settings=settings, statements=tuple(statements), refused=tuple(parser.refused)
-    )
-    check_sets(source, program)
-    return program
+    return Program(settings=settings, statements=tuple(statements), refused=tuple(parser.refused))
 
 
 def _parse_statement(parser: _Parser) -> Statement:
@@ -130,6 +126,8 @@ def _statement_hint(cursor: Cursor) -> str:
             if cursor.index
             else "write node[…], way[…] or relation[…]"
         )
+    if cursor.token.text.upper() in _SQL:
+        return "this looks like SQL; here it is written node[amenity=cafe](south,west,north,east);"
     if cursor.at(")", "}"):
         return "there is no opening bracket for it"
     if cursor.token.kind == WORD:
@@ -146,6 +144,8 @@ def _parse_query(parser: _Parser, kind: str, at: int) -> Statement:
             parser.refused.append(item)
         else:
             filters.append(item)
+    if not parsed and cursor.at("{"):
+        cursor.fail("unexpected '{'", "filters stand in brackets: node[key=value]")
     into = cursor.read_into()
     if not parsed and not (parser.has_global_box and kind not in ("area", "derived")):
         cursor.fail(
@@ -325,6 +325,8 @@ def _parse_out(parser: _Parser, source: str, at: int) -> Statement:
 
 
 def _out_hint(word: str) -> str:
+    if word in ("sort", "distance", "order"):
+        return "the order is asc or qt; for the nearest first ask /api/v1/features/nearby"
     if word in ("json", "xml", "csv"):
         return f"the format is a setting: [out:{word}]; before the first statement"
     if word in QUERY_KINDS or word in _STATEMENTS:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from mapyard.overpass.parse.criteria import parse_box
 from mapyard.overpass.parse.cursor import Cursor, suggest
 from mapyard.overpass.parse.lexer import STRING, WORD
-from mapyard.overpass.parse.syntax import CsvColumn, Refused, Settings
+from mapyard.overpass.parse.patterns import check_pattern
+from mapyard.overpass.parse.syntax import Category, CsvColumn, Refused, Settings
 
 _OUTPUTS: Final = ("json", "xml", "csv", "custom", "popup")
 _NAMES: Final = ("out", "timeout", "maxsize", "bbox", "date", "diff", "adiff")
@@ -49,8 +51,8 @@ def parse_settings(cursor: Cursor) -> tuple[Settings, list[Refused]]:
 
 def _parse_one(cursor: Cursor, name: str, found: dict[str, object], at: int) -> Refused | None:
     if name == "out":
-        return _parse_output(cursor, found, at)
-    if name == "bbox":
+        _parse_output(cursor, found)
+    elif name == "bbox":
         found["box"] = parse_box(cursor, cursor.token.at)
     elif name == "timeout":
         found["timeout_s"] = _read_amount(cursor, "timeout in seconds")
@@ -77,7 +79,7 @@ def _read_amount(cursor: Cursor, what: str) -> float:
     return number
 
 
-def _parse_output(cursor: Cursor, found: dict[str, object], at: int) -> Refused | None:
+def _parse_output(cursor: Cursor, found: dict[str, object]) -> None:
     word_at = cursor.token.at
     output = cursor.read_word("output format")
     if output not in _OUTPUTS:
@@ -91,12 +93,44 @@ def _parse_output(cursor: Cursor, found: dict[str, object], at: int) -> Refused 
     found["output"] = output
     if output == "csv":
         _parse_csv(cursor, found)
-    elif cursor.at("(", ":"):
-        while not cursor.at("]") and cursor.token.kind != "end":
-            cursor.advance()
-    if output in ("custom", "popup"):
-        return Refused(what=f"[out:{output}]", instead="use [out:json] or [out:csv(…)]", at=at)
-    return None
+    elif output == "popup":
+        found["categories"] = tuple(_parse_categories(cursor))
+
+
+def _parse_categories(cursor: Cursor) -> list[Category]:
+    """Parse `("title";[key=value][key~pattern];[key];"title key";)…`."""
+    categories = []
+    while cursor.take("("):
+        title = cursor.read_text("title")
+        cursor.take(";")
+        alternatives = []
+        while cursor.at("["):
+            conditions = []
+            while cursor.take("["):
+                conditions.append(_parse_condition(cursor))
+                cursor.expect("]", "a condition is written [key=value]")
+            alternatives.append(tuple(conditions))
+            cursor.take(";")
+        title_key = "" if cursor.at(")") else cursor.read_text("key of the titles")
+        cursor.take(";")
+        cursor.expect(")", "the category is closed by )")
+        categories.append(Category(title, tuple(alternatives), title_key))
+    return categories
+
+
+def _parse_condition(cursor: Cursor) -> tuple[str, str, bool]:
+    key = cursor.read_text("key")
+    holds = not cursor.take("!")
+    if cursor.take("!="):
+        return key, f"^(?:{re.escape(cursor.read_text('value'))})$", False
+    if cursor.take("="):
+        return key, f"^(?:{re.escape(cursor.read_text('value'))})$", holds
+    if cursor.take("~"):
+        at = cursor.token.at
+        pattern = cursor.read_text("regular expression", is_pattern=True)
+        check_pattern(cursor.source, pattern, False, at)
+        return key, pattern, holds
+    return key, "", True
 
 
 def _parse_csv(cursor: Cursor, found: dict[str, object]) -> None:

@@ -154,10 +154,11 @@ class PivotFilter(Node, frozen=True):
 
 
 class UserFilter(Node, frozen=True):
-    """`(user:…)` or `(uid:…)`: the last editor."""
+    """`(user:…)` or `(uid:…)`: the last editor; `touched` is any editor as far as is known."""
 
     names: tuple[str, ...] = ()
     uids: tuple[int, ...] = ()
+    touched: bool = False
 
 
 class NewerFilter(Node, frozen=True):
@@ -374,6 +375,17 @@ class CsvColumn(msgspec.Struct, frozen=True):
     is_meta: bool
 
 
+class Category(msgspec.Struct, frozen=True):
+    """A group of `[out:popup(…)]`: its title, which tags belong to it, and the key of titles.
+
+    `alternatives` holds lists of (key, pattern, holds): all of one list have to fit.
+    """
+
+    title: str
+    alternatives: tuple[tuple[tuple[str, str, bool], ...], ...]
+    title_key: str
+
+
 class Settings(msgspec.Struct, frozen=True):
     """The settings before the first statement; None where not given."""
 
@@ -382,6 +394,7 @@ class Settings(msgspec.Struct, frozen=True):
     maxsize_bytes: int | None = None
     box: BoxFilter | None = None
     csv_columns: tuple[CsvColumn, ...] = ()
+    categories: tuple[Category, ...] = ()
     csv_header: bool = True
     csv_separator: str = "\t"
 

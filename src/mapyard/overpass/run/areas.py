@@ -1,7 +1,7 @@
 """Areas: relations of type multipolygon or boundary, and closed ways, always of this dataset.
 
 The original prepares areas only now and then, and only of relations with a name. Here every
-relation that is an area is one, and every way that is an area.
+relation that is an area is one; ways are areas where they are closed, as there.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from mapyard.overpass.parse.syntax import AreaFilter, IdFilter, IsIn, PivotFilte
 from mapyard.overpass.run import tagging
 from mapyard.overpass.run.items import AREA_SHIFT
 from mapyard.overpass.run.state import Run
+from mapyard.overpass.space.lines import ring_shapes
 from mapyard.overpass.space.polygons import Shapes, area_shapes
 from mapyard.store.columns import find_place
 from mapyard.store.reader import E7, Store
@@ -70,11 +71,16 @@ def find_areas(run: Run, query: Query) -> Rows:
     for item in query.filters:
         if tagging.is_tag_filter(item) and not item.negated:  # type: ignore[union-attr] # a tag filter
             rows = tagging.positive_rows(store, item)  # type: ignore[arg-type] # a tag filter
-            rows = rows[find_place(rows, store.way_start) :]
-            return rows[store.is_area(rows)]
+            return _area_rows(store, rows)
     rows = np.arange(store.way_start, store.row_count, dtype=np.uint32)
     run.budget.check(rows.nbytes * 4)
-    return rows[store.is_area(rows)]
+    return _area_rows(store, rows)
+
+
+def _area_rows(store: Store, rows: Rows) -> Rows:
+    """Return the closed ways and the area relations of a row array."""
+    _, _, relations = split_types(store, rows)
+    return unite([closed_ways(store, rows), intersect(relations, area_relations(store))])
 
 
 def resolve_area(run: Run, item: AreaFilter) -> Shapes:
@@ -122,7 +128,8 @@ def areas_around(run: Run, statement: IsIn) -> ElementSet:
     inside = np.zeros(len(rows), np.bool_)
     for start in range(0, len(rows), _CHUNK):
         run.budget.check(points.nbytes * 16)
-        shapes = store.geometries(rows[start : start + _CHUNK])
+        _, ways, relations = split_types(store, rows[start : start + _CHUNK])
+        shapes = np.concatenate([ring_shapes(store, ways), store.geometries(relations)])
         inside[start + tree.query(shapes, predicate="intersects")[0]] = True
     low = find_place(rows, store.relation_start)
     return ElementSet(rows=rows[:low][inside[:low]], areas=rows[low:][inside[low:]])
@@ -140,7 +147,5 @@ def _find_areas_near(run: Run, points: NDArray[np.int32]) -> Rows:
         run.budget.check(points.nbytes * 16)
         part = points[start : start + _CHUNK]
         _, rows = store.feature_rtree.search_many(np.hstack([part, part]))
-        rows = as_rows(rows)
-        rows = rows[find_place(rows, store.way_start) :]
-        found.append(rows[store.is_area(rows)])
+        found.append(_area_rows(store, as_rows(rows)))
     return unite(found)

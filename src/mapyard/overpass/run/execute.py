@@ -162,7 +162,7 @@ def _pick(elements: ElementSet, indexes: Ints) -> ElementSet:
 
 def _complete(run: Run, statement: Complete) -> None:
     gathered = run.get(statement.source)
-    for _ in range(statement.limit):
+    for _ in range(statement.limit + 1):  # the original counts the rounds after the first
         run.put(statement.into, gathered)
         execute(run, statement.body)
         wider = unite_sets([gathered, run.get(statement.source)])

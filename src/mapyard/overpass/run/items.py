@@ -12,7 +12,7 @@ import shapely
 
 from mapyard.errors import Unsupported
 from mapyard.osm.elements import TYPE_NAMES
-from mapyard.overpass.osm.derived_columns import own_boxes, remember
+from mapyard.overpass.osm.derived_columns import remember, shown_boxes
 from mapyard.overpass.osm.rowsets import Derived, Mask, Rows, as_rows
 from mapyard.overpass.run.columns import Column, Numbers, Shapes, Texts, from_texts
 from mapyard.overpass.space.lines import Floats, Ints, line_shapes
@@ -214,7 +214,7 @@ def centers(store: Store, rows: Rows) -> Floats:
     boxes = np.empty((len(rows), 4), np.int64)
     boxes[nodes_or_ways] = store.boxes(rows[nodes_or_ways])
     if not nodes_or_ways.all():
-        boxes[~nodes_or_ways] = own_boxes(store, rows[~nodes_or_ways])
+        boxes[~nodes_or_ways] = shown_boxes(store, rows[~nodes_or_ways])
     middle = (boxes[:, :2] + boxes[:, 2:]) / (2 * E7)
     middle[boxes[:, 0] > boxes[:, 2]] = np.nan
     return middle

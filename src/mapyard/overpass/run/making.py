@@ -54,7 +54,7 @@ def _derive(run: Run, statement: Make, scope: Scope, count: int) -> tuple[Derive
             Derived(
                 statement.type_name,
                 _choose_id(run, None if ids is None else ids[index]),
-                {key: own[key] for key in sorted(own) if own[key]},
+                {key: own[key] for key in sorted(own) if own[key] or key in explicit},
                 shape if isinstance(shape, shapely.Geometry) else None,
             )
         )

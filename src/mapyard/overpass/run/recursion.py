@@ -8,16 +8,15 @@ from mapyard.overpass.osm.rowsets import (
     Rows,
     as_rows,
     is_member,
-    part_of,
     split_types,
     subtract,
     unite,
 )
 from mapyard.overpass.run.budget import Budget
-from mapyard.overpass.space.lines import MAX_RELATION_DEPTH, Ints
+from mapyard.overpass.space.lines import Ints
 from mapyard.store.columns import find_place
 from mapyard.store.distinct import distinct
-from mapyard.store.reader import EMPTY_ROWS, Store
+from mapyard.store.reader import Store
 
 
 def nodes_of_ways(store: Store, ways: Rows, positions: tuple[int, ...] = ()) -> Rows:
@@ -113,50 +112,73 @@ def down(store: Store, rows: Rows, budget: Budget) -> Rows:
     return unite([nodes, members])
 
 
+def with_members(store: Store, relations: Rows, budget: Budget) -> Rows:
+    """Return relations, their member relations, the members of those, and so on."""
+    found = pending = relations
+    while len(pending):
+        budget.check(found.nbytes * 4)
+        inner = members_of(store, pending, [(store.relation_start, store.row_count)])
+        pending = subtract(inner, found)
+        found = unite([found, pending])
+    return found
+
+
+def with_parents(store: Store, relations: Rows, budget: Budget) -> Rows:
+    """Return relations, the relations that they are members of, and so on."""
+    found = pending = relations
+    while len(pending):
+        budget.check(found.nbytes * 4)
+        pending = subtract(relations_of(store, pending), found)
+        found = unite([found, pending])
+    return found
+
+
 def down_relations(store: Store, rows: Rows, budget: Budget) -> Rows:
-    """Return what `down` does, member relations followed and included (`>>`)."""
+    """Return what `down` does for relations, their member relations and so on (`>>`).
+
+    The relations it starts from are in the result.
+    """
     _, ways, relations = split_types(store, rows)
-    everything = [(0, store.row_count)]
-    found = EMPTY_ROWS
-    pending = relations
-    for _ in range(MAX_RELATION_DEPTH):
-        if not len(pending):
-            break
-        budget.check(found.nbytes)
-        members = members_of(store, pending, everything)
-        inner = members[find_place(members, store.relation_start) :]
-        pending = subtract(subtract(inner, found), relations)
-        found = unite([found, members])
-    inner_ways = part_of(found, store.way_start, store.relation_start)
-    return unite([nodes_of_ways(store, unite([ways, inner_ways])), found])
+    found = with_members(store, relations, budget)
+    return unite([down(store, unite([ways, found]), budget), found])
 
 
 def up(store: Store, rows: Rows, budget: Budget) -> Rows:
-    """Return the ways of nodes, and the relations of nodes, ways and those ways (`<`)."""
+    """Return the ways of nodes, and the relations of nodes, ways and those ways (`<`).
+
+    Relations that it is asked for are in the result.
+    """
+    return unite([up_filter(store, rows, budget), rows[find_place(rows, store.relation_start) :]])
+
+
+def up_relations(store: Store, rows: Rows, budget: Budget) -> Rows:
+    """Return what `up` does, and the relations of relations (`<<`)."""
+    found = up(store, rows, budget)
+    low = find_place(found, store.relation_start)
+    return unite([found[:low], with_parents(store, found[low:], budget)])
+
+
+# As filters the same signs mean a little less: ways are not asked for their nodes, and relations
+# are only in what follows them to others.
+
+
+def down_filter(store: Store, rows: Rows, budget: Budget) -> Rows:
+    """Return nodes and ways of relations, and the nodes of those ways (`(>)`)."""
+    return down(store, rows[find_place(rows, store.relation_start) :], budget)
+
+
+def down_relations_filter(store: Store, rows: Rows, budget: Budget) -> Rows:
+    """Return `down_relations` of the relations only (`(>>)`)."""
+    return down_relations(store, rows[find_place(rows, store.relation_start) :], budget)
+
+
+def up_filter(store: Store, rows: Rows, budget: Budget) -> Rows:
+    """Return the ways of nodes, and the relations of nodes, ways and those ways (`(<)`)."""
     nodes, ways, _ = split_types(store, rows)
     found = ways_of(store, nodes)
     budget.check(found.nbytes * 4)
     held = unite([nodes, unite([ways, found])])
     return unite([found, relations_of(store, held)])
-
-
-def up_relations(store: Store, rows: Rows, budget: Budget) -> Rows:
-    """Return what `up` does, and the relations of relations, also those asked (`<<`)."""
-    found = up(store, rows, budget)
-    pending = unite(
-        [
-            rows[find_place(rows, store.relation_start) :],
-            found[find_place(found, store.relation_start) :],
-        ]
-    )
-    for _ in range(MAX_RELATION_DEPTH):
-        if not len(pending):
-            break
-        budget.check(found.nbytes)
-        holding = relations_of(store, pending)
-        pending = subtract(holding, found)
-        found = unite([found, holding])
-    return found
 
 
 def count_links(store: Store, nodes: Rows, ways: Rows, kind: str) -> Ints:

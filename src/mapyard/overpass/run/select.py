@@ -44,12 +44,12 @@ from mapyard.overpass.run.evaluate import evaluate_all
 from mapyard.overpass.run.items import need_metadata, need_users
 from mapyard.overpass.run.recursion import (
     count_links,
-    down,
-    down_relations,
+    down_filter,
+    down_relations_filter,
     members_of,
     nodes_of_ways,
     relations_of,
-    up,
+    up_filter,
     up_relations,
     ways_of,
 )
@@ -163,9 +163,14 @@ def rows_of_ids(store: Store, kind: str, ids: tuple[int, ...]) -> Rows:
     return as_rows(np.concatenate(found))
 
 
+_FILTERS = {
+    ">": down_filter, ">>": down_relations_filter, "<": up_filter, "<<": up_relations,
+}  # fmt: skip
+
+
 def _recurse(run: Run, kind: str, item: RecursionFilter) -> Rows:
     store, rows = run.store, run.get(item.source).rows
-    whole = {"<": up, "<<": up_relations, ">": down, ">>": down_relations}.get(item.direction)
+    whole = _FILTERS.get(item.direction)
     if whole is not None:
         return whole(store, rows, run.budget)
     nodes, ways, relations = split_types(store, rows)
@@ -288,6 +293,8 @@ def _edited(run: Run, item: UserFilter | NewerFilter | ChangedFilter, rows: Rows
     store = run.store
     run.budget.check(rows.nbytes * 4)
     if isinstance(item, UserFilter):
+        if item.touched:
+            run.warn(item.at, "only the last editor of each element is known to (…_touched:…)")
         need_users(store, "(user:…)" if item.names else "(uid:…)")
         meta = store.meta(rows)
         assert meta is not None

@@ -20,9 +20,6 @@ from mapyard.store.reader import E7, Store
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-#: Member relations are followed this deep; deeper ones are cycles or mistakes.
-MAX_RELATION_DEPTH = 16
-
 
 class Parts(NamedTuple):
     """Nodes and ways that relations consist of: pairs of (index of the relation, row)."""
@@ -41,30 +38,28 @@ class Segments(NamedTuple):
     owner: Ints
 
 
-def relation_parts(store: Store, relations: Rows) -> Parts:
-    """Return the nodes and ways of relations, member relations followed, each pair once."""
+def relation_parts(store: Store, relations: Rows, *, nested: bool = False) -> Parts:
+    """Return the node and way members of relations, each pair once.
+
+    Members of member relations are not the relation's own, as in the original: they count with
+    `nested` only, for what is shown of a relation.
+    """
     owner = np.arange(len(relations), dtype=np.int64)
     row = relations.astype(np.int64)
-    found_owner, found_row = [], []
-    seen = np.empty(0, np.int64)
-    for _ in range(MAX_RELATION_DEPTH):
-        if not len(row):
-            break
+    found = np.empty(0, np.int64)
+    seen = owner * store.row_count + row
+    while len(row):
         members = store.members(row)
         present = members.row >= 0
-        owner, row = owner[members.relation[present]], members.row[present]
-        is_relation = row >= store.relation_start
-        found_owner.append(owner[~is_relation])
-        found_row.append(row[~is_relation])
-        owner, row = owner[is_relation], row[is_relation]
-        if len(row):
-            pairs = distinct(owner * store.row_count + row)
-            pairs = np.setdiff1d(pairs, seen, assume_unique=True)
-            seen = distinct(seen, pairs)
-            owner, row = np.divmod(pairs, store.row_count)
-    if not found_row:
-        return Parts(np.empty(0, np.int64), np.empty(0, np.int64))
-    return Parts(np.concatenate(found_owner), np.concatenate(found_row))
+        pairs = distinct(owner[members.relation[present]] * store.row_count + members.row[present])
+        is_relation = pairs % store.row_count >= store.relation_start
+        found = distinct(found, pairs[~is_relation])
+        if not nested:
+            break
+        fresh = np.setdiff1d(pairs[is_relation], seen, assume_unique=True)
+        seen = distinct(seen, fresh)
+        owner, row = np.divmod(fresh, store.row_count)
+    return Parts(*np.divmod(found, store.row_count))
 
 
 def way_segments(store: Store, ways: Rows) -> Segments:

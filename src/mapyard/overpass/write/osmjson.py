@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mapyard.geo.geojson import write_geometries
 from mapyard.osm.elements import TYPE_NAMES
-from mapyard.overpass.osm.derived_columns import own_boxes, remember
+from mapyard.overpass.osm.derived_columns import remember, shown_boxes
 from mapyard.overpass.osm.rowsets import Derived, ElementSet, Mask, Rows, as_rows
 from mapyard.overpass.parse.syntax import Out
 from mapyard.overpass.run.budget import Budget
@@ -289,7 +289,7 @@ def _write_relations(store: Store, out: Out, rows: Rows) -> bytes:
     if out.geometry == "geom" and out.box is not None:
         boxes = clipped_relation_boxes(store, rows, out.box)
     else:
-        boxes = own_boxes(store, rows)
+        boxes = shown_boxes(store, rows)
     _add_bounds(block, out, boxes)
     if out.mode in _HAS_PARTS or out.geometry == "geom":
         if out.geometry == "geom":
