@@ -1,6 +1,8 @@
 # Everything runs in .venv, which `setup` makes from uv.lock.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
+# `setup` brings uv along where there is none.
+UV = $$(command -v uv || echo .tools/bin/uv)
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' Makefile | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -26,4 +28,14 @@ bench: setup  ## the benchmarks, with ratios against peers
 docs: setup  ## write the generated reference pages again
 	@.venv/bin/mapyard docs
 
-.PHONY: help setup serve test lint bench docs
+sbom: setup  ## write dist/sbom.cdx.json, the bill of materials (CycloneDX)
+	@mkdir -p dist
+	@$(UV) export --quiet --frozen --no-dev --all-extras --no-emit-project \
+	  --format cyclonedx1.5 --preview-features sbom-export -o dist/sbom.cdx.json >/dev/null
+	@echo "dist/sbom.cdx.json has $$(grep -c '"purl"' dist/sbom.cdx.json) packages"
+
+audit: setup  ## ask the list of known holes about all dependencies (needs a network)
+	@$(UV) audit --frozen --no-dev --preview-features audit \
+	  || { echo "audit: read the lines above; without a network nothing can be asked" >&2; exit 1; }
+
+.PHONY: help setup serve test lint bench docs sbom audit
