@@ -65,10 +65,11 @@ def show(dataset_id: DatasetId = "current", data: Data = None) -> None:
 
 @app.command()
 def verify(dataset_id: DatasetId = "current", data: Data = None) -> None:
-    """Check every file of a dataset against its checksum."""
+    """Check every file of a dataset against its checksum; a damaged one is not served again."""
     path = _catalog(data).path(dataset_id)
     manifest = read_manifest(path)
     faults = verify_files(path, manifest)
+    _catalog(data).note_damage(path.name, faults[0] if faults else "")
     for fault in faults:
         typer.secho(fault, fg="red", err=True)
     if faults:

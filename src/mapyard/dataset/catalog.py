@@ -12,12 +12,15 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from mapyard.dataset.manifest import Manifest, read_manifest
+from mapyard.dataset.manifest import Manifest, read_manifest, verify_files
 from mapyard.errors import MapyardError
 from mapyard.private import check_data_folder
 
 _BUILDING = ".building-"
 _REMOVING = ".removing-"
+_DAMAGED = "damaged"
+#: Where `current` points when no dataset may be served.
+WITHDRAWN = "datasets/.withdrawn"
 
 
 class Busy(MapyardError):  # noqa: N818
@@ -79,10 +82,58 @@ class Catalog:
         """Switch the served dataset, atomically."""
         path = self.path(dataset_id)
         read_manifest(path)
+        fault = self.damage(path.name)
+        if fault:
+            raise MapyardError(
+                f"{path.name} is damaged: {fault}; build it anew, or when its files are well again "
+                f"run: mapyard datasets verify {path.name}"
+            )
         temporary = self.data / f".current-{secrets.token_hex(4)}"
         temporary.symlink_to(Path("datasets") / path.name)
         temporary.replace(self.link)
         sync_folder(self.data)
+
+    def damage(self, dataset_id: str) -> str:
+        """Return why a dataset may not be served, "" when nothing is known."""
+        try:
+            return (self.data / _DAMAGED / dataset_id).read_text().strip()
+        except OSError:
+            return ""
+
+    def note_damage(self, dataset_id: str, fault: str) -> None:
+        """Keep a dataset from being served; "" lets it again."""
+        marker = self.data / _DAMAGED / dataset_id
+        if not fault:
+            marker.unlink(missing_ok=True)
+            return
+        marker.parent.mkdir(exist_ok=True)
+        draft = marker.with_name(f".{dataset_id}.{secrets.token_hex(4)}")
+        draft.write_text(fault + "\n")
+        draft.replace(marker)
+
+    def withdraw(self, dataset_id: str, fault: str) -> str | None:
+        """Take a damaged dataset out of service; return which serves now, or None.
+
+        The newest other dataset whose files are as they were built takes its place.
+        """
+        self.note_damage(dataset_id, fault)
+        if self.find_current() != dataset_id:
+            return self.find_current()
+        for other in reversed(self.ids()):
+            if other == dataset_id or self.damage(other):
+                continue
+            try:
+                if verify_files(self.path(other), self.manifest(other)):
+                    continue
+            except MapyardError:
+                continue  # of another version
+            self.use(other)
+            return other
+        temporary = self.data / f".current-{secrets.token_hex(4)}"
+        temporary.symlink_to(WITHDRAWN)
+        temporary.replace(self.link)
+        sync_folder(self.data)
+        return None
 
     def prune(self, keep: int) -> list[str]:
         """Remove all but the newest `keep` datasets and the served one; return what was removed.
@@ -104,6 +155,7 @@ class Catalog:
         # Renamed first, so that a kill midway leaves no dataset that looks whole.
         hidden = self.folder / f"{_REMOVING}{path.name}"
         path.rename(hidden)
+        self.note_damage(dataset_id, "")
         shutil.rmtree(hidden)
 
     def clean(self) -> list[str]:

@@ -9,14 +9,20 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Final, NamedTuple
 
+from mapyard.dataset.catalog import Catalog
+from mapyard.dataset.manifest import BLOCK_BYTES, iter_faults
 from mapyard.http.services import Services
 
 log = logging.getLogger(__name__)
 
+#: How fast the served dataset is read to check it, and after what time it is again.
+CHECK_BYTES_PER_S: Final = 32 << 20
+CHECK_EVERY_S: Final = 86_400.0
 #: How long running jobs are waited for at the end, seconds.
 STOP_S: Final = 20.0
 
@@ -74,7 +80,39 @@ def run_updates(ctx: JobContext) -> None:
         schedule.stop()
 
 
+def check_dataset(ctx: JobContext) -> None:
+    """Read the served dataset slowly and compare its checksums; a damaged one is withdrawn."""
+    catalog = Catalog(ctx.services.settings.data)
+    dataset = catalog.find_current()
+    checked: dict[str, float] = ctx.services.get("checked datasets", lambda _: {})
+    if dataset is None or time.monotonic() - checked.get(dataset, -CHECK_EVERY_S) < CHECK_EVERY_S:
+        return
+    folder, manifest = catalog.path(dataset), catalog.manifest(dataset)
+    for fault in iter_faults(folder, manifest):
+        if fault:
+            _withdraw(catalog, dataset, fault)
+            return
+        if ctx.stop.wait(BLOCK_BYTES / CHECK_BYTES_PER_S) or catalog.find_current() != dataset:
+            return
+    checked.clear()
+    checked[dataset] = time.monotonic()
+
+
+def _withdraw(catalog: Catalog, dataset: str, fault: str) -> None:
+    from mapyard.http import metrics
+
+    metrics.DAMAGED.inc()
+    other = catalog.withdraw(dataset, fault)
+    log.error(
+        "dataset %s is damaged and was taken out of service: %s; %s",
+        dataset,
+        fault,
+        f"serving {other} instead" if other else "no other is well: build it anew",
+    )
+
+
 COMMON_JOBS: Final = (
+    Job("check-dataset", 30.0, check_dataset),
     Job("usage", 2.0, flush_usage, at_end=True),
     Job("updates", 5.0, run_updates),
     Job("prune-jobs", 3_600.0, prune_jobs),

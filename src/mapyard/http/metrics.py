@@ -105,6 +105,11 @@ QUERIES_KILLED: Final = Counter(
     ("reason",),
     registry=REGISTRY,
 )
+DAMAGED: Final = Counter(
+    "mapyard_datasets_damaged_total",
+    "Datasets that were taken out of service because a file was not as it was built.",
+    registry=REGISTRY,
+)
 LOG_LINES_LOST: Final = Gauge(
     "mapyard_access_log_lines_lost",
     "Lines of the access log that were dropped, because whoever reads it takes none.",

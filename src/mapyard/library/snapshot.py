@@ -14,7 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from mapyard.dataset.manifest import Manifest, read_manifest
+from mapyard.dataset.catalog import WITHDRAWN, Catalog
+from mapyard.dataset.manifest import Damaged, Manifest, check_quickly, read_manifest
 from mapyard.errors import MapyardError, NotInstalled
 from mapyard.settings import Settings
 
@@ -46,11 +47,14 @@ def register_part(name: str, opener: Opener) -> None:
 class Snapshot:
     """One dataset directory, open; safe to use from several threads."""
 
-    def __init__(self, folder: Path, settings: Settings) -> None:
+    def __init__(self, folder: Path, settings: Settings, *, check: bool = True) -> None:
+        """Open a dataset; `check` its files as far as that takes no time."""
         self.folder = folder
         self.id = folder.name
         self.settings = settings
         self.manifest: Manifest = read_manifest(folder)
+        if check:
+            check_quickly(folder, self.manifest)
         #: Time of the data, ISO 8601 UTC, or "" when the dataset does not know it.
         self.timestamp = self.manifest.osm_timestamp
         self._parts: dict[str, Any] = {}
@@ -184,9 +188,21 @@ class Snapshots:
                 target in ("", self._target) or time.monotonic() < self._retry_at_s
             ):
                 return old
+            if target == WITHDRAWN:
+                if old is not None:
+                    old.retire()
+                    self._snapshot, self._target = None, ""
+                raise NoDataset(
+                    "the dataset is damaged and was taken out of service; build it anew with: "
+                    "mapyard build SOURCE",
+                    headers={"Retry-After": "60"},
+                )
             try:
                 if not target:
                     raise FileNotFoundError(self._link)
+                fault = Catalog(self.settings.data).damage(Path(target).name)
+                if fault:
+                    raise Damaged(fault)
                 new = Snapshot(Path(self._link).parent / target, self.settings)
                 new.part("store")
             except (OSError, ValueError, KeyError, MapyardError) as error:

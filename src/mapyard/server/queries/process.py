@@ -194,7 +194,7 @@ class Child:
                 self.snapshot = None
             folder = self.settings.data / "datasets" / dataset
             try:
-                self.snapshot = Snapshot(Path(folder), self.settings)
+                self.snapshot = Snapshot(Path(folder), self.settings, check=False)
                 self.snapshot.part("store")
             except (OSError, MapyardError) as error:
                 self.snapshot = None
