@@ -22,3 +22,15 @@ def cache_method[T](method: Callable[..., T], size: int) -> Callable[..., T]:
         return alive(*args)
 
     return call
+
+
+def call_weakly(method: Callable[..., None]) -> Callable[..., None]:
+    """Return a call of a bound method for what its object holds; nothing once that has gone."""
+    weak = weakref.WeakMethod(method)
+
+    def call(*args: object) -> None:
+        alive = weak()
+        if alive is not None:
+            alive(*args)
+
+    return call

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Final
 
+from mapyard.caches import call_weakly
 from mapyard.deadline import Deadline
 from mapyard.errors import TooLarge
 from mapyard.sparql.run.term_pool import TermPool
@@ -36,7 +37,7 @@ class Runtime:
         self.source = source
         self.deadline = deadline
         self.limits = limits or Limits()
-        self.pool = TermPool(source, self._spend_on_term)
+        self.pool = TermPool(source, call_weakly(self._spend_on_term))
         self.graph: int | None = None
         #: Blank nodes that BNODE made, and shapes parsed from WKT, by what they came from.
         self.made: dict[Any, Any] = {}
