@@ -22,7 +22,11 @@ from mapyard.sparql.parse.parser import parse_query
 from mapyard.sparql.plan.algebra import Node, Pattern, Query, TriplePattern, Var
 from mapyard.sparql.plan.optimize import optimize
 from mapyard.sparql.plan.variables import triple_variables
-from mapyard.sparql.run import geosparql, text_kernels  # noqa: F401 - they register functions
+from mapyard.sparql.run import (  # noqa: F401 - they register functions
+    geosparql,
+    shape_functions,
+    text_kernels,
+)
 from mapyard.sparql.run.bgp import Step
 from mapyard.sparql.run.evaluate import Executor
 from mapyard.sparql.run.runtime import Limits, Runtime

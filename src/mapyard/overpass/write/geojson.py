@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mapyard.deadline import Deadline
 from mapyard.geo.antimeridian import cut_antimeridian
 from mapyard.geo.geojson import write_geometries
-from mapyard.overpass.osm.derived_columns import own_boxes
+from mapyard.overpass.osm.derived_columns import shown_boxes
 from mapyard.overpass.osm.rowsets import Derived, Rows
 from mapyard.overpass.parse.syntax import BoxFilter, Out
 from mapyard.overpass.run.items import centers
@@ -107,7 +107,7 @@ def _shapes(store: Store, out: Out, rows: Rows) -> tuple[NDArray[np.object_], by
         is_relation = rows >= store.relation_start
         boxes = store.boxes(rows)
         if is_relation.any():
-            boxes[is_relation] = own_boxes(store, rows[is_relation])
+            boxes[is_relation] = shown_boxes(store, rows[is_relation])
         known = boxes[:, 0] <= boxes[:, 2]
         shapes[known] = shapely.box(*(boxes[known] / E7).T)
         nodes = rows < store.way_start

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from mapyard.sparql.parse.lexer import unquote
 from mapyard.sparql.parse.stream import TokenStream
 from mapyard.sparql.plan.algebra import CHAIN, Aggregate, Call, Exists, Expression, Var, balance
+from mapyard.sparql.terms.prefixes import GEOF
 from mapyard.sparql.terms.terms import Iri, Literal
 
 if TYPE_CHECKING:
@@ -36,6 +37,11 @@ BUILTINS: Final[dict[str, tuple[int, int]]] = {
     "COALESCE": (0, 1000),
 }  # fmt: skip
 AGGREGATES: Final = ("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT")
+#: Aggregates of GeoSPARQL, which have IRIs.
+SHAPE_AGGREGATES: Final = (
+    "aggBoundingBox", "aggBoundingCircle", "aggCentroid", "aggConcaveHull", "aggConvexHull",
+    "aggUnion",
+)  # fmt: skip
 _COMPARISONS: Final = ("=", "!=", "<", ">", "<=", ">=")
 
 
@@ -137,6 +143,8 @@ class ExpressionParser(TokenStream):
         iri = self.expect_iri()
         if not self.at("("):
             return iri
+        if iri.value.startswith(GEOF + "agg"):
+            return self._parse_shape_aggregate(iri.value)
         distinct, args = self._parse_arguments()
         return Call(iri.value, args, distinct)
 
@@ -184,6 +192,19 @@ class ExpressionParser(TokenStream):
         if name in ("IRI", "URI"):
             return Call("IRI", (*args, Literal(self.base)))
         return Call({"ISURI": "ISIRI"}.get(name, name), args)
+
+    def _parse_shape_aggregate(self, name: str) -> Expression:
+        local = name.removeprefix(GEOF)
+        if local not in SHAPE_AGGREGATES:
+            self.fail(f"geof:{local} is no aggregate", "known are " + ", ".join(SHAPE_AGGREGATES))
+        if not self.aggregates_allowed:
+            self.fail(f"geof:{local} can only be in SELECT, HAVING or ORDER BY", "use a subquery")
+        self.aggregates_allowed = False
+        distinct, args = self._parse_arguments()
+        self.aggregates_allowed = True
+        if not args:
+            self.fail_expected("a geometry")
+        return Aggregate(name, args[0], distinct)
 
     def _parse_aggregate(self) -> Expression:
         token = self.next()

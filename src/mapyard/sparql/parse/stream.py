@@ -182,4 +182,6 @@ def resolve_iri(base: str, iri: str) -> str:
         return iri
     if iri.startswith("#"):  # urljoin would drop an empty fragment
         return base.partition("#")[0] + iri
-    return urljoin(base, iri)
+    joined = urljoin(base, iri)
+    # An empty fragment is one (RFC 3986 section 5.3), and how most namespaces end.
+    return joined + "#" if iri.endswith("#") and not joined.endswith("#") else joined

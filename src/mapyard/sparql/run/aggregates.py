@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
+import shapely
 from numpy.typing import NDArray
 
 from mapyard.sparql.plan.algebra import Aggregate
 from mapyard.sparql.run.expressions import Evaluator
 from mapyard.sparql.run.functions import check_length, get_text
+from mapyard.sparql.run.geosparql import full, refuse_effort, shapes_of
 from mapyard.sparql.run.runtime import Runtime
-from mapyard.sparql.run.table import Column, Numbers, Table
+from mapyard.sparql.run.shape_functions import AGGREGATES as SHAPE_AGGREGATES
+from mapyard.sparql.run.shape_functions import Gather
+from mapyard.sparql.run.table import Column, Numbers, Shapes, Table
 from mapyard.sparql.run.term_pool import TERM_BYTES
 from mapyard.sparql.terms.ids import INTEGER, Ids, in_space, integer_ids, integer_values
 from mapyard.sparql.terms.terms import Literal, Term
@@ -46,6 +51,9 @@ def aggregate(
         if call.distinct:
             return _count_distinct_rows(table, groups, count, evaluator)
         return integer_ids(np.bincount(groups, minlength=count))
+    gather = SHAPE_AGGREGATES.get(call.name)
+    if gather is not None:
+        return _gather_shapes(gather, call, table, groups, count, evaluator)
     values = evaluator.column(call.arg, table)
     if isinstance(values, Numbers) and not call.distinct and call.name in _ON_NUMBERS:
         return _ON_NUMBERS[call.name](values, groups, count)
@@ -68,6 +76,25 @@ def aggregate(
     if call.name in ("MIN", "MAX"):
         return _extreme(call.name, ids, groups, count, evaluator)
     return _on_terms(call, ids, groups, count, evaluator)
+
+
+def _gather_shapes(
+    gather: Gather, call: Aggregate, table: Table, groups: Groups, count: int, evaluator: Evaluator
+) -> Column:
+    """Return one shape per group; what is no geometry is left out."""
+    assert call.arg is not None
+    shapes = full(shapes_of(evaluator.value(call.arg, table), evaluator), table.length)
+    known = shapely.is_geometry(shapes)
+    refuse_effort(shapes[known], None, [], evaluator)
+    order = np.argsort(groups[known], kind="stable")
+    shapes, groups = shapes[known][order], groups[known][order]
+    edges = np.searchsorted(groups, np.arange(count + 1)).tolist()
+    result = np.full(count, None, np.object_)
+    for place, (start, stop) in enumerate(pairwise(edges)):
+        evaluator.runtime.deadline.check()
+        if stop > start:
+            result[place] = gather(shapes[start:stop])
+    return Shapes(result)
 
 
 def _count_distinct_rows(table: Table, groups: Groups, count: int, evaluator: Evaluator) -> Ids:

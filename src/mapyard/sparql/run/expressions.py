@@ -10,7 +10,8 @@ import random
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import lru_cache, partial
+from inspect import signature
 from typing import Any, Final
 
 import numpy as np
@@ -168,6 +169,11 @@ class Evaluator:
         function = SCALAR.get(name)
         if function is None:
             raise Unsupported(f"the function <{name}> is not known", details={"function": name})
+        if not _may_call(function, len(args)):
+            raise Unsupported(
+                f"the function <{name}> does not take {len(args)} arguments",
+                details={"function": name, "count": len(args)},
+            )
         return self.apply(function, args, length, name in _TESTS)
 
     def _call_kernel(self, kernel: Kernel, call: Call, table: Table) -> Value:
@@ -190,6 +196,11 @@ class Evaluator:
                 parts.append(kernel(self, chosen, length))
             except shapely.errors.GEOSException:
                 parts.append(self._kernel_by_row(kernel, chosen, length))
+            except IndexError:
+                raise Unsupported(
+                    f"the function <{call.name}> takes more than {len(args)} arguments",
+                    details={"function": call.name, "count": len(args)},
+                ) from None
         value = parts[0] if len(parts) == 1 else self._join_parts(parts)
         if isinstance(value, Numbers):
             table.columns[hidden] = value
@@ -499,6 +510,16 @@ class Evaluator:
             else:
                 terms.append(None)
         return self.pool.encode_many(terms)
+
+
+@lru_cache(maxsize=512)
+def _may_call(function: Callable[..., Term], count: int) -> bool:
+    """Return whether a function takes so many arguments."""
+    try:
+        signature(function).bind(*range(count))
+    except TypeError:
+        return False
+    return True
 
 
 def _unbound_like(value: Value | None) -> Column:

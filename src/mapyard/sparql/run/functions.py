@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 from functools import lru_cache
@@ -28,7 +29,10 @@ from mapyard.sparql.terms.terms import (
     XSD_DOUBLE,
     XSD_DURATION,
     XSD_FLOAT,
+    XSD_MONTHS,
     XSD_STRING,
+    XSD_YEAR,
+    XSD_YEAR_MONTH,
     BlankNode,
     Iri,
     Literal,
@@ -47,6 +51,8 @@ from mapyard.sparql.terms.values import (
     effective_boolean,
     find_number,
     get_datetime,
+    get_duration_months,
+    get_duration_s,
     get_number,
     number_literal,
     parse_decimal,
@@ -188,6 +194,31 @@ def _encode_for_uri(term: Term) -> Literal:
     return Literal(quote(text, safe="-_.~"))
 
 
+_ESCAPED: Final = re.compile(r"\\(.)|(\[\^?\]?)|(\])", re.DOTALL)
+_CLASSES: Final = {"w": r"\p{L}\p{M}\p{N}\p{S}", "d": r"\p{Nd}"}
+
+
+def _with_unicode_classes(pattern: str) -> str:
+    r"""Return the pattern with \w and \d meaning letters and digits of any script, as in XPath."""
+    if "\\" not in pattern:
+        return pattern
+    in_class = False
+
+    def replace(found: re.Match[str]) -> str:
+        nonlocal in_class
+        if found[1] is None:
+            in_class = found[3] is None
+            return found[0]
+        letters = _CLASSES.get(found[1].lower())
+        if letters is None or (found[1].isupper() and in_class):
+            return found[0]
+        if in_class:
+            return letters
+        return f"[{'^' if found[1].isupper() else ''}{letters}]"
+
+    return _ESCAPED.sub(replace, pattern)
+
+
 @lru_cache(maxsize=512)
 def compile_regex(pattern: str, flags: str) -> Any:
     """Return the RE2 program; raises Unsupported with the reason, ExpressionError for bad flags."""
@@ -203,7 +234,9 @@ def compile_regex(pattern: str, flags: str) -> Any:
     if "m" in flags and "q" not in flags:
         pattern = "(?m)" + pattern
     try:
-        return re2.compile(pattern, options=options)
+        return re2.compile(
+            pattern if "q" in flags else _with_unicode_classes(pattern), options=options
+        )
     except re2.error as error:
         reason = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
         raise Unsupported(
@@ -305,8 +338,14 @@ def _plus(term: Term) -> Literal:
 # Dates ------------------------------------------------------------------------------------------
 
 
+#: Parts that periods have.
+_PERIOD_PARTS: Final = {XSD_YEAR: ("year",), XSD_YEAR_MONTH: ("year", "month")}
+
+
 def _date_part(name: str) -> Callable[[Term], Literal]:
     def apply(term: Term) -> Literal:
+        if name not in _PERIOD_PARTS.get(term[1] if isinstance(term, Literal) else "", (name,)):
+            raise ExpressionError  # a year has no month, neither has a day
         value = getattr(get_datetime(term), name)
         return number_literal(value, DECIMAL if name == "second" else INTEGER)
 
@@ -402,6 +441,33 @@ def _cast_date(term: Term) -> Literal:
     raise ExpressionError
 
 
+def _cast_period(datatype: str, length: int) -> Callable[[Term], Literal]:
+    """Make the cast to xsd:gYear or xsd:gYearMonth, also of a day or a point in time."""
+
+    def apply(term: Term) -> Literal:
+        if not isinstance(term, Literal):
+            raise ExpressionError
+        if term.datatype in (datatype, *_STRINGS):
+            result = Literal(term.lexical.strip(), datatype)
+            get_datetime(result)
+            return result
+        when = get_datetime(term)
+        return Literal(f"{when.year:04}-{when.month:02}"[:length] + when.zone, datatype)
+
+    return apply
+
+
+def _cast_duration(datatype: str, check: Callable[[Term], object]) -> Callable[[Term], Literal]:
+    def apply(term: Term) -> Literal:
+        if not isinstance(term, Literal) or term.datatype not in (datatype, *_STRINGS):
+            raise ExpressionError
+        result = Literal(term.lexical.strip(), datatype)
+        check(result)
+        return result
+
+    return apply
+
+
 def _hash(name: str) -> Callable[[Term], Literal]:
     def apply(term: Term) -> Literal:
         digest = hashlib.new(name, _simple(term).encode(), usedforsecurity=False)
@@ -424,6 +490,67 @@ def _test(test: Callable[[str, str], bool]) -> Callable[[Term, Term], Literal]:
 
 def _text(change: Callable[[str], str]) -> Callable[[Term], Literal]:
     return lambda term: _like(get_text(term), change(get_text(term).lexical))
+
+
+_MATH: Final = "http://www.w3.org/2005/xpath-functions/math#"
+_FN: Final = "http://www.w3.org/2005/xpath-functions#"
+
+
+def _math(function: Callable[..., float], count: int = 1) -> Callable[..., Literal]:
+    """Make a function of so many numbers that gives a double, NaN where it is not defined."""
+
+    def calculate_all(*terms: Term) -> Literal:
+        try:
+            return number_literal(function(*(float(get_number(t)[0]) for t in terms)), DOUBLE)
+        except (ValueError, OverflowError):
+            return number_literal(math.nan, DOUBLE)
+
+    forms: tuple[Callable[..., Literal], ...] = (
+        lambda: calculate_all(),
+        lambda a: calculate_all(a),
+        lambda a, b: calculate_all(a, b),
+    )
+    return forms[count]
+
+
+def _log(function: Callable[[float], float]) -> Callable[[float], float]:
+    return lambda x: -math.inf if x == 0 else function(x)
+
+
+_MATH_FUNCTIONS: Final[dict[str, Callable[..., Literal]]] = {
+    "pi": _math(lambda: math.pi, 0), "exp": _math(math.exp), "exp10": _math(lambda x: 10.0**x),
+    "log": _math(_log(math.log)), "log10": _math(_log(math.log10)), "pow": _math(math.pow, 2),
+    "sqrt": _math(math.sqrt), "sin": _math(math.sin), "cos": _math(math.cos),
+    "tan": _math(math.tan), "asin": _math(math.asin), "acos": _math(math.acos),
+    "atan": _math(math.atan), "atan2": _math(math.atan2, 2),
+}  # fmt: skip
+
+
+def _round_to(term: Term, digits: Term) -> Literal:
+    value, kind = get_number(term)
+    places = int(get_number(digits)[0])
+    if isinstance(value, float) and not math.isfinite(value):
+        return number_literal(value, kind)
+    step = Decimal(1).scaleb(-min(max(places, -30), 30))
+    exact = (Decimal(value) / step + Decimal("0.5")).to_integral_value(ROUND_FLOOR) * step
+    return number_literal(exact if kind != INTEGER else int(exact), kind)
+
+
+def _normalize_space(term: Term) -> Literal:
+    text = get_text(term)
+    return _like(text, " ".join(text.lexical.split()))
+
+
+def _string_join(*terms: Term) -> Literal:
+    *texts, separator = (get_text(term).lexical for term in terms)
+    check_length(sum(map(len, texts)) + len(separator) * len(texts))
+    return Literal(separator.join(texts))
+
+
+def _translate(term: Term, old: Term, new: Term) -> Literal:
+    text, by = get_text(term), _simple(new)
+    table = {ord(c): by[i] if i < len(by) else None for i, c in enumerate(_simple(old))}
+    return _like(text, text.lexical.translate(table))
 
 
 SCALAR: Final[dict[str, Callable[..., Term]]] = {
@@ -481,5 +608,35 @@ SCALAR: Final[dict[str, Callable[..., Term]]] = {
     XSD_DECIMAL: lambda a: _cast_number(a, DECIMAL),
     XSD_DATETIME: _cast_datetime,
     XSD_DATE: _cast_date,
+    XSD_YEAR: _cast_period(XSD_YEAR, 4),
+    XSD_YEAR_MONTH: _cast_period(XSD_YEAR_MONTH, 7),
+    XSD_DURATION: _cast_duration(XSD_DURATION, get_duration_s),
+    XSD_MONTHS: _cast_duration(XSD_MONTHS, get_duration_months),
     **{name: (lambda a: _cast_number(a, INTEGER)) for name in INTEGER_TYPES},
+    **{_MATH + name: function for name, function in _MATH_FUNCTIONS.items()},
 }
+#: Functions of XPath that have another name here.
+_ALIASES: Final = {
+    "abs": "ABS", "ceiling": "CEIL", "floor": "FLOOR", "concat": "CONCAT", "substring": "SUBSTR",
+    "string-length": "STRLEN", "upper-case": "UCASE", "lower-case": "LCASE",
+    "contains": "CONTAINS", "starts-with": "STRSTARTS", "ends-with": "STRENDS",
+    "substring-before": "STRBEFORE", "substring-after": "STRAFTER", "matches": "REGEX",
+    "encode-for-uri": "ENCODE_FOR_URI", "string": "STR", "year-from-dateTime": "YEAR",
+    "month-from-dateTime": "MONTH", "day-from-dateTime": "DAY", "hours-from-dateTime": "HOURS",
+    "minutes-from-dateTime": "MINUTES", "seconds-from-dateTime": "SECONDS",
+    "year-from-date": "YEAR", "month-from-date": "MONTH", "day-from-date": "DAY",
+}  # fmt: skip
+SCALAR.update({_FN + name: SCALAR[ours] for name, ours in _ALIASES.items()})
+SCALAR.update(
+    {
+        _FN + "round": lambda a, b=None: _round_decimal(a) if b is None else _round_to(a, b),
+        _FN + "normalize-space": _normalize_space,
+        _FN + "string-join": _string_join,
+        _FN + "translate": _translate,
+        _FN + "number": lambda a: _cast_number(a, DOUBLE),
+        _FN + "boolean": lambda a: boolean(effective_boolean(a)),
+        _FN + "not": lambda a: boolean(not effective_boolean(a)),
+        _FN + "true": lambda: boolean(True),
+        _FN + "false": lambda: boolean(False),
+    }
+)

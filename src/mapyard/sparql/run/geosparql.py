@@ -7,7 +7,6 @@ are meters on the sphere. Two-argument `geof:distance` gives kilometers, as QLev
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -16,51 +15,58 @@ import shapely
 from numpy.typing import NDArray
 
 from mapyard.errors import TooLarge
-from mapyard.geo.azimuthal import project
+from mapyard.geo.arcs import arc_arc, unit_vectors
+from mapyard.geo.azimuthal import project, unproject
 from mapyard.geo.crossings import count_crossings
 from mapyard.geo.geojson import write_geometries
 from mapyard.geo.sphere import EARTH_RADIUS_M, haversine_m
 from mapyard.results.shaping import buffer_geometries
 from mapyard.sparql.run.expressions import KERNELS, Evaluator
-from mapyard.sparql.run.functions import get_text
+from mapyard.sparql.run.geometry_text import parse_geometry
 from mapyard.sparql.run.table import Booleans, Column, Constant, Numbers, Shapes, Value
 from mapyard.sparql.terms.ids import POOL, SHIFT
 from mapyard.sparql.terms.prefixes import GEOF, QUDT_UNIT, UOM
-from mapyard.sparql.terms.terms import GEO, WKT_LITERAL, XSD, Iri, Literal, Term
+from mapyard.sparql.terms.terms import GEO, XSD, Iri, Literal, Term
 from mapyard.sparql.terms.values import ExpressionError, find_number
 
 ShapeArray = NDArray[np.object_]
 Floats = NDArray[np.float64]
 
+_LENGTHS_M: Final = {
+    "M": 1.0, "KiloM": 1000.0, "DeciM": 0.1, "CentiM": 0.01, "MilliM": 0.001, "MI": 1609.344,
+    "FT": 0.3048, "FT_US": 1200 / 3937, "YD": 0.9144, "IN": 0.0254, "MI_N": 1852.0,
+}  # fmt: skip
 #: Meters of one unit, by the IRIs of OGC and QUDT.
 UNITS_M: Final[dict[str, float]] = {
-    UOM + "metre": 1.0,
-    UOM + "meter": 1.0,
-    UOM + "kilometre": 1000.0,
-    UOM + "kilometer": 1000.0,
-    QUDT_UNIT + "M": 1.0,
-    QUDT_UNIT + "KiloM": 1000.0,
-    QUDT_UNIT + "MI": 1609.344,
-    QUDT_UNIT + "FT": 0.3048,
-    QUDT_UNIT + "YD": 0.9144,
-}
+    **dict.fromkeys((UOM + "metre", UOM + "meter"), 1.0),
+    **dict.fromkeys((UOM + "kilometre", UOM + "kilometer"), 1000.0),
+    UOM + "statuteMile": 1609.344, UOM + "nauticalMile": 1852.0, UOM + "foot": 0.3048,
+    UOM + "yard": 0.9144,
+    # A degree or radian of a great circle.
+    **dict.fromkeys((UOM + "degree", QUDT_UNIT + "DEG"), EARTH_RADIUS_M * np.pi / 180),
+    **dict.fromkeys((UOM + "radian", QUDT_UNIT + "RAD"), EARTH_RADIUS_M),
+    **{QUDT_UNIT + name: meters for name, meters in _LENGTHS_M.items()},
+}  # fmt: skip
 #: Square meters of one unit.
 UNITS_M2: Final[dict[str, float]] = {
-    QUDT_UNIT + "M2": 1.0,
-    QUDT_UNIT + "KiloM2": 1e6,
-    QUDT_UNIT + "HA": 1e4,
-    QUDT_UNIT + "MI2": 1609.344**2,
-    UOM + "squareMetre": 1.0,
-}
+    UOM + "squareMetre": 1.0, UOM + "squareKilometre": 1e6, UOM + "hectare": 1e4,
+    QUDT_UNIT + "HA": 1e4, QUDT_UNIT + "AC": 4046.8564224,
+    **{QUDT_UNIT + name + "2": meters**2 for name, meters in _LENGTHS_M.items()},
+}  # fmt: skip
 #: Function names of topology that hold only where the boxes of both shapes meet.
 TOPOLOGY: Final = (
     "sfEquals", "sfIntersects", "sfTouches", "sfCrosses", "sfWithin", "sfContains", "sfOverlaps",
     "sfCovers", "sfCoveredBy",
 )  # fmt: skip
-_CRS = re.compile(r"\s*<([^>]*)>\s*")
-_LON_LAT: Final = ("http://www.opengis.net/def/crs/OGC/1.3/CRS84",)
-_LAT_LON: Final = ("http://www.opengis.net/def/crs/EPSG/0/4326",)
 _KM_M: Final = 1000.0
+#: Reach of the plane within which distances are right to a millimeter per kilometer, and how often
+#: a pair beyond is drawn anew.
+_EXACT_M: Final = 12_000.0
+_REFINEMENTS: Final = 4
+#: Pieces from this length on are compared as arcs, for so many pairs of them.
+_BENT_DEG: Final = 0.05
+_MOST_ARCS: Final = 250_000
+_POLYGON: Final = 3
 #: Positions of one geometry of a query, and crossings of its lines.
 MAX_VERTICES: Final = 50_000
 MAX_CROSSINGS: Final = 20_000
@@ -70,32 +76,8 @@ _AREA: Final = 2
 
 
 def parse_wkt(term: Term) -> Any:
-    """Return the shape of a WKT literal (a plain text is read too); raises ExpressionError."""
-    text = get_text(term).lexical if _is_text(term) else _wkt_text(term)
-    flip = False
-    if found := _CRS.match(text):
-        if found[1] in _LAT_LON:
-            flip = True
-        elif found[1] not in _LON_LAT:
-            raise ExpressionError
-        text = text[found.end() :]
-    with np.errstate(invalid="ignore"):
-        shape = shapely.from_wkt(text, on_invalid="ignore")
-    if shape is None:
-        raise ExpressionError
-    if flip:
-        shape = shapely.transform(shape, lambda c: c[:, ::-1])
-    return repair(shape)
-
-
-def _is_text(term: Term) -> bool:
-    return isinstance(term, Literal) and term.datatype == XSD + "string"
-
-
-def _wkt_text(term: Term) -> str:
-    if isinstance(term, Literal) and term.datatype == WKT_LITERAL:
-        return term.lexical
-    raise ExpressionError
+    """Return the valid shape of a geometry literal in degrees; raises ExpressionError."""
+    return repair(parse_geometry(term))
 
 
 def shapes_of(value: Value, evaluator: Evaluator) -> ShapeArray:
@@ -215,7 +197,7 @@ def _count_own(shape: Any, evaluator: Evaluator) -> None:
         looked[id(shape)] = shape  # kept, so that its id stays its own
 
 
-def _robust(
+def robust(
     make: Callable[[ShapeArray, ShapeArray], Any], a: ShapeArray, b: ShapeArray
 ) -> ShapeArray:
     """Return what `make` gives; pairs that GEOS fails on are repaired, or have no result."""
@@ -241,9 +223,10 @@ def _robust(
 def distances_m(a: ShapeArray, b: ShapeArray) -> Floats:
     """Return the distance in meters of each pair; one of the arrays may be of length 1.
 
-    Two points: the great circle. Else in the azimuthal plane around the first shape of each pair.
+    Two points: the great circle. Else in the azimuthal plane, which is exact around its center:
+    around one side where both are near, else around the middle of the places found nearest.
     """
-    if len(b) == 1 and len(a) > 1:
+    if len(b) == 1 and (len(a) > 1 or _is_after(a[0], b[0])):
         a, b = b, a
     points = (shapely.get_type_id(a) == 0) & (shapely.get_type_id(b) == 0)
     measured = haversine_m(shapely.get_x(a), shapely.get_y(a), shapely.get_x(b), shapely.get_y(b))
@@ -254,22 +237,87 @@ def distances_m(a: ShapeArray, b: ShapeArray) -> Floats:
     return measured
 
 
+def _is_after(a: Any, b: Any) -> bool:
+    """Order two shapes, so that a distance is the same from either side."""
+    if a is None or b is None:
+        return False
+    return bool((a.bounds, a.wkb) > (b.bounds, b.wkb))
+
+
 def _plane_distances_m(a: ShapeArray, b: ShapeArray) -> Floats:
-    bounds = shapely.bounds(a)
+    bounds, others = shapely.bounds(a), shapely.bounds(b)
     lon0, lat0 = (bounds[:, 0] + bounds[:, 2]) / 2, (bounds[:, 1] + bounds[:, 3]) / 2
+    if len(a) > 1:  # the middle of both: the same from either side
+        lon0 = (lon0 + (others[:, 0] + others[:, 2]) / 2) / 2
+        lat0 = (lat0 + (others[:, 1] + others[:, 3]) / 2) / 2
     flat_a = _flatten(a, lon0, lat0)
     if len(a) == 1:
         shapely.prepare(flat_a)
-    return np.asarray(shapely.distance(flat_a, _flatten(b, lon0, lat0)), np.float64)
+    flat_b = _flatten(b, lon0, lat0)
+    found = np.asarray(shapely.distance(flat_a, flat_b), np.float64)
+    reach = _reach_m(flat_a, flat_b)
+    far = np.flatnonzero((reach > _EXACT_M) & (found > 0))
+    if len(far):
+        one = len(a) == 1
+        found[far] = _refined_m(
+            np.repeat(a, len(far)) if one else a[far],
+            b[far],
+            np.repeat(lon0, len(far)) if len(lon0) == 1 else lon0[far],
+            np.repeat(lat0, len(far)) if len(lat0) == 1 else lat0[far],
+        )
+    return found
+
+
+def _reach_m(a: ShapeArray, b: ShapeArray) -> Floats:
+    """Return how far from the center of the plane any place of a pair lies."""
+    bounds = np.maximum(np.abs(shapely.bounds(a)), np.abs(shapely.bounds(b)))
+    return np.asarray(np.hypot(bounds[:, ::2].max(axis=1), bounds[:, 1::2].max(axis=1)))
+
+
+def _refined_m(a: ShapeArray, b: ShapeArray, lon0: Floats, lat0: Floats) -> Floats:
+    """Return distances by drawing each pair around the middle of what was nearest before."""
+    for _ in range(_REFINEMENTS):
+        lines = shapely.shortest_line(_flatten(a, lon0, lat0), _flatten(b, lon0, lat0))
+        ends = shapely.get_coordinates(lines).reshape(-1, 2, 2)
+        places = unproject(ends.reshape(-1, 2), np.repeat(lon0, 2), np.repeat(lat0, 2))
+        places = places.reshape(-1, 2, 2)
+        middle = unproject(ends.mean(axis=1), lon0, lat0)
+        lon0, lat0 = middle[:, 0], middle[:, 1]
+    found = haversine_m(places[:, 0, 0], places[:, 0, 1], places[:, 1, 0], places[:, 1, 1])
+    # Long pieces are bent in the plane: those pairs are compared arc by arc.
+    for place in np.flatnonzero(_are_bent(a) | _are_bent(b)).tolist():
+        one, other = _arcs(a[place]), _arcs(b[place])
+        if len(one[0]) * len(other[0]) <= _MOST_ARCS:
+            angle = arc_arc(*(v[:, None, :] for v in one), *(v[None, :, :] for v in other))
+            found[place] = EARTH_RADIUS_M * float(angle.min())
+    return found
+
+
+def _are_bent(shapes: ShapeArray) -> NDArray[np.bool_]:
+    """Return which shapes have pieces so long that a straight line is no great circle."""
+    coordinates, owner = shapely.get_coordinates(shapes, return_index=True)
+    steps = np.abs(np.diff(coordinates, axis=0)).max(axis=1, initial=0.0)
+    long = (steps > _BENT_DEG) & (owner[1:] == owner[:-1])
+    return np.bincount(owner[1:][long], minlength=len(shapes)) > 0
+
+
+def _arcs(shape: Any) -> tuple[Floats, Floats]:
+    """Return the starts and ends of the pieces of a shape; a point is a piece of no length."""
+    parts = shapely.get_parts(shape)
+    polygons = shapely.get_type_id(parts) == _POLYGON
+    lines = np.concatenate([parts[~polygons], shapely.get_rings(parts[polygons])])
+    coordinates, owner = shapely.get_coordinates(lines, return_index=True)
+    vectors = unit_vectors(coordinates[:, 0], coordinates[:, 1])
+    inside = owner[1:] == owner[:-1]
+    single = np.bincount(owner)[owner] == 1
+    starts = np.concatenate([vectors[:-1][inside], vectors[single]])
+    return starts, np.concatenate([vectors[1:][inside], vectors[single]])
 
 
 def _flatten(shapes: ShapeArray, lon0: Floats, lat0: Floats) -> ShapeArray:
     coordinates, owner = shapely.get_coordinates(shapes, return_index=True)
     if len(lon0) == len(shapes) and len(lon0) > 1:
         lon0, lat0 = lon0[owner], lat0[owner]
-    elif len(lon0) > 1:  # one shape seen from many centers
-        shapes = np.repeat(shapes, len(lon0))
-        return _flatten(shapes, lon0, lat0)
     plane = project(coordinates[:, 0], coordinates[:, 1], lon0, lat0)
     result: ShapeArray = shapely.set_coordinates(shapes.copy(), plane)
     return result
@@ -316,7 +364,8 @@ def _unit(value: Value | None, units: dict[str, float], default: float) -> float
     return np.nan
 
 
-def _full(shapes: ShapeArray, length: int) -> ShapeArray:
+def full(shapes: ShapeArray, length: int) -> ShapeArray:
+    """Return shapes for every row, be they one for all."""
     return np.broadcast_to(shapes, (length,)) if len(shapes) != length else shapes
 
 
@@ -327,7 +376,7 @@ def _spread_numbers(values: Floats, valid: NDArray[np.bool_], length: int) -> Nu
     )
 
 
-def _number_argument(value: Value, evaluator: Evaluator, length: int) -> Floats:
+def number_argument(value: Value, evaluator: Evaluator, length: int) -> Floats:
     """Return an argument as numbers, NaN where it is none."""
     if isinstance(value, Constant):
         found = find_number(value.term)
@@ -365,15 +414,15 @@ def _topology(test: Callable[..., Any], mirrored: Callable[..., Any]) -> Any:
     return kernel
 
 
-def _measure(
-    measure: Callable[[ShapeArray], Floats], default: float, units: dict[str, float]
-) -> Any:
+def measure(get: Callable[[ShapeArray], Floats], default: float, units: dict[str, float]) -> Any:
+    """Make the kernel of a measure of one shape in a unit."""
+
     def kernel(evaluator: Evaluator, args: list[Value], length: int) -> Value:
         shapes = shapes_of(args[0], evaluator)
         unit = _unit(args[1] if len(args) > 1 else None, units, default)
         valid = shapely.is_geometry(shapes) & (unit == unit)
         values = np.zeros(len(shapes))
-        values[valid] = measure(shapes[valid]) / unit
+        values[valid] = get(shapes[valid]) / unit
         return _spread_numbers(values, valid, length)
 
     return kernel
@@ -397,11 +446,13 @@ def _distance(default: float) -> Any:
     return kernel
 
 
-def _shape_function(make: Callable[[ShapeArray], Any]) -> Any:
+def shape_function(make: Callable[[ShapeArray], Any]) -> Any:
+    """Make the kernel of a function from shapes to shapes."""
+
     def kernel(evaluator: Evaluator, args: list[Value], length: int) -> Value:
         shapes = shapes_of(args[0], evaluator)
-        result = _robust(lambda a, _: make(a), shapes, shapes)
-        return Shapes(_full(result, length))
+        result = robust(lambda a, _: make(a), shapes, shapes)
+        return Shapes(full(result, length))
 
     return kernel
 
@@ -410,7 +461,7 @@ def _shape_pair(make: Callable[[ShapeArray, ShapeArray], Any]) -> Any:
     def kernel(evaluator: Evaluator, args: list[Value], length: int) -> Value:
         a, b = shapes_of(args[0], evaluator), shapes_of(args[1], evaluator)
         refuse_effort(a, b, args, evaluator)
-        return Shapes(_full(_robust(make, a, b), length))
+        return Shapes(full(robust(make, a, b), length))
 
     return kernel
 
@@ -420,8 +471,8 @@ def _buffer(default: float) -> Any:
         shapes = shapes_of(args[0], evaluator)
         unit = _unit(args[2] if len(args) > 2 else None, UNITS_M, default)
         count = 1 if isinstance(args[1], Constant) else length
-        radii = _number_argument(args[1], evaluator, count) * unit
-        shapes = _full(shapes, max(len(shapes), count))
+        radii = number_argument(args[1], evaluator, count) * unit
+        shapes = full(shapes, max(len(shapes), count))
         radii = np.broadcast_to(radii, (len(shapes),))
         result = np.full(len(shapes), None, np.object_)
         usable = shapely.is_geometry(shapes) & np.isfinite(radii)
@@ -430,7 +481,7 @@ def _buffer(default: float) -> Any:
         for radius in np.unique(radii[usable]).tolist():
             chosen = usable & (radii == radius)
             result[chosen] = buffer_geometries(shapes[chosen], radius, check)
-        return Shapes(_full(result, length))
+        return Shapes(full(result, length))
 
     return kernel
 
@@ -496,17 +547,17 @@ _FUNCTIONS: Final[dict[str, Any]] = {
     "sfCoveredBy": _topology(shapely.covered_by, shapely.covers),
     "distance": _distance(_KM_M),
     "metricDistance": _distance(1.0),
-    "area": _measure(areas_m2, 1.0, UNITS_M2),
-    "metricArea": _measure(areas_m2, 1.0, UNITS_M2),
-    "length": _measure(lengths_m, 1.0, UNITS_M),
-    "metricLength": _measure(lengths_m, 1.0, UNITS_M),
+    "area": measure(areas_m2, 1.0, UNITS_M2),
+    "metricArea": measure(areas_m2, 1.0, UNITS_M2),
+    "length": measure(lengths_m, 1.0, UNITS_M),
+    "metricLength": measure(lengths_m, 1.0, UNITS_M),
     "buffer": _buffer(1.0),
     "metricBuffer": _buffer(1.0),
-    "envelope": _shape_function(_envelopes),
-    "convexHull": _shape_function(shapely.convex_hull),
-    "centroid": _shape_function(shapely.centroid),
-    "boundary": _shape_function(shapely.boundary),
-    "asWKT": _shape_function(lambda shapes: shapes),
+    "envelope": shape_function(_envelopes),
+    "convexHull": shape_function(shapely.convex_hull),
+    "centroid": shape_function(shapely.centroid),
+    "boundary": shape_function(shapely.boundary),
+    "asWKT": shape_function(lambda shapes: shapes),
     "union": _shape_pair(shapely.union),
     "intersection": _shape_pair(shapely.intersection),
     "difference": _shape_pair(shapely.difference),

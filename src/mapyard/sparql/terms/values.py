@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from datetime import date
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final, NamedTuple
 
@@ -19,9 +20,13 @@ from mapyard.sparql.terms.terms import (
     XSD_DATETIME,
     XSD_DECIMAL,
     XSD_DOUBLE,
+    XSD_DURATION,
     XSD_FLOAT,
     XSD_INTEGER,
+    XSD_MONTHS,
     XSD_STRING,
+    XSD_YEAR,
+    XSD_YEAR_MONTH,
     BlankNode,
     Iri,
     Literal,
@@ -124,7 +129,9 @@ def promote(a: tuple[Number, int], b: tuple[Number, int]) -> tuple[Any, Any, int
 
 
 def calculate(operator: str, left: Term, right: Term) -> Literal:
-    """Return left + - * / right; raises ExpressionError for what is no number, and for x / 0."""
+    """Return left + - * / right; raises ExpressionError for what has none, and for x / 0."""
+    if operator in ("+", "-") and is_time(left):
+        return _calculate_time(operator, left, right)
     x, y, kind = promote(get_number(left), get_number(right))
     try:
         match operator:
@@ -157,6 +164,15 @@ def calculate(operator: str, left: Term, right: Term) -> Literal:
 _DATETIME = re.compile(
     r"(-?\d{4,9})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d):(\d\d(?:\.\d+)?))?(Z|[+-]\d\d:\d\d)?"
 )
+_PERIODS: Final = {
+    XSD_YEAR: re.compile(r"(?P<year>-?\d{4,9})(?P<month>)(?P<zone>Z|[+-]\d\d:\d\d)?"),
+    XSD_YEAR_MONTH: re.compile(r"(?P<year>-?\d{4,9})-(?P<month>\d\d)(?P<zone>Z|[+-]\d\d:\d\d)?"),
+}
+_TIMES: Final = frozenset((XSD_DATETIME, XSD_DATE, *_PERIODS))
+_DURATION = re.compile(
+    r"(?P<sign>-?)P(?:(?P<years>\d+)Y)?(?:(?P<months>\d+)M)?(?:(?P<days>\d+)D)?"
+    r"(?:T(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+(?:\.\d+)?)S)?)?"
+)
 _DAYS_BEFORE: Final = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334)
 
 
@@ -181,7 +197,7 @@ class DateTime(NamedTuple):
     def timeline_s(self) -> Decimal:
         """Return seconds on the timeline of UTC."""
         year = self.year
-        leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+        leap = _is_leap(year)
         before = year - 1
         days = before * 365 + before // 4 - before // 100 + before // 400
         days += _DAYS_BEFORE[self.month - 1] + (leap and self.month > 2) + self.day
@@ -190,7 +206,17 @@ class DateTime(NamedTuple):
 
 
 def get_datetime(term: Term) -> DateTime:
-    """Return the parts of an xsd:dateTime or xsd:date literal; raises ExpressionError."""
+    """Return the parts of a point in time or of a day; raises ExpressionError.
+
+    Of a year or a month (xsd:gYear, xsd:gYearMonth) those of its beginning.
+    """
+    if isinstance(term, Literal) and term.datatype in _PERIODS:
+        part = _PERIODS[term.datatype].fullmatch(term.lexical.strip())
+        if part and 1 <= int(part["month"] or 1) <= 12:
+            zone = part["zone"] or ""
+            month = int(part["month"] or 1)
+            return DateTime(int(part["year"]), month, 1, 0, 0, Decimal(0), zone)
+        raise ExpressionError
     if isinstance(term, Literal) and term.datatype in (XSD_DATETIME, XSD_DATE):
         found = _DATETIME.fullmatch(term.lexical.strip())
         if found and (found[4] is None) == (term.datatype == XSD_DATE):
@@ -201,6 +227,101 @@ def get_datetime(term: Term) -> DateTime:
                 year = int(found[1])
                 return DateTime(year, month, day, hour, minute, second, found[7] or "")
     raise ExpressionError
+
+
+def is_time(term: Term) -> bool:
+    """Return whether a term is a point in time, a day, a month or a year."""
+    return isinstance(term, Literal) and term.datatype in _TIMES
+
+
+def get_duration_s(term: Term) -> Decimal:
+    """Return the seconds of an xsd:dayTimeDuration; raises ExpressionError."""
+    if not (isinstance(term, Literal) and term.datatype == XSD_DURATION):
+        raise ExpressionError
+    found = _DURATION.fullmatch(term.lexical.strip())
+    if not found or found["years"] or found["months"] or not any(found.groups()[1:]):
+        raise ExpressionError
+    days, hours, minutes = (int(found[name] or 0) for name in ("days", "hours", "minutes"))
+    total = Decimal((days * 24 + hours) * 60 + minutes) * 60 + Decimal(found["seconds"] or 0)
+    return -total if found["sign"] else total
+
+
+def get_duration_months(term: Term) -> int:
+    """Return the months of an xsd:yearMonthDuration; raises ExpressionError."""
+    if not (isinstance(term, Literal) and term.datatype == XSD_MONTHS):
+        raise ExpressionError
+    found = _DURATION.fullmatch(term.lexical.strip())
+    if not found or not (found["years"] or found["months"]) or any(found.groups()[3:]):
+        raise ExpressionError
+    total = int(found["years"] or 0) * 12 + int(found["months"] or 0)
+    return -total if found["sign"] else total
+
+
+def duration_literal(seconds: Decimal) -> Literal:
+    """Return an xsd:dayTimeDuration."""
+    sign, rest = ("-" if seconds < 0 else ""), abs(seconds)
+    days, rest = divmod(rest, 86_400)
+    hours, rest = divmod(rest, 3600)
+    minutes, rest = divmod(rest, 60)
+    parts = "".join(f"{int(n)}{unit}" for n, unit in ((hours, "H"), (minutes, "M")) if n)
+    if rest:
+        parts += f"{number_literal(rest, DECIMAL).lexical}S"
+    day = f"{int(days)}D" if days else ""
+    text = day + (f"T{parts}" if parts else "")
+    return Literal(f"{sign}P{text or 'T0S'}", XSD_DURATION)
+
+
+def _calculate_time(operator: str, left: Term, right: Term) -> Literal:
+    """Return the time between two points in time, or one moved by a duration."""
+    when = get_datetime(left)
+    if is_time(right):
+        if operator == "+":
+            raise ExpressionError
+        return duration_literal(when.timeline_s() - get_datetime(right).timeline_s())
+    assert isinstance(left, Literal)
+    if left.datatype in _PERIODS or not isinstance(right, Literal):
+        raise ExpressionError
+    sign = 1 if operator == "+" else -1
+    if right.datatype == XSD_MONTHS:
+        months = when.year * 12 + when.month - 1 + sign * get_duration_months(right)
+        year, month = months // 12, months % 12 + 1
+        last = (*_DAYS_BEFORE[1:], 365)[month - 1] - _DAYS_BEFORE[month - 1]
+        last += month == _FEBRUARY and _is_leap(year)
+        moved = when._replace(year=year, month=month, day=min(when.day, last))
+        return _time_literal(moved, left.datatype)
+    seconds = when.timeline_s() + sign * get_duration_s(right) + when.zone_minutes() * 60
+    days, rest = divmod(seconds, 86_400)
+    year, month, day = _date_of(int(days))
+    hour, rest = divmod(rest, 3600)
+    minute, second = divmod(rest, 60)
+    moved = DateTime(year, month, day, int(hour), int(minute), second, when.zone)
+    return _time_literal(moved, left.datatype)
+
+
+_FEBRUARY: Final = 2
+
+
+def _is_leap(year: int) -> bool:
+    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+
+
+def _date_of(days: int) -> tuple[int, int, int]:
+    """Return year, month, day of a day counted as in `timeline_s`; years 1 to 9999."""
+    try:
+        found = date.fromordinal(days)
+    except (ValueError, OverflowError):
+        raise ExpressionError from None
+    return found.year, found.month, found.day
+
+
+def _time_literal(when: DateTime, datatype: str) -> Literal:
+    day = f"{when.year:04}-{when.month:02}-{when.day:02}"
+    if datatype == XSD_DATE:
+        return Literal(day + when.zone, XSD_DATE)
+    whole, _, rest = f"{when.second:f}".partition(".")
+    rest = rest.rstrip("0")
+    second = f"{int(whole):02}" + (f".{rest}" if rest else "")
+    return Literal(f"{day}T{when.hour:02}:{when.minute:02}:{second}{when.zone}", XSD_DATETIME)
 
 
 def _compare_datetimes(left: DateTime, right: DateTime) -> int:
@@ -241,7 +362,7 @@ def equals(left: Term, right: Term) -> bool:
         return False
     if kinds == {XSD_BOOLEAN}:
         return boolean_of(left) == boolean_of(right)
-    if kinds in ({XSD_DATETIME}, {XSD_DATE}):
+    if kinds in _TIME_KINDS:
         return _compare_datetimes(get_datetime(left), get_datetime(right)) == 0
     if kinds == {XSD_STRING}:
         return False
@@ -256,6 +377,7 @@ def equals(left: Term, right: Term) -> bool:
     raise ExpressionError
 
 
+_TIME_KINDS: Final = ({XSD_DATETIME}, {XSD_DATE}, {XSD_YEAR}, {XSD_YEAR_MONTH})
 _COMPARABLE: Final = NUMERIC_TYPES | {
     XSD_STRING, XSD_BOOLEAN, XSD_DATETIME, XSD_DATE, RDF_LANG_STRING,
 }  # fmt: skip
@@ -281,8 +403,16 @@ def compare(left: Term, right: Term) -> int:
         if a != a or b != b:
             return 2  # NaN: neither
         return (a > b) - (a < b)
+    if left.datatype in _PERIODS or right.datatype in _PERIODS:
+        # A year or month is compared by its beginning, also with a day: start_date has all three.
+        return _compare_datetimes(get_datetime(left), get_datetime(right))
     if left.language or right.language or left.datatype != right.datatype:
         raise ExpressionError
+    if left.datatype == XSD_DURATION:
+        a, b = get_duration_s(left), get_duration_s(right)
+        return (a > b) - (a < b)
+    if left.datatype == XSD_MONTHS:
+        return get_duration_months(left) - get_duration_months(right)
     if left.datatype == XSD_STRING:
         return (left.lexical > right.lexical) - (left.lexical < right.lexical)
     if left.datatype == XSD_BOOLEAN:
@@ -321,7 +451,7 @@ def sort_key(term: Term | None) -> tuple[Any, ...]:
         return (3, 0, value, "")  # int, Decimal and float compare exactly
     if term.datatype in (XSD_STRING, RDF_LANG_STRING):
         return (3, 1, term.lexical, term.language)
-    if term.datatype in (XSD_DATETIME, XSD_DATE):
+    if term.datatype in _TIMES:
         try:
             return (3, 2, get_datetime(term).timeline_s(), "")
         except ExpressionError:
