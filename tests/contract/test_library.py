@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import geopandas
 import numpy as np
 import orjson
 import pytest
@@ -252,6 +253,22 @@ def test_a_whole_list_comes_lazily_in_both_ways(here: Map, there: RemoteMap) -> 
     assert mine[-1] == theirs[-1]
     assert [f.id for f in mine[10:13]] == [f.id for f in theirs[10:13]]
     assert len(mine) == len(theirs) > 1_500
+
+
+def test_files_are_the_same_from_here_and_there(
+    here: Map, there: RemoteMap, tmp_path: Path
+) -> None:
+    frames = []
+    for name, source in (("here", here), ("there", there)):
+        file = tmp_path / f"{name}.parquet"
+        assert source.export(file, tags={"amenity": "cafe"}) > 10
+        frames.append(geopandas.read_parquet(file).sort_values(["osm_type", "osm_id"]))
+    mine, theirs = (frame.reset_index(drop=True) for frame in frames)
+    assert mine.osm_id.equals(theirs.osm_id)
+    assert [dict(tags) for tags in mine.tags] == [dict(tags) for tags in theirs.tags]
+    assert mine.geometry.geom_equals(theirs.geometry).all()
+    with pytest.raises(InvalidRequest, match="from a data folder"):
+        there.export(tmp_path / "x.osm.pbf", tags={"amenity": "cafe"})
 
 
 def test_a_key_that_is_wrong_is_told(there: RemoteMap) -> None:

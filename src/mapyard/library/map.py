@@ -10,9 +10,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from mapyard.deadline import Cancelled, Deadline, no_deadline
+from mapyard.library.asker import Asker
 from mapyard.library.call import Call
 from mapyard.library.inputs import read_values
-from mapyard.library.methods import Questions
 from mapyard.library.question import find_question
 from mapyard.library.resources import Resources
 from mapyard.library.results.feature import Features
@@ -37,7 +37,7 @@ class CallDeadline(Deadline):
         super().check()
 
 
-class Map(Questions):
+class Map(Asker):
     """A data folder, open. Safe to use from several threads; several may be open at once.
 
     Each call is answered from the newest dataset, so an update is picked up by itself; a result
@@ -112,30 +112,6 @@ class Map(Questions):
             self._pinned.release()
             self._pinned = None
         self._snapshots.close()
-
-    def export(
-        self,
-        target: str | Path,
-        *,
-        format: str | None = None,
-        progress: Callable[[int], None] | None = None,
-        timeout: float | None = None,
-        **filters: Any,
-    ) -> int:
-        """Write elements to a file; return how many there are.
-
-        Args:
-            target: file to write; its name tells the format unless `format` does: geoparquet,
-                flatgeobuf, gpkg, geojson, ndjson, csv or osm.
-            format: one of these.
-            progress: called with the number of elements written so far.
-            timeout: seconds, after which `Timeout` is raised and nothing is left of the file.
-            filters: as of `features`: tags, bbox, near, within, type, …
-        """
-        from mapyard.library.export import export_elements
-
-        found = self.features(timeout=timeout, **filters)
-        return export_elements(found, Path(target), format, progress)
 
     def _lease(self) -> Snapshot:
         return self._pinned.lease() if self._pinned is not None else self._snapshots.lease()

@@ -12,8 +12,8 @@ import orjson
 
 from mapyard import errors
 from mapyard.errors import MapyardError
+from mapyard.library.asker import Asker
 from mapyard.library.inputs import read_values
-from mapyard.library.methods import Questions
 from mapyard.library.question import Question, find_question
 from mapyard.library.results.feature import Features, Written
 from mapyard.library.results.solutions import (
@@ -60,7 +60,7 @@ class StreamedFeatures(Features):
         return self._kept[start:stop]
 
 
-class RemoteMap(Questions):
+class RemoteMap(Asker):
     """A server, asked over HTTP. Errors are those of `mapyard.errors`, as in this process.
 
     Answers 429 and 503 are waited for as the server says and asked again, `retries` times.
