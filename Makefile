@@ -22,6 +22,12 @@ lint: setup  ## ruff, mypy strict, import-linter
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports
 
+soak: setup  ## load for an hour: memory, descriptors, limits, ledger (SECONDS=3600 REQUESTS=1000000 DATA=data)
+	@.venv/bin/python tests/soak.py --data $(or $(DATA),data) --seconds $(or $(SECONDS),3600) --requests $(or $(REQUESTS),1000000)
+
+fuzz: setup  ## seek inputs that break a reader (SECONDS=600 DATA=data TARGET=overpass)
+	@cd tests && ../.venv/bin/python -m fuzz --data $(abspath $(or $(DATA),data)) --seconds $(or $(SECONDS),600) $(if $(TARGET),--target $(TARGET)) --keep ../fuzz-found
+
 bench: setup  ## the benchmarks, with ratios against peers
 	@.venv/bin/python -m bench
 
@@ -38,4 +44,4 @@ audit: setup  ## ask the list of known holes about all dependencies (needs a net
 	@$(UV) audit --frozen --no-dev --preview-features audit \
 	  || { echo "audit: read the lines above; without a network nothing can be asked" >&2; exit 1; }
 
-.PHONY: help setup serve test lint bench docs sbom audit
+.PHONY: help setup serve test lint soak fuzz bench docs sbom audit
