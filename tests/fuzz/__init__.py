@@ -1,0 +1,1 @@
+"""Fuzzing of the readers of what strangers send."""
