@@ -22,7 +22,7 @@ from mapyard.cli.ask.command import run
 from mapyard.cli.ask.options import Json, Key, Url
 from mapyard.dataset.catalog import Catalog
 from mapyard.deadline import no_deadline
-from mapyard.errors import MapyardError, NotInstalled
+from mapyard.errors import InvalidRequest, MapyardError, NotInstalled
 from mapyard.geocoding.batch import (
     ADDED,
     Options,
@@ -101,7 +101,10 @@ def command(
         write: IO[str] = sys.stdout
         if output is not None:
             write = stack.enter_context(output.open("w", encoding="utf-8", newline=""))
-        rows, found = _geocode_file(folder, read, write, options, workers)
+        try:
+            rows, found = _geocode_file(folder, read, write, options, workers)
+        except csv.Error as error:
+            raise InvalidRequest(f"{source} cannot be read as CSV: {error}") from None
     typer.echo(f"{rows} rows, {found} found", err=True)
 
 

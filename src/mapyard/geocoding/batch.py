@@ -144,10 +144,12 @@ def _read_parts(row: Mapping[str, Any]) -> dict[str, str]:
 
 def read_csv(text: str) -> tuple[list[str], list[dict[str, str]], str]:
     """Return column names, rows and the delimiter of a CSV text; raise InvalidRequest."""
-    delimiter = find_delimiter(text.partition("\n")[0])
-    reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")), delimiter=delimiter)
-    columns = check_columns(reader.fieldnames)
+    lines = io.StringIO(text.removeprefix("\ufeff"), newline=None)  # \r and \r\n end lines too
+    delimiter = find_delimiter(lines.readline())
+    lines.seek(0)
+    reader = csv.DictReader(lines, delimiter=delimiter)
     try:
+        columns = check_columns(reader.fieldnames)
         rows = [{k: v or "" for k, v in row.items() if k is not None} for row in reader]
     except csv.Error as error:
         raise InvalidRequest(f"the CSV cannot be read: {error}") from None

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 import zstandard
@@ -78,6 +78,10 @@ class Block:
     member_roles: Ints | None = None  # indexes into strings
 
 
+#: What decoding a message of other fields than it should have may raise.
+_CORRUPT: Final = (IndexError, KeyError, ValueError, OverflowError, TypeError, AttributeError)
+
+
 def read_header(path: Path) -> Header:
     """Read the header block of a .osm.pbf file."""
     with path.open("rb") as file:
@@ -87,7 +91,10 @@ def read_header(path: Path) -> Header:
     kind, blob = first
     if kind != b"OSMHeader":
         raise UnreadableFile(f"{path.name} does not begin with an OSM header block")
-    return _parse_header(_unpack(blob, path))
+    try:
+        return _parse_header(_unpack(blob, path))
+    except _CORRUPT as error:
+        raise UnreadableFile(f"{path.name} is corrupt: its header does not decode") from error
 
 
 def iter_blocks(path: Path) -> Iterator[Block]:
@@ -105,7 +112,7 @@ def iter_blocks(path: Path) -> Iterator[Block]:
                 position = file.tell()
                 try:
                     yield from _parse_block(_unpack(blob, path))
-                except (IndexError, ValueError, OverflowError) as error:
+                except _CORRUPT as error:
                     raise UnreadableFile(
                         f"{path.name} is corrupt near byte {position}: a block does not decode"
                     ) from error
@@ -121,7 +128,12 @@ def iter_first_elements(path: Path) -> Iterator[tuple[int, int, tuple[int, int]]
         for kind, blob in _iter_blobs(file, path):
             stop = file.tell()
             if kind == b"OSMData":
-                first = _first_element(_unpack(blob, path))
+                try:
+                    first = _first_element(_unpack(blob, path))
+                except _CORRUPT as error:
+                    raise UnreadableFile(
+                        f"{path.name} is corrupt near byte {stop}: a block does not decode"
+                    ) from error
                 if first is not None:
                     yield start, stop, first
             start = stop
@@ -189,7 +201,7 @@ def _unpack(blob: bytes, path: Path) -> bytes:
                 return zstandard.ZstdDecompressor().decompress(value, MAX_BLOB_BYTES)
             if number in (4, 5, 6):
                 raise NeedsRewrite("a compression other than zlib or zstd")
-    except (zlib.error, zstandard.ZstdError, IndexError, ValueError) as error:
+    except (zlib.error, zstandard.ZstdError, IndexError, ValueError, TypeError) as error:
         raise UnreadableFile(f"{path.name} is corrupt: a block does not unpack") from error
     raise UnreadableFile(f"{path.name} is corrupt: a block without data")
 

@@ -208,7 +208,7 @@ def read_geometry(value: Any, *, limit: int | None = None) -> Geometry:
         value = _load(text) if text.startswith(("{", "[")) else [*read_position(text)]
     if isinstance(value, dict) and "type" in value:
         value = unwrap_feature(value)
-        geometry_type = value["type"]
+        geometry_type = value.get("type")
         if not isinstance(geometry_type, str) or geometry_type not in GEOMETRY_DEPTHS:
             raise Problem(
                 f"must be one of {', '.join(GEOMETRY_DEPTHS)}, got {shorten(geometry_type)}"

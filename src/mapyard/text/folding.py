@@ -93,7 +93,9 @@ def split_apostrophe(word: str) -> tuple[str, str]:
     if "'" not in word:
         return word, word
     joined = word.replace("'", "")
-    return _ELISION.sub("", word).replace("'", ""), joined
+    bare = _ELISION.sub("", word).replace("'", "")
+    # Nothing is left of an article alone (d'), or before a word of a script without spaces.
+    return bare or joined or word, joined or word
 
 
 def split_grams(run: str) -> list[str]:
