@@ -25,7 +25,7 @@ ME = "me@example.org"
 
 @pytest.fixture
 def mail() -> Iterator[MailServer]:
-    mail = MailServer(delay_s=0.3)  # as slow as real ones
+    mail = MailServer(delay_s=0.6)  # as slow as real ones
     yield mail
     mail.close()
 
@@ -60,8 +60,8 @@ def test_forms_do_not_tell_who_has_an_account(client: LocalClient, path: str) ->
             answers[email] = (answer.status_code, answer.headers.get("location"), len(body))
     assert answers[ME] == answers["nobody@example.org"]
     known, unknown = (statistics.median(times) for times in took_s.values())
-    assert abs(known - unknown) < 0.05, took_s  # the mail alone takes 300 ms
-    assert known < 0.25
+    assert abs(known - unknown) < 0.15, took_s  # the mail alone takes 600 ms
+    assert known < 0.5, took_s
 
 
 def test_sign_in_tells_neither(client: LocalClient) -> None:
@@ -178,15 +178,15 @@ def test_a_device_cookie_is_of_one_account(client: LocalClient, database: Databa
 def test_codes_of_the_second_factor(client: LocalClient, database: Database) -> None:
     account = registry.get_account(database, ME)
     secret = second_factor.begin_totp(database, account.id)
-    totp = pyotp.TOTP(secret)
-    codes = second_factor.confirm_totp(database, account.id, totp.now(), actor=ME)
+    totp, now_s = pyotp.TOTP(secret), time.time()
+    codes = second_factor.confirm_totp(database, account.id, totp.at(now_s), actor=ME)
     stolen = Visitor(client, "198.51.100.9")
     assert stolen.sign_in(ME).headers["location"] == "/sign-in/code"
     assert stolen.get("/account/keys").status_code == 303  # the password alone opens nothing
     assert "mapyard_api" not in stolen.cookies
     # The code that switched it on was used; a code works once.
-    assert stolen.post("/sign-in/code", code=totp.now()).status_code == 401
-    following = totp.at(time.time() + 30)
+    assert stolen.post("/sign-in/code", code=totp.at(now_s)).status_code == 401
+    following = totp.at(now_s + 30)
     assert stolen.post("/sign-in/code", code=following).status_code == 303
     assert stolen.get("/account/keys").status_code == 200
     again = Visitor(client, "198.51.100.10")
