@@ -31,6 +31,9 @@ fuzz: setup  ## seek inputs that break a reader (SECONDS=600 DATA=data TARGET=ov
 bench: setup  ## the benchmarks, with ratios against peers
 	@.venv/bin/python -m bench
 
+chaos: setup  ## kill, stop, silence and lock everything under load; CHAOS_S=7200 for two hours
+	@CHAOS_S=$${CHAOS_S:-90} .venv/bin/python -m pytest -s tests/chaos
+
 docs: setup  ## write the generated reference pages again
 	@.venv/bin/mapyard docs
 
@@ -44,4 +47,4 @@ audit: setup  ## ask the list of known holes about all dependencies (needs a net
 	@$(UV) audit --frozen --no-dev --preview-features audit \
 	  || { echo "audit: read the lines above; without a network nothing can be asked" >&2; exit 1; }
 
-.PHONY: help setup serve test lint soak fuzz bench docs sbom audit
+.PHONY: help setup serve test lint soak fuzz bench chaos docs sbom audit

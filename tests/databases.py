@@ -93,15 +93,21 @@ class Proxy:
     def __init__(self, port: int) -> None:
         self.target = port
         self.is_silent = False
+        self.delay_s = 0.0
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listener.getsockname()[1])
         self._open: list[socket.socket] = []
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
-        """End all connections."""
+        """End all connections, and take no more."""
         self._listener.close()
-        for connection in self._open:
+        self.cut()
+
+    def cut(self) -> None:
+        """End all connections."""
+        held, self._open = self._open, []
+        for connection in held:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
             connection.close()
@@ -120,5 +126,6 @@ class Proxy:
             while part := source.recv(65_536):
                 while self.is_silent:
                     time.sleep(0.02)
+                time.sleep(self.delay_s)
                 sink.sendall(part)
             sink.shutdown(socket.SHUT_WR)
