@@ -215,6 +215,8 @@ NOT_SHARED = (
     "https://www.openstreetmap.org/meta/uid",
     "https://osm2rdf.cs.uni-freiburg.de/rdf#facts",
     "https://osm2rdf.cs.uni-freiburg.de/rdf#length",
+    "https://osm2rdf.cs.uni-freiburg.de/rdf#area",
+    "https://osm2rdf.cs.uni-freiburg.de/rdf#hasCompleteGeometry",
     "https://www.openstreetmap.org/way/member_id",
     "https://www.openstreetmap.org/way/member",
     "https://www.openstreetmap.org/way/nodeCount",

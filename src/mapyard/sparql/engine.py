@@ -21,7 +21,7 @@ from mapyard.errors import TooLarge
 from mapyard.sparql.parse.parser import parse_query
 from mapyard.sparql.plan.algebra import Node, Pattern, Query, TriplePattern, Var
 from mapyard.sparql.plan.optimize import optimize
-from mapyard.sparql.plan.variables import triple_variables
+from mapyard.sparql.plan.variables import predicates_of, triple_variables
 from mapyard.sparql.run import (  # noqa: F401 - they register functions
     geosparql,
     shape_functions,
@@ -39,6 +39,8 @@ from mapyard.store.distinct import distinct
 _PREPARED: Final = 256
 #: Longer texts are parsed each time: they hardly come twice and would crowd the others out.
 _PREPARED_LENGTH: Final = 20_000
+#: Warnings of one query.
+_WARNINGS: Final = 10
 #: Rows of solutions written at once.
 _WRITTEN_ROWS: Final = 32_768
 
@@ -53,6 +55,7 @@ class Prepared:
     pattern: Pattern
     plans: dict[tuple[int, frozenset[str]], list[Step]] = field(default_factory=dict)
     seedable: dict[tuple[object, ...], bool] = field(default_factory=dict)
+    warnings: list[str] | None = None
 
 
 @dataclass(slots=True)
@@ -120,6 +123,16 @@ class Engine:
                 if len(self._prepared) > _PREPARED:
                     self._prepared.popitem(last=False)
         return prepared
+
+    def warnings(self, prepared: Prepared) -> list[str]:
+        """Return what a query's author should know: predicates that no triple has."""
+        find = getattr(self._source, "find_strange", None)
+        if find is None:
+            return []
+        if prepared.warnings is None:
+            found = (find(iri) for iri in sorted(predicates_of(prepared.query.pattern)))
+            prepared.warnings = [text for text in found if text is not None][:_WARNINGS]
+        return prepared.warnings
 
     def query(self, text: str, deadline: Deadline | None = None) -> Result:
         """Return the answer; solutions and triples are found while they are read.

@@ -348,3 +348,61 @@ def test_values_kept_from_constants_do_not_outlive_their_query(engine: Engine) -
     point = '"POINT(7 43)"^^geo:wktLiteral'
     rows_of(engine.query(f"SELECT (geof:metricDistance({point}, {point}) AS ?d) {{}}"))
     assert len(rows_of(engine.query(parks + " LIMIT 100000"))) == before > 0
+
+
+#: Predicates that osm2rdf writes (its own list of constants) and those of Sophox.
+VOCABULARY = (
+    "rdf:type", "osm2rdf:area", "osm2rdf:facts", "osm2rdf:hasCompleteGeometry",
+    "osm2rdf:length", "osm2rdfgeom:convex_hull", "osm2rdfgeom:envelope", "osm2rdfgeom:obb",
+    "osm2rdfgeom:centroid", "geo:hasGeometry", "geo:hasCentroid", "geo:asWKT",
+    "geo:hasSerialization", "geo:hasDefaultGeometry", "osmrel:member", "osmrel:member_id",
+    "osmrel:member_role", "osmrel:member_pos", "osmway:member", "osmway:member_id",
+    "osmway:member_pos", "osmway:node", "osmway:node_id", "osmway:next_node",
+    "osmway:next_node_distance", "osmway:is_closed", "osmway:nodeCount",
+    "osmway:uniqueNodeCount", "osmmeta:version", "osmmeta:timestamp", "osmmeta:visible",
+    "osm2rdfmember:id", "osm2rdfmember:role", "osm2rdfmember:pos", "osmm:loc", "osmm:type",
+    "osmm:isClosed", "osmm:has", "osmkey:highway", "osmt:highway", "osm:highway",
+    "osm2rdfkey:wikidata",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("predicate", VOCABULARY)
+def test_every_predicate_of_the_vocabulary_has_triples(engine: Engine, predicate: str) -> None:
+    prepared = engine.prepare(f"SELECT ?o {{ ?s {predicate} ?o }} LIMIT 1")
+    assert engine.warnings(prepared) == []
+    # Centroids are found by their node only.
+    subject = "?x geo:hasCentroid ?s . " if predicate == "geo:asWKT" else ""
+    assert len(rows_of(engine.query(f"SELECT ?o {{ {subject}?s {predicate} ?o }} LIMIT 1"))) == 1
+
+
+def test_measures_of_osm2rdf(engine: Engine) -> None:
+    (largest,) = rows_of(
+        engine.query("SELECT ?p ?a { ?p osmkey:leisure 'park' ; osm2rdf:area ?a } "
+                     "ORDER BY DESC(?a) LIMIT 1")
+    )  # fmt: skip
+    (measured,) = rows_of(
+        engine.query(f"SELECT (geof:metricArea(?g) AS ?a) {{ {largest[0]} {GEOMETRY} ?g }}")
+    )
+    assert largest[1] == pytest.approx(measured[0], abs=1e-3)
+    by_node = "?w osmway:member ?m . ?m osmway:next_node_distance ?d"
+    (row,) = rows_of(
+        engine.query(f"SELECT ?w (SUM(?d) AS ?m) (SAMPLE(?l) AS ?length) {{ ?w osm2rdf:length ?l "
+                     f"{{ SELECT ?w {{ ?w osmkey:highway 'primary' }} LIMIT 1 }} {by_node} }} "
+                     "GROUP BY ?w")
+    )  # fmt: skip
+    assert row[1] == pytest.approx(row[2], abs=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "warning"),
+    [
+        ("?s osmkey:amenty ?a", "did you mean osmkey:amenity?"),
+        ("?s osm2rdf:areea ?a", "did you mean osm2rdf:area?"),
+        ("?s osmkey:amenity/^osmkey:shopp ?a", "did you mean osmkey:shop?"),
+        ("?s osmkey:amenity ?a FILTER NOT EXISTS { ?s ogc:sfContain ?v }", "ogc:sfContains?"),
+        ("?s osmkey:amenity ?a ; <http://example.org/x> ?y", ""),
+    ],
+)
+def test_unknown_predicates_are_named(engine: Engine, pattern: str, warning: str) -> None:
+    found = " ".join(engine.warnings(engine.prepare(f"SELECT * {{ {pattern} }}")))
+    assert (warning in found) if warning else not found

@@ -66,8 +66,10 @@ VOCABULARY_IRIS: Final = (
     *(OSM_META + name for name in ("version", "timestamp", "changeset", "user", "uid")),
     *(OSM_META + name for name in ("type", "isClosed", "loc", "has")),
     *(GEO + name for name in ("hasGeometry", "hasCentroid", "asWKT")),
-    *(OSM2RDF_GEOM + name for name in ("envelope", "convex_hull", "obb")),
-    *(OSM2RDF + name for name in ("facts", "length")),
+    *(OSM2RDF_GEOM + name for name in ("envelope", "convex_hull", "obb", "centroid")),
+    OSM_META + "visible",
+    OSM_WAY + "next_node_distance",
+    *(OSM2RDF + name for name in ("facts", "length", "area", "hasCompleteGeometry")),
     *(OSM_RELATION + name for name in ("member", "member_id", "member_role", "member_pos")),
     *(OSM_WAY + name for name in ("member", "member_id", "member_pos", "next_node")),
     *(OSM_WAY + name for name in ("nodeCount", "uniqueNodeCount", "is_closed")),
@@ -76,6 +78,19 @@ VOCABULARY_IRIS: Final = (
     *(OGC + name for name in RELATIONS),
     *(GEO + name for name in RELATIONS),
 )
+#: Other names for the same, of GeoSPARQL and of older versions of osm2rdf.
+SYNONYMS: Final = {
+    GEO + "hasDefaultGeometry": GEO + "hasGeometry",
+    GEO + "defaultGeometry": GEO + "hasGeometry",
+    GEO + "hasSerialization": GEO + "asWKT",
+    OSM_WAY + "node": OSM_WAY + "member",
+    OSM_WAY + "node_id": OSM_WAY + "member_id",
+    OSM_WAY + "node_pos": OSM_WAY + "member_pos",
+}
+#: Namespaces whose names are all known here.
+CLOSED_NAMESPACES: Final = (
+    OSM2RDF, OSM2RDF_GEOM, OSM2RDF_MEMBER, OSM_META, OSM_RELATION, OSM_WAY, OGC, GEO,
+)  # fmt: skip
 VOCABULARY_INDEX: Final = {iri: index for index, iri in enumerate(VOCABULARY_IRIS)}
 
 ELEMENT_PREFIXES: Final = (OSM_NODE, OSM_WAY, OSM_RELATION)

@@ -11,15 +11,16 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mapyard.geo.sphere import haversine_m
 from mapyard.osm.elements import NODE
 from mapyard.sparql.osm.ids import ABSENT, ELEMENT, MEMBER, WAY_MEMBER
 from mapyard.sparql.osm.predicates import Pairs, Predicate, chunks, concat_pairs, of_space
-from mapyard.sparql.run.table import expand, join_indexes, unique_pairs, unique_rows
+from mapyard.sparql.run.table import Numbers, expand, join_indexes, unique_pairs, unique_rows
 from mapyard.sparql.sources.source import Context, Matches, Position
-from mapyard.sparql.terms.ids import Ids, integer_ids, make_ids, spaces
+from mapyard.sparql.terms.ids import PAYLOAD, Ids, integer_ids, make_ids, spaces
 from mapyard.sparql.terms.terms import Literal
 from mapyard.store.distinct import distinct
-from mapyard.store.reader import Store
+from mapyard.store.reader import E7, Store
 
 _BITS: Final = 16
 _POSITION: Final = (1 << _BITS) - 1
@@ -167,16 +168,34 @@ class MemberValue(Predicate):
         if self._what == "pos":
             return integer_ids(parts.position)
         if self._what == "next":
-            rows, inverse = np.unique(parts.container, return_inverse=True)
-            all_parts = self._containers.parts(rows + self._containers.start)
-            first = np.searchsorted(all_parts.owner, np.arange(len(rows) + 1))
-            place = first[inverse] + parts.position + 1
-            ends = first[inverse + 1]
-            last = len(all_parts.element) - 1
-            return np.where(place < ends, all_parts.element[np.minimum(place, last)], 0)
+            return self._next(parts)
+        if self._what == "distance":
+            return self._distances(parts, context)
         if parts.role is None:
             return np.zeros(len(parts.element), np.int64)
         return role_ids(self._containers.store, parts.role, context)
+
+    def _next(self, parts: Parts) -> Ids:
+        """Return the node that follows each node of ways, 0 behind the last."""
+        rows, inverse = np.unique(parts.container, return_inverse=True)
+        all_parts = self._containers.parts(rows + self._containers.start)
+        first = np.searchsorted(all_parts.owner, np.arange(len(rows) + 1))
+        place = first[inverse] + parts.position + 1
+        ends = first[inverse + 1]
+        last = len(all_parts.element) - 1
+        return np.where(place < ends, all_parts.element[np.minimum(place, last)], 0)
+
+    def _distances(self, parts: Parts, context: Context) -> Ids:
+        """Return the meters from each node of ways to the next one."""
+        following = self._next(parts)
+        known = (spaces(parts.element) == ELEMENT) & (spaces(following) == ELEMENT)
+        here, there = parts.element[known] & PAYLOAD, following[known] & PAYLOAD
+        store = self._containers.store
+        meters = np.zeros(len(following))
+        meters[known] = haversine_m(
+            store.lon[here] / E7, store.lat[here] / E7, store.lon[there] / E7, store.lat[there] / E7
+        )
+        return Numbers(meters, known).to_ids(context)
 
     def _keep(self, index: NDArray[np.int64], values: Ids) -> Pairs:
         keep = values != 0

@@ -7,6 +7,7 @@ triples of osm2rdf; those of Sophox, and the relations between geometries, answe
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ from mapyard.sparql.osm.ids import (
     ABSENT,
     CENTROID_NODE,
     CHANGESET,
+    CLOSED_NAMESPACES,
     ELEMENT,
     ELEMENT_IRI,
     GEOMETRY_IRI,
@@ -29,6 +31,7 @@ from mapyard.sparql.osm.ids import (
     KEY,
     KEY_PREFIXES,
     KEY_SPACES,
+    SYNONYMS,
     VALUE,
     VOCABULARY,
     VOCABULARY_INDEX,
@@ -62,8 +65,10 @@ from mapyard.sparql.terms.ids import (
 )
 from mapyard.sparql.terms.prefixes import (
     GEOMETRY_TEXT,
+    OSM,
     OSM_CHANGESET,
     WIKIDATA,
+    shorten_iri,
 )
 from mapyard.sparql.terms.terms import GEO, WKT_LITERAL, XSD_STRING, Iri, Literal, Term
 from mapyard.store.distinct import distinct
@@ -73,6 +78,10 @@ from mapyard.store.reader import Store
 _FEW_ROWS: Final = 3000
 #: Terms whose ids are remembered.
 _KNOWN_TERMS: Final = 20_000
+
+
+_GEOMETRY_OF: Final = frozenset(Iri(GEO + n) for n in ("hasGeometry", "hasDefaultGeometry"))
+_TEXT_OF: Final = frozenset(Iri(GEO + n) for n in ("asWKT", "hasSerialization"))
 
 
 class OsmSource:
@@ -111,7 +120,7 @@ class OsmSource:
             return find_point_id(term.lexical) if term.datatype == WKT_LITERAL else None
         if not isinstance(term, Iri):
             return None
-        iri = term.value
+        iri = SYNONYMS.get(term.value, term.value)
         if iri in VOCABULARY_INDEX:
             return vocabulary_id(iri)
         if found := ELEMENT_IRI.fullmatch(iri):
@@ -181,6 +190,21 @@ class OsmSource:
                 return None
             self._cache[term_id] = found
         return self._cache[term_id]
+
+    def find_strange(self, iri: str) -> str | None:
+        """Return what is wrong with a predicate that no triple of the map has; None: nothing."""
+        if self.find_id(Iri(iri)) is not None:
+            return None
+        for prefix in KEY_PREFIXES:
+            if iri.startswith(prefix) and prefix != OSM:
+                near = get_close_matches(iri.removeprefix(prefix), self.store.keys, 1, 0.75)
+                hint = f"; did you mean {shorten_iri(prefix + near[0])}?" if near else ""
+                return f"no element has the key of {shorten_iri(iri)}{hint}"
+        if not iri.startswith((*CLOSED_NAMESPACES, OSM)):
+            return None
+        near = get_close_matches(iri, [*VOCABULARY_IRIS, *SYNONYMS], 1, 0.6)
+        hint = f"; did you mean {shorten_iri(near[0])}?" if near else ""
+        return f"{shorten_iri(iri)} is no predicate of this service{hint}"
 
     # Patterns ------------------------------------------------------------------------------------
 
@@ -291,14 +315,12 @@ class OsmSource:
     def shorten(self, triples: tuple[TriplePattern, ...], unread: set[Var]) -> list[TriplePattern]:
         """Return the triples with `?s geo:hasGeometry ?x . ?x geo:asWKT ?g` made one."""
         nodes: dict[object, TriplePattern] = {
-            t.object: t
-            for t in triples
-            if t.predicate == Iri(GEO + "hasGeometry") and t.object in unread
+            t.object: t for t in triples if t.predicate in _GEOMETRY_OF and t.object in unread
         }
         result = list(triples)
         for text in triples:
             first = nodes.get(text.subject)
-            if first is None or text.predicate != Iri(GEO + "asWKT"):
+            if first is None or text.predicate not in _TEXT_OF:
                 continue
             if sum(first.object in (t.subject, t.object) for t in triples) == 2:
                 result.remove(first)

@@ -43,7 +43,7 @@ from mapyard.sparql.osm.predicates import (
     of_space,
 )
 from mapyard.sparql.osm.shapes import RelationPredicate, geometry_ids, has_geometry
-from mapyard.sparql.run.geosparql import lengths_m
+from mapyard.sparql.run.geosparql import areas_m2, lengths_m
 from mapyard.sparql.run.table import Numbers
 from mapyard.sparql.sources.source import Context
 from mapyard.sparql.terms.ids import (
@@ -90,6 +90,8 @@ OBJECT_SPACES: Final[dict[str, frozenset[int]]] = {
     GEO + "asWKT": frozenset((-1, WKT)),
     OSM2RDF + "facts": frozenset((INTEGER,)),
     OSM2RDF + "length": frozenset((POOL,)),
+    OSM2RDF + "area": frozenset((POOL,)),
+    OSM2RDF + "hasCompleteGeometry": frozenset((POOL,)),
     OSM_RELATION + "member": frozenset((MEMBER,)),
     OSM_RELATION + "member_id": frozenset((ELEMENT, ABSENT)),
     OSM_RELATION + "member_role": frozenset((VALUE, POOL)),
@@ -107,6 +109,8 @@ POOL_DATATYPES: Final[dict[str, str]] = {
     OSM_META + "user": XSD_STRING,
     OSM_RELATION + "member_role": XSD_STRING,
     OSM2RDF + "length": XSD_DOUBLE,
+    OSM2RDF + "area": XSD_DOUBLE,
+    OSM2RDF + "hasCompleteGeometry": XSD_BOOLEAN,
     OSM_WAY + "is_closed": XSD_BOOLEAN,
 }
 
@@ -162,6 +166,16 @@ class Vocabulary:
             OSM2RDF + "length": lambda: ColumnPredicate(
                 self._way_rows, self._lengths, subject_space=ELEMENT, is_total=False,
                 count=lambda: int(has_geometry(self.store, np.array(self._way_rows())).sum()),
+            ),
+            OSM2RDF_GEOM + "centroid": lambda: self._shape(CENTROID),
+            OSM_META + "visible": lambda: self._element(self._all, self._visible),
+            OSM_WAY + "next_node_distance": lambda: MemberValue(ways, "distance"),
+            OSM2RDF + "area": lambda: ColumnPredicate(
+                self._area_rows, self._areas, subject_space=ELEMENT, is_total=False,
+                is_listed=True,
+            ),
+            OSM2RDF + "hasCompleteGeometry": lambda: self._element(
+                lambda: range(self.store.relation_start, self.store.row_count), self._complete
             ),
             OSM2RDF + "facts": lambda: ColumnPredicate(
                 self._tagged, self._facts, subject_space=ELEMENT, is_total=False,
@@ -262,6 +276,28 @@ class Vocabulary:
         lengths_by_row[known] = lengths_m(shapes[known])
         rounded = np.round(lengths_by_row, 3)
         return Numbers(rounded, known).to_ids(context)
+
+    def _area_rows(self) -> Rows:
+        rows = np.arange(self.store.way_start, self.store.row_count)
+        return rows[self.store.is_area(rows)]
+
+    def _areas(self, rows: Rows, context: Context) -> Ids:
+        """Return the square meters of areas."""
+        shapes = self.store.geometries(rows)
+        known = np.array([shape is not None for shape in shapes], np.bool_)
+        meters = np.zeros(len(rows))
+        meters[known] = areas_m2(shapes[known])
+        return Numbers(np.round(meters, 3), known).to_ids(context)
+
+    def _complete(self, rows: Rows, context: Context) -> Ids:
+        """Return whether all that a relation consists of is in the extract."""
+        members = self.store.members(rows)
+        missing = np.bincount(members.relation[members.row < 0], minlength=len(rows)) > 0
+        ids = np.array([context.encode(boolean(True)), context.encode(boolean(False))], np.int64)
+        return ids[missing.astype(np.int64)]
+
+    def _visible(self, rows: Rows, context: Context) -> Ids:
+        return np.full(len(rows), context.encode(boolean(True)), np.int64)
 
     def _facts(self, rows: Rows, context: Context) -> Ids:
         counts = np.array([len(orjson.loads(t)) for t in self.store.tags_json(rows)], np.int64)

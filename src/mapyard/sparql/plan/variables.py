@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 
 from mapyard.sparql.plan.algebra import (
     Aggregate,
@@ -19,6 +20,7 @@ from mapyard.sparql.plan.algebra import (
     LeftJoin,
     Minus,
     Nearest,
+    Negated,
     OrderBy,
     Pattern,
     Project,
@@ -29,6 +31,7 @@ from mapyard.sparql.plan.algebra import (
     Values,
     Var,
 )
+from mapyard.sparql.terms.terms import BlankNode, Iri, Literal
 
 
 def triple_variables(triple: TriplePattern) -> Iterator[Var]:
@@ -143,3 +146,32 @@ def pattern_mentions(pattern: Pattern) -> set[Var]:
             return found
         case Project() | Distinct() | Slice():
             return pattern_mentions(pattern.pattern)
+
+
+def predicates_of(pattern: Pattern) -> set[str]:
+    """Return the IRIs of all predicates of a pattern, those of paths and of EXISTS included."""
+    found: set[str] = set()
+    pending: list[object] = [pattern]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, TriplePattern):
+            if isinstance(item.predicate, Iri):
+                found.add(item.predicate.value)
+            elif not isinstance(item.predicate, Var):
+                found |= _iris_of(item.predicate)
+        elif isinstance(item, Service | Iri | Literal | BlankNode | str):
+            continue  # the words of a service are its own
+        elif isinstance(item, tuple):
+            pending.extend(item)
+        elif is_dataclass(item) and not isinstance(item, type):
+            pending.extend(getattr(item, one.name) for one in fields(item))
+    return found
+
+
+def _iris_of(path: object) -> set[str]:
+    """Return the IRIs of a path, but those that it leaves out."""
+    if isinstance(path, Iri):
+        return {path.value}
+    if isinstance(path, Negated) or not is_dataclass(path) or isinstance(path, type):
+        return set()
+    return {iri for one in fields(path) for iri in _iris_of(getattr(path, one.name))}

@@ -30,7 +30,7 @@ from mapyard.sparql.terms.values import find_number
 #: Functions whose result lies within the box of their argument.
 _INSIDE: Final = frozenset(GEOF + n for n in ("centroid", "envelope", "convexHull", "boundary"))
 _LOCATIONS: Final = frozenset((OSM_META + "loc", GEOMETRY_TEXT))
-_WKT: Final = frozenset((GEO + "asWKT",))
+_WKT: Final = frozenset((GEO + "asWKT", GEO + "hasSerialization"))
 _GEOMETRIES: Final = frozenset(
     (GEO + "hasGeometry", GEO + "hasCentroid", GEO + "hasDefaultGeometry")
 )

@@ -70,3 +70,12 @@ PREFIXES: Final[dict[str, str]] = {
     "qlss": SPATIAL_SEARCH,
     "spatialSearch": SPATIAL_SEARCH,
 }
+
+
+def shorten_iri(iri: str) -> str:
+    """Return an IRI with the prefix that stands for most of it."""
+    names = [(len(space), name) for name, space in PREFIXES.items() if iri.startswith(space)]
+    if not names:
+        return f"<{iri}>"
+    length, name = max(names)
+    return f"{name}:{iri[length:]}"
