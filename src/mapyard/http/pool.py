@@ -21,6 +21,10 @@ Receive = Callable[[], Awaitable[Any]]
 
 #: How long after its deadline a thread that did not look at it is waited for, seconds.
 GRACE_S: Final = 2.0
+#: A queue that was never empty for so long is no burst: the server gets more than it can do.
+STANDING_S: Final = 0.5
+#: For how long the queue is kept short then, seconds; anew with each refusal.
+SHORT_S: Final = 3.0
 #: A thread so long past its job's deadline is not going to look at it, seconds.
 STUCK_S: Final = 15.0
 
@@ -46,6 +50,9 @@ class WorkPool:
         #: Jobs running or waiting; a job whose client went away counts until its thread is free.
         self.busy = 0
         self._lock = threading.Lock()
+        #: When last nobody waited, and until when the queue is kept short.
+        self._clear_s = time.monotonic()
+        self._short_until_s = 0.0
         #: Deadlines of the jobs that threads work on.
         self._running: set[Deadline] = set()
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix=name)
@@ -59,10 +66,14 @@ class WorkPool:
     ) -> Future[T]:
         """Return the future of a job; raise Overloaded when the queue is full and not `always`.
 
+        A burst may fill the whole queue. Where requests keep coming faster than they are answered,
+        a long queue would only make all of them late, so it is kept short: what is admitted is
+        answered nearly as fast as ever, the rest is refused at once.
+
         `on_done` is called once, from any thread, when the job has ended or will never begin.
         """
         with self._lock:
-            if self.busy >= self.threads + self.queue and not always:
+            if not always and self.busy - self.threads >= self._room():
                 raise Overloaded(
                     "the server has more requests waiting than it can answer in time; "
                     "try again in a moment",
@@ -79,6 +90,21 @@ class WorkPool:
         future = self._executor.submit(job)
         future.add_done_callback(done)
         return future
+
+    def _room(self) -> int:
+        """Return how many jobs may wait now."""
+        now_s = time.monotonic()
+        if self.busy <= self.threads:
+            self._clear_s = now_s
+            return self.queue
+        if now_s - self._clear_s > STANDING_S:
+            self._short_until_s = now_s + SHORT_S
+        if now_s >= self._short_until_s:
+            return self.queue
+        short = min(self.queue, max(1, self.threads // 2))
+        if self.busy - self.threads >= short:
+            self._short_until_s = now_s + SHORT_S
+        return short
 
     async def run(
         self,

@@ -152,3 +152,43 @@ def test_deadline_of_a_stream_begins_anew() -> None:
     deadline.extend(10)
     deadline.check()
     assert 9 < deadline.remaining_s() <= 10
+
+
+def test_a_burst_may_fill_the_queue_but_a_standing_queue_is_kept_short(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now_s = 1_000.0
+    monkeypatch.setattr("mapyard.http.pool.time.monotonic", lambda: now_s)
+    pool = WorkPool("test", 2, 20)
+    stop = threading.Event()
+
+    def fill() -> int:
+        """Submit until the pool refuses; return how many wait then."""
+        try:
+            while True:
+                pool.submit(lambda: stop.wait(30))
+        except Overloaded:
+            return pool.busy - pool.threads
+
+    try:
+        assert fill() == 20
+        now_s += 0.4  # still a burst
+        assert fill() == 20
+        now_s += 0.2  # no longer
+        assert fill() == 20  # those that wait are not sent away
+        stop.set()
+        while pool.busy:
+            time.sleep(0.001)
+        stop.clear()
+        assert fill() == 1  # kept short, for now
+        now_s += 2.9
+        assert fill() == 1  # each refusal shows that it goes on
+        stop.set()
+        while pool.busy:
+            time.sleep(0.001)
+        stop.clear()
+        now_s += 3.1
+        assert fill() == 20  # it is over
+    finally:
+        stop.set()
+        pool.close()
