@@ -2,8 +2,8 @@
 
 A query whose process does not answer within its time and a grace, or takes too much memory, is
 killed with its process, and nothing else is: each process has one query. Another process is forked
-in milliseconds. A process that streams to a client gives its slot back, so that a client that reads
-slowly holds up nobody; how many may do so is bounded.
+in milliseconds. A process whose client takes its answer slowly gives its slot back, so that such a
+client holds up nobody; how many may do so is bounded.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ GRACE_S: Final = 1.0
 LOOK_S: Final = 0.1
 #: A process that kept more private memory than this after a query is not used again, bytes.
 KEPT_BYTES: Final = 384 << 20
-#: Processes that stream, for each slot.
+#: A client that does not take a part of its answer for so long reads slowly, seconds.
+SLOW_S: Final = 0.25
+#: Processes that wait for slow clients, for each slot.
 STREAMS_PER_SLOT: Final = 4
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 
@@ -320,13 +322,18 @@ class _Turn:
         self._has_slot = True
 
     def stream(self) -> None:
-        """Give the slot back; raise Overloaded when too many stream already."""
+        """Give the slot back for the rest of the answer."""
+        if not self._is_streaming:
+            self._pool._streaming += 1
+            self._is_streaming = True
+            self._give_back()
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another slow client can be borne."""
         pool = self._pool
-        if pool._streaming >= STREAMS_PER_SLOT * pool.settings.query_processes:
-            raise Overloaded("too many answers are being streamed; try again in a moment")
-        pool._streaming += 1
-        self._is_streaming = True
-        self._give_back()
+        most = STREAMS_PER_SLOT * pool.settings.query_processes
+        return self._is_streaming or pool._streaming < most
 
     def end(self) -> None:
         """Give back what is left."""
@@ -374,17 +381,28 @@ class _Run:
         if head.is_whole:
             self._process.has_answered = True
             return ApartReply(head.status, head.headers, head.ignored, head.body, None)
-        turn.stream()
-        return ApartReply(head.status, head.headers, head.ignored, b"", self._chunks())
+        return ApartReply(head.status, head.headers, head.ignored, b"", self._chunks(turn))
 
-    async def _chunks(self) -> AsyncIterator[bytes]:
+    async def _chunks(self, turn: _Turn) -> AsyncIterator[bytes]:
+        loop = asyncio.get_running_loop()
+
+        def note_slow() -> None:
+            if turn.has_room:
+                turn.stream()
+            else:  # the answer breaks off when the client takes this part
+                self._kill("slow")
+
         while True:
             kind, content = await self._frame(self._pool.settings.timeout_s + GRACE_S)
             if kind == wire.END:
                 return
             if kind != wire.CHUNK:
                 self._raise(kind, content)
-            yield content
+            slow = loop.call_later(SLOW_S, note_slow)
+            try:
+                yield content
+            finally:
+                slow.cancel()
 
     async def _frame(self, limit_s: float) -> tuple[int, bytes]:
         """Return the next frame, or kill the process and raise why."""
