@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
@@ -14,6 +15,8 @@ from mapyard.http.reference.docs_page import entries_of
 from mapyard.http.reference.error_codes import COMMON_CODES, ERROR_CODES
 from mapyard.http.reference.openapi import build_openapi
 from mapyard.http.routes import load_modules
+from mapyard.library.inputs import annotate
+from mapyard.library.question import load_questions
 from mapyard.settings import list_settings
 
 NOTE: Final = "<!-- Written by `mapyard docs`. Change the code, not this page. -->\n"
@@ -27,8 +30,54 @@ def build_pages() -> dict[str, str]:
         "errors.md": _errors(),
         "settings.md": _settings(),
         "commands.md": _commands(),
+        "library.md": _library(),
     }
     return {name: f"{NOTE}\n{text.strip()}\n" for name, text in pages.items()}
+
+
+def _library() -> str:
+    parts = [
+        "# Methods of the library\n",
+        "Of `mapyard.open(…)` and `mapyard.connect(…)`; see [the library](../library.md). Every "
+        "method also takes `timeout` (seconds), `max_bytes` and `cancel` (a `threading.Event`).\n",
+    ]
+    for question in load_questions():
+        fields = {field.name: field for field in question.parser.fields}
+        names = [*question.leading, *(name for name in fields if name not in question.leading)]
+        shown = [question.renamed.get(name, name) for name in question.leading]
+        shown += ["*"] if len(names) > len(shown) else []
+        parts.append(f"\n## {question.name}({', '.join([*shown, '…'])})\n")
+        parts.append(f"Returns `{question.result.__name__}`. {_as_prose(question.doc)}\n")
+        rows = (
+            (
+                f"`{question.renamed.get(name, name)}`",
+                annotate(fields[name].type, fields[name].extra),
+                fields[name].description or "how features look: see [features](../features.md)",
+            )
+            for name in names
+        )
+        parts.extend(_table(("Parameter", "Type", "Meaning"), rows))
+    parts.append("\n# Results\n")
+    for result in dict.fromkeys(question.result for question in load_questions()):
+        if result is bytes:
+            continue
+        parts.append(f"\n## {result.__name__}\n\n{_as_prose(inspect.getdoc(result) or '')}\n")
+        parts.extend(_table(("Member", "Meaning"), _members(result)))
+    return "\n".join(parts)
+
+
+def _as_prose(doc: str) -> str:
+    return "\n\n".join(" ".join(part.split()) for part in doc.split("\n\n"))
+
+
+def _members(result: type[Any]) -> Iterator[tuple[str, str]]:
+    """Yield the public methods and properties of a result, with their first sentence."""
+    for name, member in inspect.getmembers(result):
+        doc = inspect.getdoc(member) or ""
+        if name.startswith("_") or name == "item" or not doc:
+            continue
+        call = f"{name}()" if callable(member) else name
+        yield f"`{call}`", doc.partition("\n\n")[0]
 
 
 def _endpoints() -> str:

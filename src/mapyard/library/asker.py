@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from mapyard.library.methods import Questions
 
@@ -35,3 +36,18 @@ class Asker(Questions):
 
         found = self.features(timeout=timeout, **filters)
         return export_elements(found, Path(target), format, progress)
+
+    def close(self) -> None:
+        """Let everything go."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
-from mapyard.library.methods import AsyncQuestions, Questions
+from mapyard.library.asker import Asker
+from mapyard.library.methods import AsyncQuestions
 
 
 class AsyncMap(AsyncQuestions):
     """The same with `await`: calls run in threads, so the event loop never waits."""
 
-    def __init__(self, source: Questions) -> None:
+    def __init__(self, source: Asker) -> None:
         #: The map that answers.
         self.source = source
 
@@ -29,8 +29,7 @@ class AsyncMap(AsyncQuestions):
 
     async def close(self) -> None:
         """Let everything go."""
-        close: Callable[[], None] = self.source.close  # type: ignore[attr-defined] # both maps
-        await asyncio.to_thread(close)
+        await asyncio.to_thread(self.source.close)
 
     async def __aenter__(self) -> Self:
         return self

@@ -6,8 +6,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from mapyard.deadline import Cancelled, Deadline, no_deadline
 from mapyard.library.asker import Asker
@@ -150,17 +149,6 @@ class Map(Asker):
 
     def _find_tile(self, z: int, x: int, y: int) -> bytes:
         return self.tile(z, x, y)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<Map {self.settings.data} {self.dataset}>"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import httpx
 import orjson
@@ -187,17 +186,6 @@ class RemoteMap(Asker):
             body = orjson.loads(self._retry(request, stream=False).content)
             if body["status"] == "completed":
                 return orjson.dumps(body["result"])
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<RemoteMap {self.url}>"

@@ -18,7 +18,6 @@ from mapyard.http.endpoints import Example, endpoint
 from mapyard.library.questions import geocoding as library
 from mapyard.library.results.places import PlaceBatch, Places
 from mapyard.params.parser import Parser, refuse_unknown
-from mapyard.results.pages import ATTRIBUTION
 
 CSV: Final = "text/csv; charset=utf-8; header=present"
 NDJSON: Final = "application/x-ndjson"
@@ -152,11 +151,9 @@ def _answer(ctx: Context, found: Places, answer_format: str, *, reverse: bool = 
         return Answer(b"".join(orjson.dumps(f) + b"\n" for f in features), NDJSON)
     if answer_format == "csv":
         return Answer(_write_csv(features), CSV)
-    body: dict[str, Any] = {"type": "FeatureCollection", "attribution": ATTRIBUTION}
     if ctx.is_client_library:
-        body |= _early_members(features, reverse=reverse)
-    body["features"] = features
-    return Answer.geojson(body)
+        found.members |= _early_members(features, reverse=reverse)
+    return Answer.geojson(found.to_collection())
 
 
 def _early_members(features: list[Feature], *, reverse: bool) -> dict[str, Any]:
