@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import socket
@@ -174,6 +175,54 @@ def test_a_huge_trailer_is_not_taken_into_memory(door: Door) -> None:
 
 def test_what_is_no_request_is_answered_400(door: Door) -> None:
     assert error_of(door.ask(b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n"))["status"] == 400
+
+
+@pytest.fixture
+def door_of_texts(tmp_path: Path) -> Iterator[Door]:
+    with open_door(tmp_path) as opened:
+        yield opened
+
+
+RAW = "GET /api/v1/echo?text=Städtle%20東 HTTP/1.1\r\n".encode()
+REST = "Host: x\r\nX-Name: ä\r\nConnection: close\r\n\r\n".encode()
+
+
+def text_of(answer: bytes) -> str:
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200"), answer
+    text: str = json.loads(body)["text"]
+    return text
+
+
+def test_an_address_may_be_typed_as_it_is_written(door_of_texts: Door) -> None:
+    """curl sends what the shell hands it: UTF-8 that nobody percent-encoded."""
+    assert text_of(door_of_texts.ask(RAW + REST)) == "Städtle 東"
+
+
+@pytest.mark.parametrize("cut", [1, 22, 26, 27, 35, len(RAW) - 1, len(RAW), len(RAW) + 20])
+def test_an_address_may_come_in_two_parts(door_of_texts: Door, cut: int) -> None:
+    with door_of_texts.connect((RAW + REST)[:cut]) as connection:
+        time.sleep(0.05)
+        connection.sendall((RAW + REST)[cut:])
+        assert text_of(read_all(connection)) == "Städtle 東"
+
+
+def test_only_the_request_line_is_encoded(door_of_texts: Door) -> None:
+    body = '{"text": "Städtle"}'.encode()
+    head = f"POST /api/v1/echo HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n"
+    head += "Content-Type: application/json\r\n"
+    with door_of_texts.connect(f"{head}\r\n".encode() + body) as connection:
+        connection.recv(65_536)
+        connection.sendall(f"{head}Connection: close\r\n\r\n".encode())
+        time.sleep(0.05)
+        connection.sendall(body)
+        assert text_of(read_all(connection)) == "Städtle"
+
+
+def test_what_no_address_may_hold_is_named(door: Door) -> None:
+    error = error_of(door.ask(b"GET /healthz?text=a\x01 HTTP/1.1\r\nHost: x\r\n\r\n"))
+    assert (error["status"], error["code"]) == (400, "invalid_request")
+    assert "percent-encode" in error["message"]
 
 
 def test_requests_sent_ahead_are_bounded(door: Door) -> None:

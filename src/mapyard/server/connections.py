@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections import Counter
 from collections.abc import Iterable
 from functools import partial
@@ -40,6 +41,12 @@ WRITE_S: Final = 60.0
 LINGER_S: Final = 5.0
 _MOST_LINGERING: Final = 64
 SWEEP_S: Final = 1.0
+
+_BAD_ADDRESS: Final = (
+    "the request's address holds characters that HTTP does not allow there: percent-encode them, "
+    "as UTF-8: %20 for a space, %C3%A4 for ä (curl does it with -G --data-urlencode 'q=…')"
+)
+_RAW: Final = re.compile(rb"[\x80-\xff]+")
 
 # What the parser is at.
 _BETWEEN, _HEAD, _BODY = range(3)
@@ -170,6 +177,7 @@ class Connection(HttpToolsProtocol):
         self._waste_bytes = 0  # in a body: chunk sizes and trailers
         self._error: MapyardError | None = None
         self._begun = False
+        self._in_line = True  # the request line is not whole yet
 
     # What asyncio calls.
 
@@ -198,17 +206,24 @@ class Connection(HttpToolsProtocol):
         if self._is_lingering:
             return
         before = self._phase
+        if (before == _BETWEEN or self._in_line) and not data.isascii():
+            data = _encode_line(data)
         self._feed_bytes = size = len(data)
         self._got_body = False
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
             pass  # answered as if the client had not asked for another protocol
+        except httptools.HttpParserInvalidURLError:
+            self._refuse(InvalidRequest(_BAD_ADDRESS))
+            return
         except httptools.HttpParserError:
             self._refuse(self._error or InvalidRequest("this is no HTTP/1.1 request"))
             return
         if self._phase == _HEAD:
             self._begun = True
+            if before == _BETWEEN or self._in_line:
+                self._in_line = b"\n" not in data.lstrip(b"\r\n")
             if before == _HEAD:
                 self._head_bytes += size
                 if self._head_bytes > MAX_HEAD_BYTES:
@@ -256,6 +271,7 @@ class Connection(HttpToolsProtocol):
             return
         self._head_bytes = self._waste_bytes = 0
         self._phase = _BODY
+        self._in_line = False
         super().on_headers_complete()
         # Closing is ours: a client that is still sending must get to read its answer.
         self.cycle.transport = cast(asyncio.Transport, self)
@@ -374,6 +390,18 @@ class Connection(HttpToolsProtocol):
         self.since_s = self.loop.time()
         self.flow.resume_reading()
         self.transport.write_eof()
+
+
+def _encode_line(data: bytes) -> bytes:
+    """Percent-encode what is not ASCII in the request line, as browsers do before they send it.
+
+    A shell and curl send "?q=Städtle" as it is typed. Only the first line changes: in headers and
+    bodies such bytes are in their place.
+    """
+    begin = len(data) - len(data.lstrip(b"\r\n"))
+    end = data.find(b"\n", begin)
+    line, rest = (data, b"") if end < 0 else (data[:end], data[end:])
+    return _RAW.sub(lambda match: f"%{match[0].hex('%')}".upper().encode(), line) + rest
 
 
 def _head_too_large(count: int = 0) -> HeadTooLarge:
