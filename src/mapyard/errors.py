@@ -74,6 +74,12 @@ class NotFound(MapyardError):  # noqa: N818
     status, code = 404, "not_found"
 
 
+class NotAcceptable(MapyardError):  # noqa: N818
+    """The Accept header names no form that this answer has; the message lists those it has."""
+
+    status, code = 406, "not_acceptable"
+
+
 class Timeout(MapyardError):  # noqa: N818
     """The request's own time limit passed."""
 

@@ -26,6 +26,7 @@ from mapyard.store.reader import Store
 #: Frames of Python's stack that the deepest query needs, twice over. Calls from Python to Python
 #: take no space on the stack of the process.
 _STACK_FRAMES = 20_000
+sys.setrecursionlimit(max(_STACK_FRAMES, sys.getrecursionlimit()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +81,6 @@ def run_text(
             f"the query has {size:,} bytes, at most {MAX_QUERY_BYTES:,}; split it",
             details={"limit": MAX_QUERY_BYTES, "count": size},
         )
-    if sys.getrecursionlimit() < _STACK_FRAMES:
-        sys.setrecursionlimit(_STACK_FRAMES)
     program, source = read_program(text, surroundings or Surroundings())
     if program.refused:
         first = min(program.refused, key=lambda refused: refused.at)

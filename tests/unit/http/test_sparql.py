@@ -302,3 +302,76 @@ def test_queries_of_several_threads_at_once(client: LocalClient, data: Path) -> 
     for thread in threads:
         thread.join()
     assert counts == [wanted] * 20
+
+
+PROTOCOL = "/sparql"
+MAKE = "CONSTRUCT { ?s osmkey:name ?n ; a osm:node } WHERE { ?s osmkey:amenity 'cafe' ; " \
+    "osmkey:name ?n } LIMIT 5"  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("accept", "media_type"),
+    [
+        ("", "application/sparql-results+json"),
+        ("*/*", "application/sparql-results+json"),
+        ("application/json", "application/sparql-results+json"),
+        ("application/xml;q=0.5, text/csv", "text/csv"),
+        ("application/sparql-results+xml", "application/sparql-results+xml"),
+        ("text/*", "text/csv"),
+    ],
+)
+def test_the_protocol_for_tools_answers_as_accepted(
+    client: LocalClient, accept: str, media_type: str
+) -> None:
+    headers = {"Accept": accept} if accept else {}
+    answer = client.get(PROTOCOL, params={"query": CAFES}, headers=headers)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"].startswith(media_type)
+    assert answer.text.count("openstreetmap.org/") >= 5
+
+
+@pytest.mark.parametrize(
+    ("media_type", "form"),
+    [
+        ("text/turtle", ox.RdfFormat.TURTLE),
+        ("application/n-triples", ox.RdfFormat.N_TRIPLES),
+        ("application/rdf+xml", ox.RdfFormat.RDF_XML),
+        ("application/ld+json", ox.RdfFormat.JSON_LD),
+    ],
+)
+def test_the_protocol_gives_triples_in_four_forms(
+    client: LocalClient, media_type: str, form: ox.RdfFormat
+) -> None:
+    for params in ({"query": MAKE}, {}):
+        answer = client.get(PROTOCOL, params=params, headers={"Accept": media_type})
+        assert answer.headers["content-type"].startswith(media_type), answer.text
+        quads = list(ox.parse(answer.content, format=form, base_iri="http://a/"))
+        triples = {(str(q.subject), str(q.predicate), str(q.object)) for q in quads}
+        if params:
+            assert len(triples) == 10
+        else:
+            assert any("service-description#Service" in o for _, _, o in triples)
+            assert any("rdfs.org/ns/void#Dataset" in o for _, _, o in triples)
+
+
+def test_the_protocol_refuses_by_name(client: LocalClient) -> None:
+    query = {"query": "ASK { ?s ?p ?o }"}
+    found = client.get(PROTOCOL, params=query, headers={"Accept": "image/png"})
+    assert error(found, 406, "not_acceptable")["message"].count("sparql-results") == 2
+    for name in ("default-graph-uri", "named-graph-uri"):
+        found = client.get(PROTOCOL, params={**query, name: "http://a/"})
+        assert "one graph" in json.dumps(error(found, 422, "validation_failed"))
+    found = client.get(PROTOCOL + "?query=ASK%7B%7D&query=ASK%7B%7D")
+    assert found.status_code in (400, 422)
+    assert client.post(PROTOCOL, data={"update": "CLEAR ALL"}).status_code == 422
+    posted = client.post(PROTOCOL, content="ASK { ?s osmkey:amenity 'cafe' }",
+                         headers={"Content-Type": "application/sparql-query"})  # fmt: skip
+    assert posted.json()["boolean"] is True
+
+
+@pytest.mark.parametrize("path", [PATH, PROTOCOL])
+def test_unknown_predicates_are_named_in_a_header(client: LocalClient, path: str) -> None:
+    text = "SELECT ?s { ?s osmkey:amenty 'cafe' }"
+    warned = client.get(path, params={"query": text})
+    assert "did you mean osmkey:amenity?" in warned.headers["x-query-warning"]
+    assert "x-query-warning" not in client.get(path, params={"query": CAFES}).headers

@@ -32,6 +32,10 @@ ERROR_CODES: Final = (
         "Begin again with the first page.",
     ),
     ErrorCode(
+        406, "not_acceptable", "The Accept header names no form that the answer has.",
+        "Ask for one of the forms that the message lists.",
+    ),
+    ErrorCode(
         401, "missing_key", "No API key came with the request.",
         "Send it as X-API-Key or Authorization: Bearer.",
     ),

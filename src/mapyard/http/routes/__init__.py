@@ -22,6 +22,7 @@ MODULES: tuple[str, ...] = (
     "elevation",
     "overpass",
     "sparql",
+    "sparql_protocol",
     "tiles",
     "docs",
     "limits",

@@ -16,7 +16,7 @@ from mapyard.http.paging import PAGE_HEADERS, answer_page
 from mapyard.library.questions import sparql as library
 from mapyard.results.cursor import decode_cursor, encode_cursor, hash_query
 from mapyard.results.pages import PageEnd, write_collection
-from mapyard.sparql.engine import Solutions, Triples, Truth
+from mapyard.sparql.engine import Result, Solutions, Triples, Truth
 from mapyard.sparql.run.table import slice_tables
 from mapyard.sparql.write.solutions import CSV_TYPE, JSON_TYPE, TSV_TYPE, XML_TYPE
 from mapyard.sparql.write.triples import N_TRIPLES_TYPE, TURTLE_TYPE
@@ -61,7 +61,7 @@ class SparqlParams(library.SparqlQuestion, kw_only=True):
     media_types=(
         GEOJSON, JSON_TYPE, XML_TYPE, CSV_TYPE, TSV_TYPE, TURTLE_TYPE, N_TRIPLES_TYPE,
     ),
-    headers=PAGE_HEADERS,
+    headers={**PAGE_HEADERS, "X-Query-Warning": "predicates that no triple has, in ASCII"},
     errors=("invalid_query", "invalid_cursor", "stale_cursor", "timeout", "too_large"),
     examples=[
         Example(
@@ -83,12 +83,24 @@ def sparql(ctx: Context, params: SparqlParams) -> Answer:
     element; the other variables become properties. See docs/sparql.md.
     """
     result = library.run(ctx, params.query)
+    answer = _answer_in_form(ctx, params, result)
+    answer.headers = {**(answer.headers or {}), **warning_headers(ctx, params.query)}
+    return answer
+
+
+def warning_headers(ctx: Context, query: str) -> dict[str, str]:
+    """Return the header that names what the query's author should know, if anything."""
+    text = " | ".join(library.warnings(ctx, query))
+    return {"X-Query-Warning": text.encode("ascii", "replace").decode()[:2000]} if text else {}
+
+
+def _answer_in_form(ctx: Context, params: SparqlParams, result: Result) -> Answer:
     if isinstance(result, Truth):
         media_type = choose_type(ctx.accept, tuple(library.BOOLEAN_WRITERS)) or JSON_TYPE
-        return _answer(library.write(ctx, result, media_type), media_type)
+        return answer_whole(library.write(ctx, result, media_type), media_type)
     if isinstance(result, Triples):
         media_type = choose_type(ctx.accept, tuple(library.TRIPLE_WRITERS)) or TURTLE_TYPE
-        return _answer(library.write(ctx, result, media_type), media_type)
+        return answer_whole(library.write(ctx, result, media_type), media_type)
     if params.limit is not None or params.cursor is not None or params.offset is not None:
         return _page(ctx, params, result)
     media_type = (
@@ -100,7 +112,7 @@ def sparql(ctx: Context, params: SparqlParams) -> Answer:
         return Answer(write_collection(features, members=members), GEOJSON)
     if media_type not in library.SOLUTION_WRITERS:
         media_type = GEOJSON
-    return _answer(library.write(ctx, result, media_type), media_type)
+    return answer_whole(library.write(ctx, result, media_type), media_type)
 
 
 def _page(ctx: Context, params: SparqlParams, result: Solutions) -> Answer:
@@ -114,7 +126,7 @@ def _page(ctx: Context, params: SparqlParams, result: Solutions) -> Answer:
     media_type = choose_type(ctx.accept, (GEOJSON, "application/json", *library.SOLUTION_WRITERS))
     if media_type in library.SOLUTION_WRITERS:
         result.tables = slice_tables(result.tables, start, limit)
-        return _answer(library.write(ctx, result, media_type), media_type)
+        return answer_whole(library.write(ctx, result, media_type), media_type)
     features = library.write_solution_features(ctx, result, start, limit + 1)
     has_more = len(features) > limit
     del features[limit:]
@@ -133,7 +145,7 @@ def _page(ctx: Context, params: SparqlParams, result: Solutions) -> Answer:
     return answer_page(ctx, features, end, members)
 
 
-def _answer(parts: Iterator[bytes], media_type: str) -> Answer:
+def answer_whole(parts: Iterator[bytes], media_type: str) -> Answer:
     """Return a whole answer when it is small, so that a late error is still told as one."""
     held: list[bytes] = []
     size = 0

@@ -33,9 +33,13 @@ from mapyard.sparql.write.solutions import (
     write_xml_boolean,
 )
 from mapyard.sparql.write.triples import (
+    JSON_LD_TYPE,
     N_TRIPLES_TYPE,
+    RDF_XML_TYPE,
     TURTLE_TYPE,
+    write_json_ld,
     write_n_triples,
+    write_rdf_xml,
     write_turtle,
 )
 
@@ -53,6 +57,8 @@ BOOLEAN_WRITERS: Final[dict[str, Callable[[bool], bytes]]] = {
 TRIPLE_WRITERS: Final[dict[str, Callable[[Triples], Iterator[bytes]]]] = {
     TURTLE_TYPE: write_turtle,
     N_TRIPLES_TYPE: write_n_triples,
+    RDF_XML_TYPE: write_rdf_xml,
+    JSON_LD_TYPE: write_json_ld,
 }
 
 
@@ -90,6 +96,12 @@ def run(call: Call, query: str) -> Result:
     """Return the engine's answer; solutions and triples are found while they are read."""
     engine: Engine = call.part("sparql")
     return engine.query(query, call.deadline)
+
+
+def warnings(call: Call, query: str) -> list[str]:
+    """Return what the query's author should know: predicates that no triple has."""
+    engine: Engine = call.part("sparql")
+    return engine.warnings(engine.prepare(query))
 
 
 class LocalResult(SparqlResult):

@@ -1,17 +1,33 @@
-"""Triples as Turtle and N-Triples, in chunks of bytes."""
+"""Triples as Turtle, N-Triples, RDF/XML and JSON-LD, in chunks of bytes."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import batched
+from itertools import batched, groupby
 from typing import Final
+from xml.sax.saxutils import escape, quoteattr
 
+import orjson
+
+from mapyard.errors import Unsupported
 from mapyard.sparql.engine import Triples
-from mapyard.sparql.terms.terms import RDF_TYPE, Iri, Term, format_term
+from mapyard.sparql.terms.terms import (
+    RDF,
+    RDF_TYPE,
+    XSD_STRING,
+    Iri,
+    Literal,
+    Term,
+    format_term,
+)
 
 TURTLE_TYPE: Final = "text/turtle"
 N_TRIPLES_TYPE: Final = "application/n-triples"
+RDF_XML_TYPE: Final = "application/rdf+xml"
+JSON_LD_TYPE: Final = "application/ld+json"
+#: What XML can name of the end of an IRI.
+_NAME_AT_END = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*$")
 
 _BATCH: Final = 2000
 _LOCAL = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_:-]*[A-Za-z0-9_:-])?")
@@ -57,3 +73,68 @@ def _shorten(term: Term, by_length: list[tuple[str, str]], used: dict[str, str])
                     return f"{prefix}:{local}"
                 break
     return format_term(term)
+
+
+def write_rdf_xml(triples: Triples) -> Iterator[bytes]:
+    """Yield RDF/XML, one description per triple; raises Unsupported for what it cannot name."""
+    yield b'<?xml version="1.0" encoding="UTF-8"?>\n'
+    yield f'<rdf:RDF xmlns:rdf="{RDF}">\n'.encode()
+    for batch in batched(triples.triples, _BATCH, strict=False):
+        yield "".join(_description(*triple) for triple in batch).encode("utf-8", "replace")
+    yield b"</rdf:RDF>\n"
+
+
+def _description(subject: Term, predicate: Term, target: Term) -> str:
+    assert isinstance(predicate, Iri)
+    found = _NAME_AT_END.search(predicate.value)
+    if found is None:
+        raise Unsupported(
+            f"RDF/XML has no name for the predicate <{predicate.value}>; ask for text/turtle"
+        )
+    name, space = found[0], escape(predicate.value[: found.start()], {'"': "&quot;"})
+    head = f'<p:{name} xmlns:p="{space}"'
+    if isinstance(target, Literal):
+        kind = ""
+        if target.language:
+            kind = f" xml:lang={quoteattr(target.language)}"
+        elif target.datatype != XSD_STRING:
+            kind = f" rdf:datatype={quoteattr(target.datatype)}"
+        value = f"{head}{kind}>{escape(target.lexical)}</p:{name}>"
+    elif isinstance(target, Iri):
+        value = f"{head} rdf:resource={quoteattr(target.value)}/>"
+    else:
+        value = f'{head} rdf:nodeID="{target.label}"/>'
+    about = (
+        f"rdf:about={quoteattr(subject.value)}"
+        if isinstance(subject, Iri)
+        else f'rdf:nodeID="{subject[0]}"'
+    )
+    return f"<rdf:Description {about}>{value}</rdf:Description>\n"
+
+
+def write_json_ld(triples: Triples) -> Iterator[bytes]:
+    """Yield JSON-LD in its expanded form: an object per subject in a row."""
+    separator = b"["
+    for subject, group in groupby(triples.triples, key=lambda triple: triple[0]):
+        node: dict[str, list[object]] = {}
+        for _, predicate, target in group:
+            is_type = predicate == Iri(RDF_TYPE) and isinstance(target, Iri)
+            key = "@type" if is_type else predicate[0]
+            node.setdefault(key, []).append(target[0] if is_type else _json_value(target))
+        yield separator + orjson.dumps({"@id": _json_name(subject), **node})
+        separator = b",\n"
+    yield b"]" if separator != b"[" else b"[]"
+
+
+def _json_name(term: Term) -> str:
+    return term.value if isinstance(term, Iri) else f"_:{term[0]}"
+
+
+def _json_value(term: Term) -> dict[str, str]:
+    if not isinstance(term, Literal):
+        return {"@id": _json_name(term)}
+    if term.language:
+        return {"@value": term.lexical, "@language": term.language}
+    if term.datatype == XSD_STRING:
+        return {"@value": term.lexical}
+    return {"@value": term.lexical, "@type": term.datatype}
