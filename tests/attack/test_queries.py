@@ -35,7 +35,7 @@ def door(
     monkeypatch.setenv("PYTHONPATH", str(TESTS))
     monkeypatch.setenv("MAPYARD_DATA", str(data))
     monkeypatch.setenv("MAPYARD_QUERY_BYTES", str(64 << 20))
-    options: dict[str, Any] = {"timeout_s": 2.0, "query_bytes": 64 << 20, "query_processes": 3}
+    options: dict[str, Any] = {"timeout_s": 6.0, "query_bytes": 64 << 20, "query_processes": 3}
     modules = [endpoints, overpass, sparql]
     with open_door(data, modules=modules, queries=MODULE, read_s=30, **options) as opened:
         ask(opened, "/api/v1/pid", timeout=60)  # the processes are up
@@ -84,11 +84,11 @@ def test_native_code_that_never_looks_is_killed_and_nobody_else_suffers(door: Do
         started_s = time.monotonic()
         assert ask(door, "/api/v1/pid").status_code == 200
         assert door.is_well()
-        assert time.monotonic() - started_s < 1.0
+        assert time.monotonic() - started_s < 3.0
     for thread in threads:
         thread.join(20)
     assert [answer.status_code for answer in answers] == [408]
-    assert max(took) < 5
+    assert max(took) < 12
     wait_until(lambda: len(query_processes()) <= 3)
     assert ask(door, "/api/v1/pid").status_code == 200
 
@@ -146,7 +146,7 @@ def test_streams_pass_in_bounded_chunks(door: Door) -> None:
     assert psutil.Process().memory_info().rss - base < 30 << 20
     started_s = time.monotonic()
     assert ask(door, "/api/v1/pid").status_code == 200  # who reads slowly holds no slot
-    assert time.monotonic() - started_s < 1.0
+    assert time.monotonic() - started_s < 3.0
     for connection in held:
         connection.close()
     wait_until(lambda: len(query_processes()) <= 4)
@@ -166,14 +166,14 @@ def test_one_account_leaves_room_for_others(door: Door, tmp_path: Path) -> None:
     ) as shared:
         ask(shared, "/api/v1/pid", 60, keys[1])
         greedy = [
-            in_background(lambda: ask(shared, "/api/v1/obedient?s=2", 60, keys[0]))
+            in_background(lambda: ask(shared, "/api/v1/obedient?s=5", 60, keys[0]))
             for _ in range(8)
         ]
         time.sleep(0.3)
         for _ in range(5):
             started_s = time.monotonic()
             assert ask(shared, "/api/v1/obedient?s=0.2", 20, keys[1]).status_code == 200
-            assert time.monotonic() - started_s < 1.0
+            assert time.monotonic() - started_s < 3.0
         for thread in greedy:
             thread.join(60)
     database.close()

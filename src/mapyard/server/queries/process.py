@@ -45,6 +45,8 @@ log = logging.getLogger(__name__)
 _PR_SET_PDEATHSIG: Final = 1
 #: Beside what queries may hold: what a child needs for itself, bytes.
 OWN_BYTES: Final = 512 << 20
+#: Where there are more queries than cores, the workers' loops go first.
+NICENESS: Final = 10
 #: A stream may take this long in all, seconds.
 _STREAM_S: Final = 3_600.0
 
@@ -102,6 +104,7 @@ class Child:
         """Answer until the socket ends."""
         limit = data_limit_bytes(self.settings)
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+        os.nice(NICENESS)
         signal.signal(signal.SIGUSR1, self._cancel)
         self.sock.sendall(wire.encode(wire.HELLO, os.getpid()))
         while (question := self._read()) is not None:
