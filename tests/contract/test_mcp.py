@@ -159,3 +159,26 @@ def test_texts_for_language_models(server: Server) -> None:
         assert page.text.strip() in whole
     assert httpx.get(f"{server.address}/docs/../secret.md").status_code == 404
     assert httpx.get(f"{server.address}/docs/none.md").json()["error"]["code"] == "not_found"
+
+
+def test_a_key_is_held_to_its_networks(server: Server, data: Path, tmp_path: Path) -> None:
+    """A call comes from the client's address, not from the server's own."""
+    from mapyard.accounts import registry
+    from mapyard.accounts.open import open_accounts
+    from mapyard.accounts.restrictions import make_restrictions
+
+    database = open_accounts(data)
+    account = registry.create_account(database, "networks@example.org", "enterprise")
+    made, key = registry.create_key(database, account.id)
+    only_there = make_restrictions(networks=["192.0.2.0/24"])
+    registry.change_key(database, account.id, made.id, expires_at=None, restrictions=only_there)
+    database.close()
+
+    async def talk() -> str:
+        async with (
+            httpx.AsyncClient(headers={"X-API-Key": key}) as http,
+            Client(streamable_http_client(f"{server.address}/mcp", http_client=http)) as client,
+        ):
+            return text_of(await client.call_tool("tags", {}))
+
+    assert "may not be used" in asyncio.run(talk())

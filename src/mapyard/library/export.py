@@ -270,31 +270,11 @@ def _write_gdal(
 
 
 def _write_osm(found: Features, part: Path, tell: Progress) -> int:
-    """Write the elements with all that they refer to, out of the dataset's own extract."""
+    """Write the elements with all that they refer to."""
     if not isinstance(found, Elements):
         raise InvalidRequest.of("format", "osm is written from a data folder, not from a server")
-    import osmium
-    from osmium.filter import IdFilter
+    from mapyard.library.export_osm import write_extract
 
-    store = found.call.store
-    source = found.call.snapshot.folder / "source.osm.pbf"
     rows = found.rows
-    kinds, ids = store.types(rows), store.ids[rows]
-    entities = (osmium.osm.NODE, osmium.osm.WAY, osmium.osm.RELATION)
-    with osmium.BackReferenceWriter(
-        str(part), ref_src=str(source), overwrite=True, remove_tags=False, relation_depth=10
-    ) as writer:
-        count = 0
-        for kind, entity in enumerate(entities):
-            wanted = ids[kinds == kind].tolist()
-            if not wanted:
-                continue
-            elements: Any = osmium.FileProcessor(str(source), entity)
-            for element in elements.with_filter(IdFilter(wanted)):
-                writer.add(element)
-                count += 1
-                if count % 10_000 == 0:
-                    found.call.deadline.check()
-                    tell(count)
-    tell(count)
-    return count
+    write_extract(found.call.store, rows, part, tell, found.call.deadline)
+    return len(rows)

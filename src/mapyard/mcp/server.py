@@ -35,8 +35,8 @@ INSTRUCTIONS: Final = (
     "answers are published. Resources under docs:// explain the query languages."
 )
 _DOCS: Final = "docs://mapyard/"
-#: Headers by which a caller says who asks; the inner requests carry them on.
-_KEY_HEADERS: Final = (b"x-api-key", b"authorization")
+#: Headers by which a caller says who asks and from where; the inner requests carry them on.
+_KEY_HEADERS: Final = (b"x-api-key", b"authorization", b"origin")
 
 
 def make_server(ask_of: Callable[[Any], Ask]) -> Server[Any]:
@@ -132,11 +132,14 @@ async def serve_stdio(source: Questions) -> None:
         await server.run(read, write, server.create_initialization_options())
 
 
-def ask_application(application: ASGIApp, headers: dict[str, str]) -> Ask:
-    """Return what asks an application of this process as its clients do.
+def ask_application(application: ASGIApp, request: Any) -> Ask:
+    """Return what asks an application of this process as the client of `request` would.
 
-    So keys, limits, usage, time limits and the log are those of any other request.
+    So keys and where they may be used, limits, usage, time limits and the log are those of any
+    other request.
     """
+    headers = _key_of(request)
+    client: tuple[str, int] = request.scope.get("client") or ("", 0)
 
     async def ask(name: str, **values: Any) -> Any:
         question = find_question(name)
@@ -147,9 +150,9 @@ def ask_application(application: ASGIApp, headers: dict[str, str]) -> Ask:
         sent = dict(headers)
         if is_sparql:
             sent["accept"] = f"{RESULTS_JSON}, {N_TRIPLES};q=0.5"
-        transport = httpx.ASGITransport(application, raise_app_exceptions=False)
-        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-            answer = await client.request(
+        transport = httpx.ASGITransport(application, raise_app_exceptions=False, client=client)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as inner:
+            answer = await inner.request(
                 asked.method, asked.path, json=asked.body, params=asked.query, headers=sent
             )
         if answer.status_code >= 400:
@@ -179,7 +182,7 @@ class HttpMount:
     """
 
     def __init__(self, application: Callable[[], ASGIApp]) -> None:
-        self._server = make_server(lambda request: ask_application(application(), _key_of(request)))
+        self._server = make_server(lambda request: ask_application(application(), request))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -190,8 +193,6 @@ class HttpMount:
 
 def _key_of(request: Any) -> dict[str, str]:
     """Return the headers that say who asks."""
-    if request is None:
-        return {}
     return {
         name.decode(): value.decode("latin-1")
         for name, value in request.scope["headers"]

@@ -89,3 +89,30 @@ def test_a_name_that_tells_no_format(here: Map, tmp_path: Path) -> None:
         here.export(tmp_path / "x.docx")
     with pytest.raises(InvalidRequest, match="geoparquet"):
         here.export(tmp_path / "x.parquet", format="shapefile")
+
+
+def test_what_an_extract_says_of_an_element_is_what_the_source_said(
+    here: Map, tmp_path: Path
+) -> None:
+    def load(path: Path) -> dict[tuple[str, int], object]:
+        found: dict[tuple[str, int], object] = {}
+        for o in osmium.FileProcessor(str(path)):
+            common = (dict(o.tags), o.version, o.timestamp, o.changeset, o.uid, o.user)
+            body: object = None
+            if o.is_node():
+                body = (o.location.x, o.location.y)
+            elif o.is_way():
+                body = [node.ref for node in o.nodes]
+            else:
+                body = [(m.type, m.ref, m.role) for m in o.members]
+            found[o.type_str(), o.id] = (common, body)
+        return found
+
+    file = tmp_path / "all.osm.pbf"
+    here.export(file)
+    source = load(here.settings.data / "current" / "source.osm.pbf")
+    written = load(file)
+    assert len(written) > 40_000
+    assert all(source[key] == value for key, value in written.items())
+    # Left out is only what nothing refers to and nobody has tagged.
+    assert not any(source[key][0][0] for key in source.keys() - written.keys())  # type: ignore[index]
