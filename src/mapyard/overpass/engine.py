@@ -16,7 +16,7 @@ from mapyard.overpass.parse.macros import MAX_QUERY_BYTES, Surroundings, expand_
 from mapyard.overpass.parse.parser import parse
 from mapyard.overpass.parse.syntax import Out, Program, Settings
 from mapyard.overpass.parse.text import Source
-from mapyard.overpass.parse.usage import find_far_boxes, find_traps
+from mapyard.overpass.parse.usage import find_far_boxes, find_traps, list_nodes
 from mapyard.overpass.parse.xmlform import is_xml, write_ql
 from mapyard.overpass.run.budget import DEFAULT_MAXSIZE_BYTES, Budget
 from mapyard.overpass.run.execute import execute
@@ -91,7 +91,9 @@ def run_text(
         deadline.lower(settings.timeout_s)
     limit = min(max_bytes, settings.maxsize_bytes or DEFAULT_MAXSIZE_BYTES)
     run = Run(store, source, Budget(deadline, limit), settings.box)
-    for at, message in [*find_traps(program), *find_far_boxes(program, store.info.get("bbox"))]:
+    nodes = list_nodes(program)
+    far = find_far_boxes(nodes, settings.box, store.info.get("bbox"))
+    for at, message in [*find_traps(nodes), *far]:
         run.warn(at, message)
     execute(run, program.statements)
     run.account()

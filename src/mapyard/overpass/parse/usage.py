@@ -18,11 +18,16 @@ from mapyard.overpass.parse.syntax import (
 )
 
 
-def find_unwritten(program: Program) -> list[tuple[int, str]]:
+def list_nodes(program: Program) -> list[Node]:
+    """Return all nodes of the statements."""
+    return list(_iter_nodes(program.statements))
+
+
+def find_unwritten(nodes: list[Node]) -> list[tuple[int, str]]:
     """Return the places where sets are read that are never written: they are empty."""
     read: list[tuple[str, int]] = []
     written = {DEFAULT_SET}
-    for node in _iter_nodes(program.statements):
+    for node in nodes:
         name = getattr(node, "source", None)
         if name is not None:
             read.append((name, node.at))
@@ -55,9 +60,8 @@ _TRAP = (
 )
 
 
-def find_traps(program: Program) -> list[tuple[int, str]]:
+def find_traps(nodes: list[Node]) -> list[tuple[int, str]]:
     """Return places where the language does what hardly anyone means, as (offset, message)."""
-    nodes = list(_iter_nodes(program.statements))
     traps = [
         (member.at, _TRAP)
         for node in nodes
@@ -65,7 +69,7 @@ def find_traps(program: Program) -> list[tuple[int, str]]:
         for member in node.members[1:]
         if isinstance(member, Query) and any(map(_uses_default_area, member.filters))
     ]
-    traps += find_unwritten(program)
+    traps += find_unwritten(nodes)
     if not any(isinstance(node, Out) for node in nodes):
         traps.append((0, "the query has no out statement, so nothing is shown"))
     return traps
@@ -76,17 +80,16 @@ def _uses_default_area(item: Node) -> bool:
 
 
 def find_far_boxes(
-    program: Program, extent: list[float] | tuple[float, ...] | None
+    nodes: list[Node], box: BoxFilter | None, extent: list[float] | tuple[float, ...] | None
 ) -> list[tuple[int, str]]:
     """Return the places of boxes and points that lie outside of the data, with what may be wrong.
 
-    `extent` is west, south, east, north of the data.
+    `box` is the global one, `extent` west, south, east, north of the data.
     """
     if not extent:
         return []
     found = []
-    nodes = [*_iter_nodes(program.statements), program.settings.box]
-    for node in nodes:
+    for node in (*nodes, box):
         if isinstance(node, BoxFilter):
             what, corners = "box", (node.south, node.west, node.north, node.east)
         elif isinstance(node, AroundFilter) and node.points:

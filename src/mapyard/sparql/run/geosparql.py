@@ -171,7 +171,12 @@ def refuse_effort(
 
     Shapes of the map are known to be harmless, but for those that the query made.
     """
-    if all(isinstance(arg, Shapes) and arg.ids is not None for arg in args[:2]):
+    made = [arg for arg in args[:2] if not (isinstance(arg, Shapes) and arg.ids is not None)]
+    if args and all(
+        isinstance(arg, Constant)
+        and int(shapely.get_num_coordinates(shapes_of(arg, evaluator))[0]) <= _LONG
+        for arg in made
+    ):
         return
     check = evaluator.runtime.deadline.check
     sizes = shapely.get_num_coordinates(a)
