@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from mapyard.deadline import Cancelled, Deadline, no_deadline
+from mapyard.errors import MapyardError
 from mapyard.library.asker import Asker
 from mapyard.library.call import Call
 from mapyard.library.inputs import read_values
 from mapyard.library.question import find_question
 from mapyard.library.resources import Resources
 from mapyard.library.results.feature import Features
-from mapyard.library.snapshot import Snapshot, Snapshots
+from mapyard.library.snapshot import NoDataset, Snapshot, Snapshots
 from mapyard.plugins import mapping_of
 from mapyard.settings import Settings, get_settings
 
@@ -62,9 +63,9 @@ class Map(Asker):
         if dataset:
             self._pinned = Snapshot(chosen.data / "datasets" / dataset, chosen).lease()
         elif not follow:
-            self._pinned = self._snapshots.lease()
+            self._pinned = self._lease_first()
         else:
-            self._snapshots.lease().release()  # a folder without a dataset is told at once
+            self._lease_first().release()  # a folder without a dataset is told at once
 
     @property
     def dataset(self) -> str:
@@ -111,6 +112,18 @@ class Map(Asker):
             self._pinned.release()
             self._pinned = None
         self._snapshots.close()
+
+    def _lease_first(self) -> Snapshot:
+        """Return the current dataset, or raise why there is none."""
+        try:
+            return self._snapshots.lease()
+        except NoDataset as error:
+            if isinstance(error.__cause__, MapyardError):  # there is one, and it says what is wrong
+                raise error.__cause__ from None
+            data = self.settings.data
+            raise NoDataset(
+                f"there is no dataset in {data}; build one: mapyard build SOURCE --data {data}"
+            ) from None
 
     def _lease(self) -> Snapshot:
         return self._pinned.lease() if self._pinned is not None else self._snapshots.lease()
