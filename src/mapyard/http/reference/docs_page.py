@@ -91,7 +91,7 @@ def _entry(path: str, operations: list[tuple[str, Schema]], base_url: str) -> di
         "premium": first.get("x-premium", False),
         "public": not first["security"],
         "params": _params(operations),
-        "curl": next((curl for _, curl in examples), ""),
+        "curl": "" if first["tags"][0] == "Not offered" else examples[0][1],
         "try": next((request for request, _ in examples), {}),
         "responses": [
             {
@@ -177,7 +177,7 @@ def _example(
     in_path = set(re.findall(r"{(\w+)}", path))
     filled = path
     for name in in_path:
-        filled = filled.replace(f"{{{name}}}", quote(str(example.get(name, f"{{{name}}}"))))
+        filled = filled.replace(f"{{{name}}}", _fill(name, example))
     rest = {name: value for name, value in example.items() if name not in in_path}
     command = ["curl"]
     request: dict[str, Any] = {"method": method.upper(), "path": filled, "body": ""}
@@ -192,10 +192,15 @@ def _example(
         request["body"] = orjson.dumps(rest, option=orjson.OPT_INDENT_2).decode() if rest else "{}"
         compact = orjson.dumps(rest).decode()
         command += ["-H", "Content-Type: application/json", "-d", compact]
-    if "[" in request["path"]:
+    if re.search(r"[\[{]", request["path"]):
         command.append("-g")  # else curl takes brackets for a range
     command.append(base_url + request["path"])
     return request, _wrap(command)
+
+
+def _fill(name: str, example: Schema) -> str:
+    """Return a path's parameter; where no value would work for everybody, its name in braces."""
+    return quote(str(example[name])) if name in example else f"{{{name}}}"
 
 
 def _quote_value(value: Any) -> str:

@@ -11,7 +11,7 @@ from msgspec import Meta
 from mapyard.errors import NotFound
 from mapyard.http.answer import JSON, Answer
 from mapyard.http.context import Context
-from mapyard.http.endpoints import endpoint
+from mapyard.http.endpoints import Example, endpoint
 from mapyard.http.reference.docs_page import render_docs
 from mapyard.http.reference.openapi import build_openapi
 from mapyard.http.reference.schemas import Schema
@@ -112,6 +112,7 @@ class PageParams(Params):
     needs_dataset=False,
     media_types=(MARKDOWN,),
     errors=("not_found",),
+    examples=[Example({"page": "routing.md"})],
 )
 def docs_page(ctx: Context, params: PageParams) -> Answer:
     """Return one page; /llms.txt lists them."""

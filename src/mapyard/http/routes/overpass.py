@@ -222,6 +222,9 @@ _PLAZAQL: Final = re.compile(
     schema="FeatureCollection",
     headers={**PAGE_HEADERS, **_WARNING_HEADER},
     errors=("invalid_query", "not_implemented"),
+    examples=[
+        Example({"data": "node[amenity=cafe](43.73,7.41,43.75,7.43);out;", "limit": 2}),
+    ],
 )
 def query(ctx: Context, params: QueryParams) -> Answer:
     """Return what /api/v1/overpass does for Overpass QL; PlazaQL and pipelines answer 501."""
@@ -249,6 +252,7 @@ def query(ctx: Context, params: QueryParams) -> Answer:
     schema="FeatureCollection",
     headers=PAGE_HEADERS,
     errors=("invalid_cursor", "stale_cursor"),
+    examples=[Example({"bbox": "43.73,7.41,43.75,7.43", "limit": 2})],
 )
 def query_features(ctx: Context, params: FeaturesParams) -> Answer:
     """Return what GET /api/v1/features does: the early path of the first client libraries."""

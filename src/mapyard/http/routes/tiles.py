@@ -13,7 +13,7 @@ from msgspec import Meta
 from mapyard.errors import InvalidRequest, NotFound
 from mapyard.http.answer import JSON, Answer
 from mapyard.http.context import Context
-from mapyard.http.endpoints import endpoint
+from mapyard.http.endpoints import Example, endpoint
 from mapyard.http.reply import Later
 from mapyard.library.questions.tiles import check_address, get_source
 from mapyard.params.parser import Params
@@ -113,6 +113,7 @@ def style(ctx: Context, params: StyleParams) -> Answer:
     needs_dataset=False,
     media_types=(PBF,),
     schema={"type": "string", "format": "binary"},
+    examples=[Example({"fontstack": "Noto Sans Regular", "range": "0-255.pbf"})],
 )
 def glyphs(ctx: Context, params: GlyphParams) -> Answer:
     """Return the glyphs of the first known font of the stack."""
@@ -148,6 +149,7 @@ def glyphs(ctx: Context, params: GlyphParams) -> Answer:
     needs_dataset=False,
     media_types=("image/png", JSON),
     schema={"type": "string", "format": "binary"},
+    examples=[Example({"file": "sprite.json"})],
 )
 def sprite(ctx: Context, params: SpriteParams) -> Answer:
     """Return the picture or its index, plain or @2x."""
@@ -168,6 +170,7 @@ def sprite(ctx: Context, params: SpriteParams) -> Answer:
     media_types=(MVT,),
     schema={"type": "string", "format": "binary"},
     headers={"ETag": "names the tile's bytes: send it as If-None-Match to hear 304"},
+    examples=[Example({"z": 14, "x": 8529, "y": 5974})],
 )
 def tile(ctx: Context, params: TileParams) -> Answer:
     """Return the tile as Mapbox Vector Tile 2.1; 204 when nothing is in it."""
