@@ -39,7 +39,7 @@ def test_the_workflow_runs_what_the_project_runs() -> None:
     kept = next(
         step["with"]["path"] for step in steps("packages") if "path" in step.get("with", "")
     )
-    assert {"dist/*.whl", "dist/*.tar.gz"} <= set(kept[0].split())
+    assert {"dist/*.whl", "dist/*.tar.gz"} <= set(kept.split())
 
 
 def test_actions_are_pinned_by_major_version() -> None:

@@ -60,7 +60,7 @@ class Decision(msgspec.Struct):
             kind = "premium" if self.premium else "standard"
             message = (
                 f"the plan's {kind} requests of this UTC day are used up; "
-                "they begin anew at midnight UTC, or choose a larger plan"
+                "they start again at midnight UTC, or choose a larger plan"
             )
         else:
             headers["x-should-retry"] = "false"

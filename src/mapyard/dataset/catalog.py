@@ -85,7 +85,7 @@ class Catalog:
         fault = self.damage(path.name)
         if fault:
             raise MapyardError(
-                f"{path.name} is damaged: {fault}; build it anew, or when its files are well again "
+                f"{path.name} is damaged: {fault}; build it again, or once its files are repaired "
                 f"run: mapyard datasets verify {path.name}"
             )
         temporary = self.data / f".current-{secrets.token_hex(4)}"

@@ -86,7 +86,7 @@ def read_manifest(folder: Path) -> Manifest:
     if manifest.format != FORMAT_VERSION:
         raise MapyardError(
             f"{folder.name} has format {manifest.format}, this Mapyard reads {FORMAT_VERSION}: "
-            f"build it anew with: mapyard build {folder / 'source.osm.pbf'}"
+            f"build it again with: mapyard build {folder / 'source.osm.pbf'}"
         )
     return manifest
 

@@ -107,7 +107,7 @@ def _withdraw(catalog: Catalog, dataset: str, fault: str) -> None:
         "dataset %s is damaged and was taken out of service: %s; %s",
         dataset,
         fault,
-        f"serving {other} instead" if other else "no other is well: build it anew",
+        f"serving {other} instead" if other else "no other is well: build it again",
     )
 
 

@@ -150,7 +150,7 @@ class Questions:
         max_bytes: int | None = None,
         cancel: threading.Event | None = None,
     ) -> Features:
-        """Return listed elements within `radius`, nearest first, with `distance_m`.
+        """Return ways, relations and tagged nodes within `radius`, nearest first, with `distance_m`.
 
         An area that holds the position is at distance 0.
 
@@ -827,7 +827,7 @@ class AsyncQuestions:
         max_bytes: int | None = None,
         cancel: threading.Event | None = None,
     ) -> Features:
-        """Return listed elements within `radius`, nearest first, with `distance_m`.
+        """Return ways, relations and tagged nodes within `radius`, nearest first, with `distance_m`.
 
         An area that holds the position is at distance 0.
 

@@ -193,7 +193,7 @@ class Snapshots:
                     old.retire()
                     self._snapshot, self._target = None, ""
                 raise NoDataset(
-                    "the dataset is damaged and was taken out of service; build it anew with: "
+                    "the dataset is damaged and was taken out of service; build it again with: "
                     "mapyard build SOURCE",
                     headers={"Retry-After": "60"},
                 )

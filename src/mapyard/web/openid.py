@@ -61,11 +61,11 @@ def come_back(visit: Visit) -> Response:
     visit.set_cookie(_COOKIE, "", 0, path="/openid")
     if attempt is None:
         raise OpenIdError(
-            "this sign-in took too long or was begun elsewhere; begin anew", status=400
+            "this sign-in took too long or was begun elsewhere; sign in again", status=400
         )
     query = visit.query
     if not hmac.compare_digest(query.get("state", "").encode(), attempt.state.encode()):
-        raise Refused("this sign-in was begun elsewhere; begin anew")
+        raise Refused("this sign-in was begun elsewhere; sign in again")
     provider = _provider(visit)
     if query.get("iss", provider.issuer) != provider.issuer:
         raise Refused("the answer came from another provider")

@@ -196,7 +196,7 @@ class Visit:
             name in self.request.headers for name in ("sec-fetch-site", "origin")
         ) and not is_same_origin(self.request.headers)
         if foreign or not hmac.compare_digest(sent.encode(), expected.encode()):
-            raise Refused("this form is out of date or came from another site; open it anew")
+            raise Refused("this form is out of date or came from another site; open it again")
 
     def keep_map_session(self, token: str) -> None:
         """Give the browser the session of its map page."""

@@ -36,7 +36,7 @@ def test_the_message_says_how_to_go_on(old: Path) -> None:
     folder = (old / "current").resolve()
     expected = re.escape(
         f"{folder.name} has format 0, this Mapyard reads {FORMAT_VERSION}: "
-        f"build it anew with: mapyard build {folder / 'source.osm.pbf'}"
+        f"build it again with: mapyard build {folder / 'source.osm.pbf'}"
     )
     with pytest.raises(MapyardError, match=expected):
         read_manifest(folder)

@@ -47,7 +47,7 @@ class FeaturesParams(library.FeatureFilter, kw_only=True):
     ],
 )
 def features(ctx: Context, params: FeaturesParams) -> Answer:
-    """Return listed elements (ways, relations, tagged nodes) in the order of (osm_id, type).
+    """Return elements (ways, relations, tagged nodes) in the order of (osm_id, type).
 
     Filters are ANDed; at most one of the spatial predicates may be given.
     """
@@ -132,7 +132,7 @@ def batch(ctx: Context, params: library.ElementRefs) -> Answer:
     examples=[Example({"lat": 43.7384, "lng": 7.4246, "tags[amenity]": "cafe", "limit": 3})],
 )
 def nearby(ctx: Context, params: library.Nearby) -> Answer:
-    """Return listed elements within `radius`, nearest first, with `distance_m`.
+    """Return ways, relations and tagged nodes within `radius`, nearest first, with `distance_m`.
 
     An area that holds the position is at distance 0.
     """

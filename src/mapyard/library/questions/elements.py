@@ -281,7 +281,7 @@ class Nearby(Params, kw_only=True):
 
 @question("nearby", path="/api/v1/features/nearby", leading=("at",), result=Features)
 def nearby(call: Call, params: Nearby) -> Elements:
-    """Return listed elements within `radius`, nearest first, with `distance_m`.
+    """Return ways, relations and tagged nodes within `radius`, nearest first, with `distance_m`.
 
     An area that holds the position is at distance 0.
     """
