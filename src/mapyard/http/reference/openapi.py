@@ -115,9 +115,14 @@ def build_openapi(endpoints: Iterable[Endpoint], base_url: str = "") -> Schema:
     }
 
 
+#: Paths that without /api/v1 would be called like another one.
+_SHORT_PATHS: Final = {"/sparql": "sparql_protocol"}
+
+
 def operation_id(path: str, method: str) -> str:
     """Return a stable name for an operation."""
-    words = re.findall(r"[a-zA-Z0-9]+", path.removeprefix("/api/v1"))
+    short = _SHORT_PATHS.get(path, path.removeprefix("/api/v1"))
+    words = re.findall(r"[a-zA-Z0-9]+", short)
     return "_".join([method.lower(), *words])
 
 
