@@ -28,6 +28,7 @@ from mapyard.http.background import collect_jobs, run_jobs
 from mapyard.http.routes import load_modules
 from mapyard.server.assembly import build_application, build_services
 from mapyard.server.connections import Connections, protocol_of
+from mapyard.server.memory import keep_trimmed
 from mapyard.server.queries.pool import QueryPool
 from mapyard.server.supervisor import ALIVE, CANNOT_START, HEARTBEAT_S, READY, STUCK
 from mapyard.settings import Settings, get_settings
@@ -103,10 +104,11 @@ async def _serve(settings: Settings, sockets: list[socket.socket], lifeline: soc
     gc.freeze()  # what lives as long as the process is not looked at again
     gc.set_threshold(10_000, 20, 50)
     watch = asyncio.ensure_future(_tell_state(server, application, lifeline))
+    trimmer = asyncio.ensure_future(keep_trimmed())
     try:
         await server.serve(sockets)
     finally:
-        for task in (flusher, sweeper, watch):
+        for task in (flusher, sweeper, watch, trimmer):
             task.cancel()
         application.close()
         await queries.close()
