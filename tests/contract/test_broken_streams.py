@@ -11,6 +11,7 @@ import httpx
 import numpy as np
 import pytest
 
+from mapyard.dataset.manifest import describe_file, read_manifest, write_manifest
 from servers import Server, copy_data, running
 
 pytestmark = pytest.mark.xdist_group("serving")
@@ -32,8 +33,20 @@ def server(
     path.unlink()  # a link to the dataset of other tests
     listed[-1] = np.iinfo(np.uint32).max
     np.save(path, listed)
+    _describe_again(data / "current", path)
     with running(data, folder / "serve.log") as started:
         yield started
+
+
+def _describe_again(folder: Path, path: Path) -> None:
+    """Let the manifest say that the file is so, or the dataset is not served at all."""
+    manifest = read_manifest(folder)
+    for part in manifest.parts.values():
+        name = path.relative_to(folder).as_posix()
+        if name in part.files:
+            part.files[name] = describe_file(path)
+    (folder / "manifest.json").unlink()  # a link as well
+    write_manifest(folder, manifest)
 
 
 def read_all(server: Server, path: str, more: str = "") -> bytes:
