@@ -134,6 +134,18 @@ class Gazetteer:
             shapely.prepare(shape)
         return shape
 
+    @cached_property
+    def _bounds(self) -> tuple[float, float, float, float]:
+        if not len(self.lon):
+            return 0.0, 0.0, 0.0, 0.0
+        lon, lat = self.lon / E7, self.lat / E7
+        return float(lon.min()), float(lat.min()), float(lon.max()), float(lat.max())
+
+    def holds(self, lon: float, lat: float) -> bool:
+        """Return whether a position lies among what is known."""
+        west, south, east, north = self._bounds
+        return west <= lon <= east and south <= lat <= north
+
     def area_contains(self, place: int, lon: float, lat: float) -> bool:
         """Return whether the area of a place holds a position."""
         shape = self._area(place)

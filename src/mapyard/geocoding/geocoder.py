@@ -14,10 +14,11 @@ from typing import Any, Final, NamedTuple
 from mapyard.geocoding import forward, reverse
 from mapyard.geocoding.answers import Result, Writer
 from mapyard.geocoding.autocomplete import complete
-from mapyard.geocoding.coordinates import decode_plus_code, find_coordinates, find_plus_code
+from mapyard.geocoding.coordinates import Coordinates, find_coordinates
 from mapyard.geocoding.forward import Focus
 from mapyard.geocoding.gazetteer import Gazetteer, open_gazetteer
 from mapyard.geocoding.matching import NO_FILTERS, Filters, Keep
+from mapyard.geocoding.plus_codes import decode_plus_code, find_plus_code
 from mapyard.store.reader import Store
 
 Feature = dict[str, Any]
@@ -64,10 +65,9 @@ class Geocoder:
         langs: tuple[str, ...] = (),
     ) -> list[Feature]:
         """Return features for a free text, best first."""
-        position = self._find_position(text, focus)
-        if position is not None:
-            return self.reverse(*position, TYPED_RADIUS_M, min(limit, 20), langs=langs)
-        typed = find_coordinates(text)
+        typed = self._find_position(text, focus)
+        if typed is not None and not typed.rest:
+            return self._around(typed, limit, langs)
         if typed is not None:
             text, focus = typed.rest, Focus(typed.lon, typed.lat, TYPED_HALF_M)
         results = forward.find(self.gazetteer, text, 2 * limit + 8, filters=filters, focus=focus)
@@ -118,9 +118,11 @@ class Geocoder:
         langs: tuple[str, ...] = (),
     ) -> list[Feature]:
         """Return features for a text that may still be unfinished."""
-        position = self._find_position(text, focus)
-        if position is not None:
-            return self.reverse(*position, TYPED_RADIUS_M, min(limit, 20), langs=langs)
+        typed = self._find_position(text, focus)
+        if typed is not None and not typed.rest:
+            return self._around(typed, limit, langs)
+        if typed is not None:
+            text, focus = typed.rest, Focus(typed.lon, typed.lat, TYPED_HALF_M)
         results = complete(self.gazetteer, text, limit + 8, filters=filters, focus=focus)
         return self._write(results, limit, langs)
 
@@ -139,11 +141,14 @@ class Geocoder:
         results = reverse.find(self.gazetteer, lon, lat, radius_m, limit, layer, keep)
         return [self._writer.write(result, langs) for result in results]
 
-    def _find_position(self, text: str, focus: Focus | None) -> tuple[float, float] | None:
-        """Return the position (lon, lat) that a text consists of: coordinates or a plus code."""
-        typed = find_coordinates(text)
+    def _around(self, typed: Coordinates, limit: int, langs: tuple[str, ...]) -> list[Feature]:
+        return self.reverse(typed.lon, typed.lat, TYPED_RADIUS_M, min(limit, 20), langs=langs)
+
+    def _find_position(self, text: str, focus: Focus | None) -> Coordinates | None:
+        """Return the position that a text consists of or holds: coordinates or a plus code."""
+        typed = find_coordinates(text, self.gazetteer.holds)
         if typed is not None:
-            return None if typed.rest else (typed.lon, typed.lat)
+            return typed
         code = find_plus_code(text)
         if code is None:
             return None
@@ -152,8 +157,7 @@ class Geocoder:
             around = forward.find(self.gazetteer, code.rest, 1)
             if around:
                 reference = self.gazetteer.position(around[0].document)
-        found = decode_plus_code(code.code, reference)
-        return (found.lon, found.lat) if found else None
+        return decode_plus_code(code.code, reference)
 
     def _write(
         self, results: Iterable[Result], limit: int, langs: tuple[str, ...]

@@ -1,15 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from mapyard.geocoding.coordinates import (
-    decode_plus_code,
-    encode_plus_code,
-    find_coordinates,
-    find_plus_code,
-)
+from mapyard.geocoding.coordinates import find_coordinates
+from mapyard.geocoding.grids import unproject
+from mapyard.geocoding.plus_codes import find_plus_code
 
 
 @pytest.mark.parametrize(
@@ -26,6 +21,39 @@ from mapyard.geocoding.coordinates import (
         "47°8.4'N 9°31.2'E",
         "47° 08' 24\" N, 9° 31' 12\" E",
         "N47°08′24″ E9°31′12″",
+        "47,14 9,52",
+        "47,14; 9,52",
+        "47,14° N 9,52° E",
+        "[47.14, 9.52]",
+        "47.14° 9.52°",
+        "47°8'24\" 9°31'12\"",
+        "47 08 24 N 9 31 12 E",
+        "47:08:24N 9:31:12E",
+        "47-08-24N 9-31-12E",
+        "N47 08.400 E9 31.200",
+        "N 47° 8' 24'' , E 9° 31' 12''",
+        "47 8 24 9 31 12",
+        "+47.14+009.52/",
+        "47.14 Nord 9.52 Ost",
+        "47 degrees 8 minutes 24 seconds north, 9 degrees 31 minutes 12 seconds east",
+        "47°8′24″ с. ш. 9°31′12″ в. д.",
+        "北緯47度8分24秒 東経9度31分12秒",
+        "lat 47.14 lon 9.52",
+        "latitude: 47.14, longitude: 9.52",
+        "lon=9.52 lat=47.14",
+        "POINT(9.52 47.14)",
+        "SRID=4326;POINT Z (9.52 47.14 455)",
+        '{"type": "Point", "coordinates": [9.52, 47.14]}',
+        "geo:0,0?q=47.14,9.52(Vaduz)",
+        "https://www.openstreetmap.org/#map=17/47.14/9.52",
+        "https://www.openstreetmap.org/?mlat=47.14&mlon=9.52#map=12/47.1/9.5",
+        "https://www.google.com/maps/@47.14,9.52,17z",
+        "https://www.google.com/maps/place/X/@47.1,9.5,17z/data=!3m1!4b1!8m2!3d47.14!4d9.52",
+        "https://www.google.com/maps?q=47.14,9.52",
+        "https://www.google.com/maps/search/?api=1&query=47.14%2C9.52",
+        "https://maps.apple.com/?ll=47.14,9.52&q=Vaduz",
+        "https://www.bing.com/maps?cp=47.14~9.52&lvl=12",
+        "https://yandex.com/maps/?ll=9.52%2C47.14&z=12",
     ],
 )
 def test_notations_of_one_point(text: str) -> None:
@@ -33,6 +61,42 @@ def test_notations_of_one_point(text: str) -> None:
     assert found is not None
     assert (found.lat, found.lon) == pytest.approx((47.14, 9.52), abs=1e-6)
     assert not found.rest
+
+
+@pytest.mark.parametrize("text", ["32T NT 39429 20844", "32TNT3942920844", "32T 539429 5220844"])
+def test_grids_of_topographic_maps(text: str) -> None:
+    found = find_coordinates(text)
+    assert found is not None
+    assert (found.lat, found.lon) == pytest.approx((47.13992, 9.52), abs=2e-5)
+
+
+def test_grid_of_a_known_tower() -> None:
+    # 48.8582 N, 2.2945 E, as published for the Eiffel Tower.
+    assert unproject(31, 448_251.8, 5_411_932.7, is_north=True) == pytest.approx(
+        (2.2945, 48.8582), abs=1e-5
+    )
+
+
+def test_west_and_east_are_told_apart_by_the_map_where_both_are_written_o() -> None:
+    text = "47,14° N 9,52° O"
+    assert find_coordinates(text, lambda lon, lat: lon > 0)[:2] == (9.52, 47.14)  # type: ignore[index]
+    assert find_coordinates(text, lambda lon, lat: lon < 0)[:2] == (-9.52, 47.14)  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("coop N 47.14° E 9.52°", "coop"),
+        ("Vaduz (47.14, 9.52)", "Vaduz"),
+        ("47.14N 9.52E Vaduz", "Vaduz"),
+        ("Coop POINT(9.52 47.14)", "Coop"),
+        ("Post, lat 47.14, lon 9.52", "Post"),
+    ],
+)
+def test_a_name_beside_a_position_is_kept(text: str, rest: str) -> None:
+    found = find_coordinates(text)
+    assert found is not None
+    assert (found.lon, found.lat, found.rest) == (9.52, 47.14, rest)
 
 
 def test_southern_and_western_signs() -> None:
@@ -47,43 +111,25 @@ def test_text_before_coordinates_is_kept() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["Landstrasse 5", "9490 Vaduz", "5 12", "47.14", "91.5, 9.5", "47° 70' N 9° E", "", "12, Rue"],
+    [
+        "Landstrasse 5",
+        "9490 Vaduz",
+        "5 12",
+        "47.14",
+        "91.5, 9.5",
+        "47° 70' N 9° E",
+        "",
+        "12, Rue",
+        "115 112 220th Street",
+        "5 N Main St 12 E",
+        "50 N 100 W, Provo",
+        "1926 E Fleet St, 21231",
+        "N 5 Street 12 E 7 Avenue",
+        "https://example.org/47",
+    ],
 )
 def test_no_coordinates(text: str) -> None:
     assert find_coordinates(text) is None
-
-
-def test_plus_codes_of_the_specification() -> None:
-    # From the test data of the specification.
-    assert decode_plus_code("7FG49Q00+")[:2] == pytest.approx((2.775, 20.375))  # type: ignore[index]
-    assert decode_plus_code("8FVC2222+22")[:2] == pytest.approx((8.0000625, 47.0000625))  # type: ignore[index]
-    assert decode_plus_code("4VCPPQGP+Q9")[:2] == pytest.approx((174.7859375, -41.2730625))  # type: ignore[index]
-    assert encode_plus_code(8.0, 47.0) == "8FVC2222+22"
-
-
-def test_short_plus_code_takes_the_nearest() -> None:
-    code = find_plus_code("4HRF+5X Vaduz")
-    assert code is not None
-    assert (code.is_short, code.rest) == (True, "Vaduz")
-    found = decode_plus_code(code.code, (9.52, 47.14))
-    assert found is not None
-    assert abs(found.lon - 9.52) <= 0.5
-    assert abs(found.lat - 47.14) <= 0.5
-    assert encode_plus_code(found.lon, found.lat).endswith("4HRF+5X")
-
-
-@pytest.mark.parametrize("text", ["C++", "A+B", "12+", "rock+roll", "+49 123"])
-def test_no_plus_code(text: str) -> None:
-    found = find_plus_code(text)
-    assert found is None or decode_plus_code(found.code) is None
-
-
-@given(st.floats(-179.99, 179.99), st.floats(-89.99, 89.99))
-def test_plus_codes_round_trip(lon: float, lat: float) -> None:
-    found = decode_plus_code(encode_plus_code(lon, lat))
-    assert found is not None
-    assert abs(found.lat - lat) <= 0.000125
-    assert abs(found.lon - lon) <= 0.000125
 
 
 def test_long_texts_take_no_time() -> None:
