@@ -82,7 +82,10 @@ STATEMENTS = (
     "rel[type]($box);convert x ::id=id(),n=count_distinct_members(),o=count_by_role(\"outer\");out;",
     "if(count(nodes)==0){node[amenity=cafe]($box);}out ids;",
     "is_in($point);out ids;", "nwr[name]($box);out count;",
-    "way[highway]($box);local ll;out ids;", "way[highway]($box);local llb;out ids;",
+    "way[highway]($box);local ll;out geom;", "way[highway]($box);local llb;out geom;",
+    "way[highway]($box);local llb($box);out geom;", "nwr[highway]($box);local l;out geom;",
+    "rel[type]($box);local llb;out geom;", "rel[type]($box);local l($box);out geom;",
+    "(node[highway]($box);way[highway]($box);way[building]($box););local llb;out geom;",
     "way[building]($box);out ids geom;", "rel[type]($box);out ids bb;", "rel[type]($box);out ids center;",
     "way[highway]($box);out ids geom($box);", "nwr[amenity]($box);out body;", "node[amenity]($box);out meta;",
 )  # fmt: skip
@@ -147,8 +150,19 @@ def key(element: dict[str, Any]) -> tuple[Any, ...]:
     tags = element.get("tags", {})
     if element["type"] not in ("node", "way", "relation", "area"):
         own = 0 if element["type"] in ("g", "s") else own
+        if element["type"] in ("vertex", "link", "trigraph"):  # numbered as they come
+            chain = {"_next", "_previous"} & set(tags)
+            rest = sorted((k, v) for k, v in tags.items() if k not in ("_next", "_previous"))
+            return (element["type"], _outline(element.get("geometry")), *sorted(chain), *rest)
         return (element["type"], own, *sorted(_rounded(item) for item in tags.items()))
     return (element["type"], own)
+
+
+def _outline(geometry: dict[str, Any] | None) -> tuple[Any, ...]:
+    """Return the positions of a geometry."""
+    if geometry is None:
+        return ()
+    return tuple(np.array(geometry["coordinates"]).round(7).ravel().tolist())
 
 
 def _rounded(item: tuple[str, str]) -> tuple[str, str]:

@@ -161,3 +161,31 @@ def test_fifty_queries_at_once_are_all_answered(server: tuple[str, str, Path]) -
     with ThreadPoolExecutor(16) as pool:
         assert set(pool.map(ask, range(50))) == {200}
     assert '"level":"error"' not in log.read_text()
+
+
+def test_overpy_knows_what_took_too_long(api: overpy.Overpass) -> None:
+    with pytest.raises(overpy.exception.OverpassGatewayTimeout):
+        api.query("[timeout:0.01];nwr(43.7,7.3,43.8,7.5);(._;>>;<<;);out geom;")
+
+
+def test_an_account_stops_its_own_queries(server: tuple[str, str, Path]) -> None:
+    address, key, _ = server
+    slow = "[out:json][timeout:25];nwr(43.7,7.3,43.8,7.5);foreach(nwr(around:2000)[name];out ids;);"
+    headers = {"X-API-Key": key}
+
+    def ask() -> httpx.Response:
+        return httpx.post(f"{address}/api/interpreter", content=slow, headers=headers, timeout=60)
+
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(ask)
+        ends_s = time.monotonic() + 20
+        while not running.done() and time.monotonic() < ends_s:
+            stopped = httpx.get(f"{address}/api/kill_my_queries", headers=headers)
+            assert stopped.status_code == 200
+            time.sleep(0.3)
+        answer = running.result()
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "stopped")
+    quick = httpx.get(
+        f"{address}/api/interpreter", params={"data": "[out:json];node(1);out;"}, headers=headers
+    )
+    assert quick.status_code == 200

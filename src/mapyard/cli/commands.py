@@ -62,6 +62,7 @@ COMMANDS: Final[dict[str, Command]] = {
     "elevation-profile": _ask("Show the heights along a line."),
     "query": _ask("Run an Overpass QL query.", "mapyard.cli.query"),
     "sparql": _ask("Run a SPARQL query.", "mapyard.cli.sparql"),
+    "overpass": _ask("Write an Overpass query in another form.", "mapyard.cli.overpass"),
     "tile": _ask("Write one vector tile."),
     "docs": _serve("docs", "Write the generated pages of the documentation."),
 }

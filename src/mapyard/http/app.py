@@ -186,6 +186,8 @@ class Application:
             route, values = found
             request.route = route.template
             endpoint = route.by_method.get("GET" if request.method == "HEAD" else request.method)
+            if endpoint is not None:
+                request.statuses = endpoint.statuses
         if (endpoint is not None and endpoint.public) or not path.startswith("/api"):
             self._admit_page(request, path)
         else:
@@ -403,7 +405,8 @@ class Application:
 
     async def _send_error(self, request: Request, error: MapyardError) -> None:
         request.code = error.code
-        answer = Answer(encode_error(error), status=error.status, headers=error.headers)
+        status = request.statuses.get(error.code, error.status)
+        answer = Answer(encode_error(error), status=status, headers=error.headers)
         reply = encode_answer(answer, request.headers, head=request.method == "HEAD")
         await self._send(request, reply)
 

@@ -2,12 +2,14 @@
 
 Query string and body are merged, the body wins. A raw value is a text (query, form), a JSON value
 (body), a list of texts (a name given several times), or for `name[key]=…` a mapping. `null` and
-empty texts are absent. What is no JSON and no form goes whole into the parameter that the
-endpoint names for its media type.
+empty texts are absent. A text that begins with the name of its parameter (`data=`) is a form,
+whatever type it names. What is no JSON and no form goes whole into the parameter that the endpoint
+names for its media type.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 from urllib.parse import parse_qsl
@@ -20,6 +22,9 @@ from mapyard.params.raw import Raw, put_raw
 MAX_QUERY_BYTES: Final = 65_536
 MAX_FIELDS: Final = 1_000
 FORM: Final = "application/x-www-form-urlencoded"
+MULTIPART: Final = "multipart/form-data"
+_BOUNDARY: Final = re.compile(r'boundary=(?:"([^"]{1,70})"|([^\s;,"]{1,70}))', re.IGNORECASE)
+_NAME: Final = re.compile(rb'^content-disposition:[^\r\n]*[; ]name="([^"\r\n]*)"', re.I | re.M)
 
 
 def read_query(query_string: bytes) -> Raw:
@@ -49,6 +54,10 @@ def read_body(
     if not body or body.isspace():
         return {}
     media_type = content_type.partition(";")[0].strip().lower()
+    if media_type == MULTIPART:
+        return _read_parts(body, content_type)
+    if any(body.lstrip().startswith(name.encode() + b"=") for name in set(texts.values())):
+        return _read_pairs(body.strip())  # clients of the original name any type for a form
     if media_type in texts:
         return {texts[media_type]: _decode(body)}
     looks_like_json = body.lstrip()[:1] in (b"{", b"[")
@@ -108,6 +117,27 @@ def _read_pairs(text: bytes) -> Raw:
     for name, value in pairs:
         if value:
             put_raw(raw, name, value)
+    return raw
+
+
+def _read_parts(body: bytes, content_type: str) -> Raw:
+    """Return the fields of a multipart form; files are read as texts."""
+    found = _BOUNDARY.search(content_type)
+    if found is None:
+        raise InvalidRequest.of("body", f"a {MULTIPART} body needs boundary=… in its Content-Type")
+    parts = (b"\r\n" + body).split(b"\r\n--" + (found[1] or found[2]).encode())
+    if len(parts) < 3 or not parts[-1].startswith(b"--"):
+        raise InvalidRequest.of("body", "is no whole form: its boundary does not close it")
+    if len(parts) > MAX_FIELDS:
+        raise _too_many_fields()
+    raw: Raw = {}
+    for part in parts[1:-1]:
+        head, _, content = part.partition(b"\r\n\r\n")
+        name = _NAME.search(head.replace(b"\r\n", b"\n"))
+        if name is None:
+            raise InvalidRequest.of("body", "a part of the multipart form has no name")
+        if content:
+            put_raw(raw, _decode(name[1]), _decode(content))
     return raw
 
 

@@ -56,6 +56,7 @@ class Endpoint:
         self.headers: Mapping[str, str] = options["headers"]
         self.errors: tuple[str, ...] = tuple(options["errors"])
         self.examples: tuple[Example, ...] = tuple(options["examples"])
+        self.statuses: Mapping[str, int] = options["statuses"]
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -85,6 +86,7 @@ def endpoint(
     headers: Mapping[str, str] | None = None,
     errors: Iterable[str] = (),
     examples: Iterable[Example] = (),
+    statuses: Mapping[str, int] | None = None,
 ) -> Callable[[Handler], Handler]:
     """Declare a handler `(ctx, params) -> Answer` as an endpoint; may be stacked.
 
@@ -112,6 +114,8 @@ def endpoint(
         headers: further answer headers for the reference, name → meaning.
         errors: codes beyond the common ones, for the reference (`no_route_found`, …).
         examples: the reference shows them; tests run them.
+        statuses: code of an error → the status that this path answers instead of the common one,
+            where the clients it is for know no other.
     """
     options = {
         "path": path, "methods": tuple(methods), "summary": summary, "tag": tag,
@@ -121,6 +125,7 @@ def endpoint(
         "refused": refused or {}, "strict": strict,
         "media_types": tuple(media_types), "schema": schema, "headers": headers or {},
         "errors": tuple(errors), "examples": tuple(examples),
+        "statuses": statuses or {},
     }  # fmt: skip
 
     def declare(handler: Handler) -> Handler:

@@ -6,7 +6,7 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, Final
 
 from mapyard.deadline import Cancelled
@@ -28,7 +28,7 @@ class Request:
 
     __slots__ = (
         "admission", "bytes_sent", "client", "code", "headers", "id", "ignored", "method",
-        "must_close", "receive", "route", "scope", "send", "started_s", "status",
+        "must_close", "receive", "route", "scope", "send", "started_s", "status", "statuses",
     )  # fmt: skip
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -51,6 +51,8 @@ class Request:
         #: Parameters that mean nothing at this endpoint.
         self.ignored: tuple[str, ...] = ()
         self.status = 0
+        #: Code of an error → the status that this path answers instead of the common one.
+        self.statuses: Mapping[str, int] = {}
         self.code = ""
         self.bytes_sent = 0
         #: The connection cannot be used again: a body was left unread.

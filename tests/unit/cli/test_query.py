@@ -10,6 +10,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from mapyard.cli.overpass import Form, convert_file
 from mapyard.cli.query import Format, command
 from mapyard.errors import InvalidQuery, InvalidRequest
 from osm_files import EXAMPLES
@@ -66,3 +67,14 @@ def test_says_what_is_wrong(data: Path, tmp_path: Path, ask: Callable[..., str])
         command(str(tmp_path / "none.ql"), data)
     with pytest.raises(InvalidRequest):
         command(str(tmp_path / "query.ql"), data, bbox="1,2,3")
+
+
+def test_converts_queries(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "query.ql"
+    file.write_text("node[amenity=cafe](1,2,3,4);out ids;")
+    convert_file(str(file), Form.XML)
+    xml = capsys.readouterr().out
+    assert xml.startswith("<osm-script>")
+    file.write_text(xml)
+    convert_file(str(file), Form.COMPACT)
+    assert capsys.readouterr().out == 'node["amenity"="cafe"](1,2,3,4);out ids;\n'

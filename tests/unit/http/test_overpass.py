@@ -448,3 +448,76 @@ def test_names_are_looked_up_by_the_geocoder(monaco: Path) -> None:
         assert [feature["id"] for feature in found] == ["relation/5986438"]
         near = ask(client, "node(around:300,{{geocodeCoords:Casino de Monte-Carlo}})[shop];out;")
         assert len(features(near)) > 3
+
+
+# ---- what else clients of the original ask
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/octet-stream", "", "text/xml"])
+def test_a_form_of_any_type_is_read(client: LocalClient, kind: str) -> None:
+    body = "data=%5Bout%3Ajson%5D%3Bnode[amenity=cafe](43.73,7.41,43.75,7.43);out ids 2;"
+    answer = client.post("/api/interpreter", content=body, headers={"Content-Type": kind})
+    assert answer.status_code == 200, answer.text
+    assert len(answer.json()["elements"]) == 2
+
+
+def test_a_multipart_form_is_read(client: LocalClient) -> None:
+    query = "[out:json];node[amenity=cafe]({{bbox}});out ids 2;"
+    fields = {"data": (None, query), "bbox": (None, "43.73,7.41,43.75,7.43")}
+    answer = client.post("/api/interpreter", files=fields)
+    assert len(answer.json()["elements"]) == 2
+    for body in (b"--x\r\nno", b""):
+        kind = {"Content-Type": "multipart/form-data; boundary=x"}
+        error(client.post("/api/interpreter", content=body, headers=kind), 400, "invalid_request")
+
+
+def test_late_answers_have_the_status_that_clients_of_the_original_know(
+    client: LocalClient,
+) -> None:
+    query = "[timeout:0.001];nwr(43.7,7.3,43.8,7.5);(._;>>;<<;);out geom;"
+    error(client.get("/api/interpreter", params={"data": query}), 504, "timeout")
+    error(ask(client, query), 408, "timeout")
+
+
+def test_the_map_call(client: LocalClient) -> None:
+    answer = client.get("/api/map", params={"bbox": "7.419,43.731,7.421,43.732"})
+    assert answer.status_code == 200
+    root = ElementTree.fromstring(answer.text)
+    nodes = {
+        n.get("id"): (float(n.get("lat", 0)), float(n.get("lon", 0))) for n in root.iter("node")
+    }
+    ways = {way.get("id"): [nd.get("ref") for nd in way.iter("nd")] for way in root.iter("way")}
+    inside = {i for i, (y, x) in nodes.items() if 43.731 <= y <= 43.732 and 7.419 <= x <= 7.421}
+    assert len(inside) > 20
+    assert ways
+    # Some nodes of ways lie outside of the extract.
+    assert set(nodes) <= {ref for refs in ways.values() for ref in refs} | inside
+    assert len(set(nodes) - inside) > 50
+    assert all(inside.intersection(refs) for refs in ways.values())
+    members = {
+        (m.get("type"), m.get("ref")) for r in root.iter("relation") for m in r.iter("member")
+    }
+    assert members & {("way", way) for way in ways}
+    assert root.find("node").get("version")  # type: ignore[union-attr] # there are nodes
+    for bad in ("7.4,43.7,7.5", "a,b,c,d", "7.419,43.74,7.421,43.73", "200,1,201,2"):
+        error(client.get("/api/map", params={"bbox": bad}), 400, "invalid_request")
+
+
+def test_queries_come_in_other_forms(client: LocalClient) -> None:
+    query = "node[amenity=cafe](43.73,7.41,43.75,7.43)->.a;.a out ids;"
+    forms = {
+        target: client.get("/api/convert", params={"data": query, "target": target}).text
+        for target in ("xml", "mapql", "compact")
+    }
+    assert '<has-kv k="amenity" v="cafe"/>' in forms["xml"]
+    assert "\n" not in forms["compact"]
+    expected = client.post("/api/interpreter", content="[out:json];" + query).json()["elements"]
+    assert expected
+    for text in forms.values():
+        answer = client.post("/api/interpreter", content=text)
+        assert answer.text.count("<node") == len(expected)
+        compact = client.post("/api/convert", data={"data": text, "target": "compact"}).text
+        assert compact == forms["compact"]
+    refused = client.get("/api/convert", params={"data": "make x a=1;out;", "target": "xml"})
+    assert error(refused, 422, "validation_failed")["details"]["column"] == 1
+    error(client.get("/api/convert", params={"data": "node[;"}), 400, "invalid_query")

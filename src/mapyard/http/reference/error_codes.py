@@ -74,6 +74,10 @@ ERROR_CODES: Final = (
         "Ask for less at once; trying again does not help.",
     ),
     ErrorCode(
+        409, "stopped", "The account stopped its running queries at /api/kill_my_queries.",
+        "Ask again, if it was somebody else's.",
+    ),
+    ErrorCode(
         413, "too_large", "A body, head (431), list, geometry or result is over its limit.",
         "Read `details`: limit and count; split the request.",
     ),

@@ -332,7 +332,8 @@ def _responses(endpoint: Endpoint) -> dict[str, Schema]:
         codes.append("validation_failed")
     by_status: dict[int, list[str]] = {}
     for code in dict.fromkeys(codes):
-        by_status.setdefault(CODES_BY_NAME[code].status, []).append(code)
+        status = endpoint.statuses.get(code, CODES_BY_NAME[code].status)
+        by_status.setdefault(status, []).append(code)
     for status, names in sorted(by_status.items()):
         text = "; ".join(f"`{name}`: {CODES_BY_NAME[name].when}" for name in names)
         responses[str(status)] = {

@@ -15,8 +15,10 @@ from mapyard.http.endpoints import Example, endpoint
 from mapyard.http.errors import NotOffered
 from mapyard.http.paging import PAGE_HEADERS, answer_page
 from mapyard.http.routes.features import FeaturesParams, features
+from mapyard.http.stops import stop_queries
 from mapyard.library.questions import overpass as library
 from mapyard.library.results.overpass import OverpassResult
+from mapyard.overpass.convert.forms import convert
 from mapyard.overpass.write.native import MEDIA_TYPES
 from mapyard.params.parser import Bbox, Params, spelled
 from mapyard.results.cursor import decode_cursor, encode_cursor, hash_query
@@ -27,6 +29,14 @@ MAX_LIMIT: Final = 1_000
 NDJSON: Final = "application/x-ndjson"
 TEXT: Final = "text/plain; charset=utf-8"
 _ANY_TEXT: Final = {"text/plain": "data", "*": "data"}
+#: Clients of the original know 504 for what took too long and for a busy server: overpy names it,
+#: osmnx asks again after 429 and 504 only.
+_STATUSES: Final = {"timeout": 504, "overloaded": 504}
+#: What the original's map call asks: nodes in a box, their ways with all nodes, and relations.
+_MAP_QUERY: Final = (
+    "[timeout:{timeout:g}];(node({box});way(bn);node(w););"
+    "(._;(rel(bn)->.a;rel(bw)->.a;);rel(br););out meta;"
+)
 _WARNING_HEADER: Final = {"X-Query-Warning": "what the query's author should know, in ASCII"}
 
 
@@ -151,6 +161,7 @@ def _native(found: OverpassResult, output: str) -> Answer:
     media_types=tuple(MEDIA_TYPES.values()),
     headers=_WARNING_HEADER,
     errors=("invalid_query", "timeout", "too_large"),
+    statuses=_STATUSES,
     examples=[Example({"data": "[out:json];node[amenity=cafe](43.73,7.41,43.75,7.43);out;"})],
 )
 def interpreter(ctx: Context, params: InterpreterParams) -> Answer:
@@ -161,6 +172,90 @@ def interpreter(ctx: Context, params: InterpreterParams) -> Answer:
     """
     result = library.run(ctx, params.data, params.bbox)
     return _native(OverpassResult(ctx, result), result.settings.output or "xml")
+
+
+class MapParams(Params):
+    """A box as the map call of the OpenStreetMap API takes it."""
+
+    bbox: Annotated[str, Meta(description="west,south,east,north: longitudes come first here")]
+
+
+@endpoint(
+    "/api/map",
+    summary="All elements in a box, as the OpenStreetMap API's map call",
+    tag="Query languages",
+    heavy=True,
+    apart=True,
+    media_types=(MEDIA_TYPES["xml"],),
+    errors=("timeout", "too_large"),
+    statuses=_STATUSES,
+    examples=[Example({"bbox": "7.419,43.731,7.421,43.732"})],
+)
+def map_call(ctx: Context, params: MapParams) -> Answer:
+    """Return the nodes of a box, their ways with all nodes, and the relations of these, as XML.
+
+    What JOSM and others load for editing; relations of relations come along, their members do not.
+    """
+    west, south, east, north = _read_sides(params.bbox)
+    box = f"{south!r},{west!r},{north!r},{east!r}"
+    text = _MAP_QUERY.format(box=box, timeout=ctx.settings.timeout_s)
+    return _native(OverpassResult(ctx, library.run(ctx, text, None)), "xml")
+
+
+def _read_sides(text: str) -> tuple[float, float, float, float]:
+    try:
+        west, south, east, north = (float(side) for side in text.split(","))
+    except ValueError:
+        raise InvalidRequest.of("bbox", "is four numbers: west,south,east,north") from None
+    if not (-180 <= west <= 180 and -180 <= east <= 180 and -90 <= south <= north <= 90):
+        raise InvalidRequest.of("bbox", "is west,south,east,north in degrees, south first of both")
+    return west, south, east, north
+
+
+class ConvertParams(Params):
+    """A query, and the form that it is wanted in."""
+
+    data: Annotated[str, Meta(description="Overpass QL or its XML form")]
+    target: Annotated[
+        Literal["xml", "mapql", "compact"],
+        Meta(description="xml, Overpass QL with line breaks (mapql), or on one line (compact)"),
+    ] = "mapql"
+
+
+@endpoint(
+    "/api/convert",
+    methods=("GET", "POST"),
+    summary="Write a query in another form: XML or Overpass QL",
+    tag="Query languages",
+    needs_dataset=False,
+    texts=_ANY_TEXT,
+    media_types=(TEXT,),
+    errors=("invalid_query",),
+    examples=[Example({"data": "node[amenity=cafe](43.73,7.41,43.75,7.43);out;", "target": "xml"})],
+)
+def convert_query(ctx: Context, params: ConvertParams) -> Answer:
+    """Return the same query in the form that `target` names; nothing is run.
+
+    What only Overpass QL can say is refused for the XML form, with its place (422).
+    """
+    return Answer(convert(params.data, params.target).encode(), TEXT)
+
+
+@endpoint(
+    "/api/kill_my_queries",
+    methods=("GET", "POST"),
+    summary="Stop the account's running queries",
+    tag="Query languages",
+    needs_dataset=False,
+    media_types=(TEXT,),
+)
+def kill_my_queries(ctx: Context, params: NoParams) -> Answer:
+    """Stop the queries of the key's account that run now; they answer 409 `stopped`.
+
+    In all workers of this machine, within tenths of a second. Those that wait for a turn stay.
+    """
+    stop_queries(ctx.settings, ctx.account_id)
+    return Answer(b"Stopping the queries of your account that run now.\nDone!\n", TEXT)
 
 
 @endpoint(

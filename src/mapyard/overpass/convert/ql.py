@@ -28,6 +28,7 @@ from mapyard.overpass.parse.syntax import (
     KeyPatternFilter,
     LinkFilter,
     Literal,
+    Local,
     Make,
     MapToArea,
     NewerFilter,
@@ -183,6 +184,10 @@ def _simple(statement: Statement) -> str:
             parts = ",".join(map(_assignment, statement.assignments))
             text = f"{_from(statement.source)} {word} {statement.type_name} {parts}"
             return f"{text.rstrip()}{_into(statement.into)}".strip()
+        case Local():
+            box = "" if statement.box is None else f"({write_box(statement.box)})"
+            text = f"{_from(statement.source)} local {statement.detail}{box}"
+            return f"{text}{_into(statement.into)}".strip()
         case Out():
             return f"{_from(statement.source)} {_out(statement)}".strip()
         case Refused():

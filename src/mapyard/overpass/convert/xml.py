@@ -20,6 +20,7 @@ from mapyard.overpass.parse.syntax import (
     Item,
     KeyFilter,
     KeyPatternFilter,
+    Local,
     MapToArea,
     NewerFilter,
     Node,
@@ -133,6 +134,10 @@ class _Writer:
             case MapToArea():
                 values = {"from": statement.source, "into": statement.into}
                 return self._element(indent, "map-to-area", values)
+            case Local():
+                values = {"type": statement.detail, "from": statement.source,
+                          "into": statement.into}  # fmt: skip
+                return self._element(indent, "localize", values | _sides(statement.box))
             case Out():
                 return self._element(indent, "print", _print(statement))
             case _:
@@ -152,8 +157,7 @@ class _Writer:
             case KeyFilter() | TagFilter() | PatternFilter() | KeyPatternFilter():
                 return "has-kv", _has_kv(item)
             case BoxFilter():
-                sides = {"s": item.south, "w": item.west, "n": item.north, "e": item.east}
-                return "bbox-query", {k: write_number(v) for k, v in sides.items()}
+                return "bbox-query", _sides(item)
             case AroundFilter():
                 values = {"from": item.source, "radius": write_number(item.radius_m)}
                 if item.points:
@@ -219,8 +223,11 @@ def _print(statement: Out) -> dict[str, str]:
         "limit": "" if statement.limit is None else str(statement.limit),
         "ids": "" if statement.show_ids else "no",
     }
-    if statement.box is not None:
-        box = statement.box
-        sides = {"s": box.south, "w": box.west, "n": box.north, "e": box.east}
-        values |= {side: write_number(value) for side, value in sides.items()}
-    return values
+    return values | _sides(statement.box)
+
+
+def _sides(box: BoxFilter | None) -> dict[str, str]:
+    if box is None:
+        return {}
+    sides = {"s": box.south, "w": box.west, "n": box.north, "e": box.east}
+    return {side: write_number(value) for side, value in sides.items()}

@@ -22,6 +22,7 @@ from mapyard.overpass.parse.syntax import (
     If,
     IsIn,
     Item,
+    Local,
     Make,
     MapToArea,
     Out,
@@ -370,13 +371,16 @@ def _parse_make(parser: _Parser, source: str, at: int) -> Statement:
 def _parse_local(parser: _Parser, source: str, at: int) -> Statement:
     cursor = parser.cursor
     cursor.advance()
+    detail, box = "l", None
     if cursor.token.kind == WORD:
-        cursor.advance()
+        detail_at = cursor.token.at
+        detail = cursor.advance().text
+        if detail not in ("l", "ll", "llb"):
+            cursor.fail(f"local does not know '{detail}'", "write local l, ll or llb", detail_at)
     if cursor.take("("):
-        parse_box(cursor, at)
+        box = parse_box(cursor, at)
         cursor.expect(")")
-    cursor.read_into()
-    return parser.refuse("local", "out geom gives each element with its whole geometry", at)
+    return Local(detail=detail, box=box, source=source, into=cursor.read_into(), at=at)
 
 
 def _parse_compare(parser: _Parser, source: str, at: int) -> Statement:

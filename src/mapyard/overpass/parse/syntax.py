@@ -331,6 +331,15 @@ class Make(Node, frozen=True):
     into: str = DEFAULT_SET
 
 
+class Local(Node, frozen=True):
+    """`.source local ll (s,w,n,e) ->.into`: a network; detail is l, ll (loose too) or llb (all)."""
+
+    detail: str = "l"
+    box: BoxFilter | None = None
+    source: str = DEFAULT_SET
+    into: str = DEFAULT_SET
+
+
 class Out(Node, frozen=True):
     """`out` with its words; `geometry` is none, geom, bb or center; `limit` None is no limit."""
 
@@ -363,6 +372,7 @@ type Statement = (
     | If
     | Complete
     | Make
+    | Local
     | Out
     | Refused
 )

@@ -238,10 +238,17 @@ def _map_to_area(element: Element) -> str:
     return f"{_from(element)} map_to_area{_into(element)};".strip()
 
 
+def _localize(element: Element) -> str:
+    box = _box(element) if any(element.get(side) for side in "swne") else ""
+    text = f"{_from(element)} local {element.get('type', 'l')}{box}{_into(element)};"
+    return text.strip()
+
+
 _STATEMENTS: Final[dict[str, Callable[[Element], str]]] = {
     "query": _query, "id-query": _id_query, "union": _union, "difference": _difference,
     "foreach": _foreach, "complete": _complete, "item": _item, "recurse": _recurse,
     "print": _print, "coord-query": _is_in, "map-to-area": _map_to_area,
+    "localize": _localize,
     **dict.fromkeys(("bbox-query", "around", "polygon-query", "area-query", "has-kv"), _alone),
 }  # fmt: skip
 

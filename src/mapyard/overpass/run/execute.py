@@ -21,6 +21,7 @@ from mapyard.overpass.parse.syntax import (
     If,
     IsIn,
     Item,
+    Local,
     Make,
     MapToArea,
     Out,
@@ -34,6 +35,7 @@ from mapyard.overpass.run.areas import areas_around, map_to_area
 from mapyard.overpass.run.columns import to_mask, to_texts
 from mapyard.overpass.run.evaluate import evaluate, evaluate_all
 from mapyard.overpass.run.items import Items, key_lists
+from mapyard.overpass.run.localizing import localize
 from mapyard.overpass.run.making import convert, make
 from mapyard.overpass.run.recursion import down, down_relations, up, up_relations
 from mapyard.overpass.run.select import run_query
@@ -73,6 +75,8 @@ def _execute_one(run: Run, statement: Statement) -> None:
         case Make():
             made = convert(run, statement) if statement.per_element else make(run, statement)
             run.put(statement.into, ElementSet(derived=made))
+        case Local():
+            run.put(statement.into, ElementSet(derived=localize(run, statement)))
         case Out():
             run.show(statement)
         case If():

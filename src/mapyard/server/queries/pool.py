@@ -31,6 +31,7 @@ from mapyard.http.apart import ApartReply
 from mapyard.http.errors import internal_error
 from mapyard.http.pool import take_outcome, wait_until_gone
 from mapyard.http.request import Request
+from mapyard.http.stops import Stopped, last_stop_ns
 from mapyard.server.queries import wire
 from mapyard.server.queries.fair import FairQueue
 from mapyard.server.queries.process import data_limit_bytes, too_much_memory
@@ -367,6 +368,7 @@ class _Run:
         self._gone = gone
         self._base_bytes = process.private_bytes()
         self._peak_bytes = 0
+        self._began_ns = time.time_ns()
         self.is_killed = False
         #: The reply's head has come.
         self.has_begun = False
@@ -425,6 +427,7 @@ class _Run:
                 if self._gone.done():
                     raise Cancelled
                 self._look_at_memory()
+                self._look_at_stops()
         except (asyncio.IncompleteReadError, ConnectionError):
             raise self._explain_death() from None
 
@@ -434,6 +437,12 @@ class _Run:
         if used > 2 * self._pool.settings.query_bytes:
             self._kill("memory")
             raise too_much_memory(self._pool.settings)
+
+    def _look_at_stops(self) -> None:
+        account = self._request.admission.account_id
+        if last_stop_ns(self._pool.settings, account) > self._began_ns:
+            self._kill("stopped")
+            raise Stopped
 
     def _explain_death(self) -> MapyardError:
         """Return the error for a process that ended without an answer."""
