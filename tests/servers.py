@@ -112,9 +112,10 @@ def running(data: Path, log: Path, workers: int = 1, **environment: str) -> Iter
     finally:
         process.send_signal(signal.SIGINT)
         try:
-            process.wait(30)
+            process.wait(60)  # the supervisor kills what does not end by itself sooner
         except subprocess.TimeoutExpired:
             for child in psutil.Process(process.pid).children(recursive=True):
+                print(child.status(), child.cmdline())  # noqa: T201 - why it did not end
                 child.kill()
             process.kill()
             raise

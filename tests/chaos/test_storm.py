@@ -127,6 +127,17 @@ class Storm:
             self.events.append((started_s, time.monotonic() + felt_s, event.__name__))
             time.sleep(self.chance.uniform(0.5, 3.0))
 
+    def wait_for_calm(self) -> None:
+        """Return when all workers are back; one that was frozen as it began takes longest."""
+        time.sleep(12)
+        ends_s = time.monotonic() + 75
+        while time.monotonic() < ends_s:
+            states = [worker.status() for worker in self.server.workers()]
+            if len(states) == WORKERS and psutil.STATUS_STOPPED not in states:
+                break
+            time.sleep(0.5)
+        time.sleep(5)  # a worker opens the dataset
+
     def worker(self) -> psutil.Process | None:
         found = self.server.workers()
         return self.chance.choice(found) if found else None
@@ -271,7 +282,7 @@ def test_a_storm(data: Path, tmp_path: Path, kind: str) -> None:
             for thread in threads:
                 thread.start()
             storm.run(time.monotonic() + seconds)
-            time.sleep(12)  # calm: all workers are back
+            storm.wait_for_calm()
             calm_s = time.monotonic()
             time.sleep(3)
             load.stop.set()

@@ -7,8 +7,10 @@ work looks at between its steps; work that ignores its deadline is answered 408 
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Final, TypeVar
@@ -50,9 +52,15 @@ class WorkPool:
         #: Jobs running or waiting; a job whose client went away counts until its thread is free.
         self.busy = 0
         self._lock = threading.Lock()
+        self._waiting: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
+        #: Threads at work.
+        self._active = 0
         #: When last nobody waited, and until when the queue is kept short.
         self._clear_s = time.monotonic()
         self._short_until_s = 0.0
+        #: How many threads work while the queue is kept short: as many as there are cores. More
+        #: would do no more, and the event loop would come too late to refuse anybody in time.
+        self._lanes = min(threads, len(os.sched_getaffinity(0)))
         #: Deadlines of the jobs that threads work on.
         self._running: set[Deadline] = set()
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix=name)
@@ -72,14 +80,7 @@ class WorkPool:
 
         `on_done` is called once, from any thread, when the job has ended or will never begin.
         """
-        with self._lock:
-            if not always and self.busy - self.threads >= self._room():
-                raise Overloaded(
-                    "the server has more requests waiting than it can answer in time; "
-                    "try again in a moment",
-                    details={"waiting": self.busy - self.threads, "limit": self.queue},
-                )
-            self.busy += 1
+        future: Future[T] = Future()
 
         def done(_: Future[T]) -> None:
             with self._lock:
@@ -87,24 +88,65 @@ class WorkPool:
             if on_done is not None:
                 on_done()
 
-        future = self._executor.submit(job)
+        with self._lock:
+            if not always:
+                self._check_room()
+            self.busy += 1
+            self._waiting.append((future, job))
+            starts = self._active < self._most_active()
+            self._active += starts
         future.add_done_callback(done)
+        if starts:
+            self._executor.submit(self._work)
         return future
 
+    def check_room(self) -> None:
+        """Raise Overloaded if a job would be refused now."""
+        with self._lock:
+            self._check_room()
+
+    def _check_room(self) -> None:
+        if self.busy >= self._room():
+            raise Overloaded(
+                "the server has more requests waiting than it can answer in time; "
+                "try again in a moment",
+                details={"waiting": self.busy - self._active, "limit": self.queue},
+            )
+
     def _room(self) -> int:
-        """Return how many jobs may wait now."""
+        """Return how many jobs may run and wait now."""
         now_s = time.monotonic()
+        long, short = self.threads + self.queue, self._lanes + min(self.queue, self._lanes)
         if self.busy <= self.threads:
             self._clear_s = now_s
-            return self.queue
-        if now_s - self._clear_s > STANDING_S:
+        elif now_s - self._clear_s > STANDING_S:
             self._short_until_s = now_s + SHORT_S
         if now_s >= self._short_until_s:
-            return self.queue
-        short = min(self.queue, max(1, self.threads // 2))
-        if self.busy - self.threads >= short:
+            return long
+        if self.busy >= short:
             self._short_until_s = now_s + SHORT_S
         return short
+
+    def _most_active(self) -> int:
+        return self._lanes if time.monotonic() < self._short_until_s else self.threads
+
+    def _work(self) -> None:
+        """Do waiting jobs, one after the other, until there are none for this thread."""
+        while True:
+            with self._lock:
+                if not self._waiting or self._active > self._most_active():
+                    self._active -= 1
+                    return
+                future, job = self._waiting.popleft()
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                result = job()
+            except BaseException as error:  # the future's owner gets it
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+            del future, job
 
     async def run(
         self,
@@ -157,6 +199,11 @@ class WorkPool:
 
     def close(self) -> None:
         """Begin nothing more."""
+        with self._lock:
+            waiting = list(self._waiting)
+            self._waiting.clear()
+        for future, _ in waiting:
+            future.cancel()
         self._executor.shutdown(wait=False, cancel_futures=True)
 
 

@@ -39,9 +39,11 @@ LONGEST_PAUSE_S: Final = 15.0
 
 # What a worker says on its lifeline.
 READY, ALIVE, STUCK = b"r", b"a", b"s"
-#: How often it says that its loop turns, and when the supervisor gives it up, seconds.
+#: How often it says that it starts or that its loop turns, and when it is given up, seconds.
 HEARTBEAT_S: Final = 1.0
 SILENT_S: Final = {"web": 10.0, "jobs": 60.0}
+#: Its first word may take as long: all modules are read before it, perhaps from a slow disk.
+FIRST_WORD_S: Final = 60.0
 
 
 class CannotServe(MapyardError):  # noqa: N818 - reported on the command line
@@ -69,6 +71,7 @@ class Process:
         self.is_ready = False
         #: When it was last heard.
         self.heard_s = self.started_s
+        self.has_spoken = False
         #: Another took its place: it answers what it has, until it is killed then.
         self.killed_at_s: float | None = None
 
@@ -79,6 +82,7 @@ class Process:
             said = self.lifeline.recv(4_096)
         if said:
             self.heard_s = time.monotonic()
+            self.has_spoken = True
             self.is_ready = self.is_ready or READY in said
         return said
 
@@ -199,9 +203,7 @@ class Supervisor:
 
     def _replace_if_hung(self, process: Process, said: bytes, now_s: float) -> None:
         """Start another in the place of a process that does not work."""
-        if not process.is_ready:
-            return
-        limit_s = SILENT_S[process.role]
+        limit_s = SILENT_S[process.role] if process.has_spoken else FIRST_WORD_S
         is_silent = now_s - process.heard_s > limit_s
         if process.killed_at_s is not None:
             if is_silent or now_s > process.killed_at_s:

@@ -56,10 +56,13 @@ def main(arguments: list[str]) -> int:
     set_up_logging(settings.log_level)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor decides
     lifeline = socket.socket(fileno=int(lifeline_fd))
+    has_started = threading.Event()
+    _beat_until(has_started, lifeline)
     try:
         if role == "web":
             sockets = [socket.socket(fileno=int(fd)) for fd in socket_fds]
-            asyncio.run(_serve(settings, sockets, lifeline), loop_factory=_new_loop)
+            serving = _serve(settings, sockets, lifeline, has_started)
+            asyncio.run(serving, loop_factory=_new_loop)
         else:
             _run_background(settings, lifeline)
     except MapyardError as error:
@@ -75,7 +78,27 @@ def _new_loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
-async def _serve(settings: Settings, sockets: list[socket.socket], lifeline: socket.socket) -> None:
+def _beat_until(end: threading.Event, lifeline: socket.socket) -> None:
+    """Say from a thread that this process lives, until it has started or for its whole life."""
+
+    def beat() -> None:
+        while not end.wait(HEARTBEAT_S):
+            _say(ALIVE, lifeline)
+
+    threading.Thread(target=beat, daemon=True, name="heartbeat").start()
+
+
+def _say(word: bytes, lifeline: socket.socket) -> None:
+    with contextlib.suppress(OSError):  # never waits: a supervisor that is busy reads it later
+        lifeline.send(word, socket.MSG_DONTWAIT)
+
+
+async def _serve(
+    settings: Settings,
+    sockets: list[socket.socket],
+    lifeline: socket.socket,
+    has_started: threading.Event,
+) -> None:
     access_log = AccessLog.open(settings.access_log)
     services = build_services(settings)
     application = build_application(services, access_log)
@@ -103,7 +126,7 @@ async def _serve(settings: Settings, sockets: list[socket.socket], lifeline: soc
     gc.collect()
     gc.freeze()  # what lives as long as the process is not looked at again
     gc.set_threshold(10_000, 20, 50)
-    watch = asyncio.ensure_future(_tell_state(server, application, lifeline))
+    watch = asyncio.ensure_future(_tell_state(server, application, lifeline, has_started))
     trimmer = asyncio.ensure_future(keep_trimmed())
     try:
         await server.serve(sockets)
@@ -142,14 +165,17 @@ def _at_end_of(lifeline: socket.socket) -> bool:
 
 
 async def _tell_state(
-    server: uvicorn.Server, application: Application, lifeline: socket.socket
+    server: uvicorn.Server,
+    application: Application,
+    lifeline: socket.socket,
+    has_started: threading.Event,
 ) -> None:
     while not server.started:
         await asyncio.sleep(0.01)
+    has_started.set()  # from now on the loop itself says that it turns
     word = READY
     while True:
-        with contextlib.suppress(OSError):  # never waits: a supervisor that is busy reads it later
-            lifeline.send(word, socket.MSG_DONTWAIT)
+        _say(word, lifeline)
         await asyncio.sleep(HEARTBEAT_S)
         word = STUCK if application.is_stuck else ALIVE
 
@@ -172,13 +198,7 @@ def _run_background(settings: Settings, lifeline: socket.socket) -> None:
             pass
         stop.set()
 
-    def beat() -> None:
-        while not stop.wait(HEARTBEAT_S):
-            with contextlib.suppress(OSError):
-                lifeline.send(ALIVE, socket.MSG_DONTWAIT)
-
     threading.Thread(target=wait_for_end, daemon=True, name="lifeline").start()
-    threading.Thread(target=beat, daemon=True, name="heartbeat").start()
     lifeline.send(READY)
     run_jobs(collect_jobs(load_modules()), services, stop)
     services.snapshots.close()

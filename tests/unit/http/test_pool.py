@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
@@ -159,36 +160,47 @@ def test_a_burst_may_fill_the_queue_but_a_standing_queue_is_kept_short(
 ) -> None:
     now_s = 1_000.0
     monkeypatch.setattr("mapyard.http.pool.time.monotonic", lambda: now_s)
+    monkeypatch.setattr("mapyard.http.pool.os.sched_getaffinity", lambda _: {0})
     pool = WorkPool("test", 2, 20)
     stop = threading.Event()
+    at_once: list[int] = []  # of the jobs that began
+    running = Counter[str]()
+
+    def job() -> None:
+        running["jobs"] += 1
+        at_once.append(running["jobs"])
+        stop.wait(30)
+        running["jobs"] -= 1
 
     def fill() -> int:
-        """Submit until the pool refuses; return how many wait then."""
+        """Submit until the pool refuses; return how many run and wait then."""
         try:
             while True:
-                pool.submit(lambda: stop.wait(30))
+                pool.submit(job)
         except Overloaded:
-            return pool.busy - pool.threads
+            return pool.busy
 
     try:
-        assert fill() == 20
+        assert fill() == 22
         now_s += 0.4  # still a burst
-        assert fill() == 20
+        assert fill() == 22
         now_s += 0.2  # no longer
-        assert fill() == 20  # those that wait are not sent away
+        assert fill() == 22  # those that wait are not sent away
         stop.set()
         while pool.busy:
             time.sleep(0.001)
         stop.clear()
-        assert fill() == 1  # kept short, for now
+        at_once.clear()
+        assert fill() == 2  # kept short, for now
         now_s += 2.9
-        assert fill() == 1  # each refusal shows that it goes on
+        assert fill() == 2  # each refusal shows that it goes on
         stop.set()
         while pool.busy:
             time.sleep(0.001)
+        assert at_once == [1, 1]  # one after the other: there is one core
         stop.clear()
         now_s += 3.1
-        assert fill() == 20  # it is over
+        assert fill() == 22  # it is over
     finally:
         stop.set()
         pool.close()

@@ -70,9 +70,11 @@ def main(arguments: list[str], modules: Iterable[ModuleType] = ()) -> int:
     router = Router(endpoints)
     gc.collect()
     gc.freeze()
-    control.sendall(b"r")
     while True:
-        data, fds, _, _ = socket.recv_fds(control, 1, 1)
+        try:
+            data, fds, _, _ = socket.recv_fds(control, 1, 1)
+        except ConnectionResetError:  # the worker was killed while it asked
+            return 0
         if not data:
             return 0
         sock = socket.socket(fileno=fds[0])
@@ -146,7 +148,7 @@ class Child:
             yield wire.frame(wire.END)
         except MemoryError:
             yield wire.encode(wire.ERROR, wire.Error.of(too_much_memory(self.settings)))
-        except (KeyboardInterrupt, BrokenPipeError, ConnectionResetError):
+        except (KeyboardInterrupt, GeneratorExit, BrokenPipeError, ConnectionResetError):
             raise
         except BaseException:
             yield wire.frame(wire.CRASH, traceback.format_exc().encode("utf-8", "replace"))
