@@ -24,7 +24,7 @@ Receive = Callable[[], Awaitable[Any]]
 #: How long after its deadline a thread that did not look at it is waited for, seconds.
 GRACE_S: Final = 2.0
 #: A queue that was never empty for so long is no burst: the server gets more than it can do.
-STANDING_S: Final = 0.5
+STANDING_S: Final = 0.2
 #: For how long the queue is kept short then, seconds; anew with each refusal.
 SHORT_S: Final = 3.0
 #: A thread so long past its job's deadline is not going to look at it, seconds.

@@ -182,9 +182,9 @@ def test_a_burst_may_fill_the_queue_but_a_standing_queue_is_kept_short(
 
     try:
         assert fill() == 22
-        now_s += 0.4  # still a burst
+        now_s += 0.1  # still a burst
         assert fill() == 22
-        now_s += 0.2  # no longer
+        now_s += 0.11  # no longer
         assert fill() == 22  # those that wait are not sent away
         stop.set()
         while pool.busy:
