@@ -65,7 +65,8 @@ TRIPLE_WRITERS: Final[dict[str, Callable[[Triples], Iterator[bytes]]]] = {
 def open_engine(snapshot: Snapshot) -> Engine:
     """Return the engine of a snapshot, which keeps its plans."""
     limits = Limits(max_bytes=snapshot.settings.query_bytes)
-    return Engine(OsmSource(snapshot.store), limits)
+    source = OsmSource(snapshot.store, lambda: snapshot.part("text"))
+    return Engine(source, limits)
 
 
 register_part("sparql", open_engine)

@@ -28,6 +28,7 @@ from mapyard.sparql.terms.prefixes import (
     OSM_NODE,
     OSM_RELATION,
     OSM_WAY,
+    QLEVER,
     SOPHOX_KEY,
 )
 from mapyard.sparql.terms.terms import GEO, RDF_TYPE
@@ -77,6 +78,7 @@ VOCABULARY_IRIS: Final = (
     GEOMETRY_TEXT,
     *(OGC + name for name in RELATIONS),
     *(GEO + name for name in RELATIONS),
+    *(QLEVER + name for name in ("contains-word", "contains-entity")),
 )
 #: Other names for the same, of GeoSPARQL and of older versions of osm2rdf.
 SYNONYMS: Final = {
@@ -89,7 +91,7 @@ SYNONYMS: Final = {
 }
 #: Namespaces whose names are all known here.
 CLOSED_NAMESPACES: Final = (
-    OSM2RDF, OSM2RDF_GEOM, OSM2RDF_MEMBER, OSM_META, OSM_RELATION, OSM_WAY, OGC, GEO,
+    OSM2RDF, OSM2RDF_GEOM, OSM2RDF_MEMBER, OSM_META, OSM_RELATION, OSM_WAY, OGC, GEO, QLEVER,
 )  # fmt: skip
 VOCABULARY_INDEX: Final = {iri: index for index, iri in enumerate(VOCABULARY_IRIS)}
 

@@ -15,7 +15,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from mapyard.errors import Unsupported
+from mapyard.errors import NotInstalled, Unsupported
 from mapyard.osm.elements import TYPE_BY_NAME
 from mapyard.sparql.osm.decode import decode_texts
 from mapyard.sparql.osm.ids import (
@@ -42,6 +42,7 @@ from mapyard.sparql.osm.ids import (
     vocabulary_id,
 )
 from mapyard.sparql.osm.members import RoleOf, match_roles
+from mapyard.sparql.osm.names import ContainsEntity, ContainsWord, OpenIndex
 from mapyard.sparql.osm.predicates import (
     Predicate,
     of_space,
@@ -67,12 +68,14 @@ from mapyard.sparql.terms.prefixes import (
     GEOMETRY_TEXT,
     OSM,
     OSM_CHANGESET,
+    QLEVER,
     WIKIDATA,
     shorten_iri,
 )
 from mapyard.sparql.terms.terms import GEO, WKT_LITERAL, XSD_STRING, Iri, Literal, Term
 from mapyard.store.distinct import distinct
 from mapyard.store.reader import Store
+from mapyard.text.index import TextIndex
 
 #: Rows whose tags are read one by one; for more, the postings of every key are looked through.
 _FEW_ROWS: Final = 3000
@@ -84,11 +87,17 @@ _GEOMETRY_OF: Final = frozenset(Iri(GEO + n) for n in ("hasGeometry", "hasDefaul
 _TEXT_OF: Final = frozenset(Iri(GEO + n) for n in ("asWKT", "hasSerialization"))
 
 
+def _no_index() -> TextIndex:
+    raise NotInstalled.part("text")
+
+
 class OsmSource:
     """The store of one dataset as a source; safe to use from several threads."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, open_index: OpenIndex | None = None) -> None:
+        """Make a source of a store; `open_index` gives its text index, for search by words."""
         self.store = store
+        self._open_index = open_index or _no_index
         self._vocabulary = Vocabulary(store)
         self._known: dict[Term, int] = {}
         self._cache: dict[int, Predicate | None] = {}
@@ -181,6 +190,8 @@ class OsmSource:
             found: Predicate | None = None
             if space in KEY_SPACES:
                 found = TagPredicate(self.store, self.values, self.store.keys[payload], space)
+            elif space == VOCABULARY and VOCABULARY_IRIS[payload].startswith(QLEVER):
+                found = self._text_predicate(VOCABULARY_IRIS[payload])
             elif space == VOCABULARY:
                 make = self._vocabulary.predicates.get(VOCABULARY_IRIS[payload])
                 found = make() if make is not None else None
@@ -190,6 +201,11 @@ class OsmSource:
                 return None
             self._cache[term_id] = found
         return self._cache[term_id]
+
+    def _text_predicate(self, iri: str) -> Predicate:
+        if iri.endswith("word"):
+            return ContainsWord(self.store, self.values, self._open_index)
+        return ContainsEntity(self.store, self.values)
 
     def find_strange(self, iri: str) -> str | None:
         """Return what is wrong with a predicate that no triple of the map has; None: nothing."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from mapyard.sparql.parse.lexer import unquote
 from mapyard.sparql.parse.stream import TokenStream
 from mapyard.sparql.plan.algebra import CHAIN, Aggregate, Call, Exists, Expression, Var, balance
 from mapyard.sparql.terms.prefixes import GEOF
-from mapyard.sparql.terms.terms import Iri, Literal
+from mapyard.sparql.terms.terms import RDF_TYPE, Iri, Literal, TripleTerm
 
 if TYPE_CHECKING:
     from mapyard.sparql.plan.algebra import Pattern
@@ -19,7 +20,8 @@ BUILTINS: Final[dict[str, tuple[int, int]]] = {
         ("STR", "LANG", "DATATYPE", "IRI", "URI", "ABS", "CEIL", "FLOOR", "ROUND", "STRLEN",
          "UCASE", "LCASE", "ENCODE_FOR_URI", "YEAR", "MONTH", "DAY", "HOURS", "MINUTES",
          "SECONDS", "TIMEZONE", "TZ", "MD5", "SHA1", "SHA256", "SHA384", "SHA512", "ISIRI",
-         "ISURI", "ISBLANK", "ISLITERAL", "ISNUMERIC", "BOUND"),
+         "ISURI", "ISBLANK", "ISLITERAL", "ISNUMERIC", "BOUND", "SUBJECT", "PREDICATE", "OBJECT",
+         "ISTRIPLE", "LANGDIR", "HASLANG", "HASLANGDIR"),
         (1, 1),
     ),
     **dict.fromkeys(
@@ -28,6 +30,7 @@ BUILTINS: Final[dict[str, tuple[int, int]]] = {
         (2, 2),
     ),
     **dict.fromkeys(("RAND", "NOW", "UUID", "STRUUID"), (0, 0)),
+    **dict.fromkeys(("TRIPLE", "STRLANGDIR"), (3, 3)),
     "BNODE": (0, 1),
     "SUBSTR": (2, 3),
     "REGEX": (2, 3),
@@ -137,7 +140,42 @@ class ExpressionParser(TokenStream):
             return self._parse_iri_or_call()
         if token.kind == "name":
             return self._parse_builtin()
+        if self.at("<<("):
+            return Call("TRIPLE", self.parse_triple_term(self._parse_triple_part))
         return self.fail_expected("an expression")
+
+    def _parse_triple_part(self) -> Expression:
+        if self.token.kind == "var":
+            return Var(self.next().text[1:])
+        if self.at("<<("):
+            return Call("TRIPLE", self.parse_triple_term(self._parse_triple_part))
+        term = self.find_iri() or self.find_signed_number() or self.find_literal()
+        return term if term is not None else self.fail_expected("a variable or a term")
+
+    def parse_triple_term[T](self, parse_part: Callable[[], T]) -> tuple[T | Iri, ...]:
+        """Parse `<<( subject predicate object )>>`, each part by the function; return them."""
+        self.expect("<<(")
+        with self.nested():
+            subject = self._parse_checked(parse_part, (Literal, "a literal is no subject"))
+            predicate: T | Iri
+            if self.token.kind == "name" and self.token.text == "a":
+                self.index += 1
+                predicate = Iri(RDF_TYPE)
+            else:
+                predicate = self._parse_checked(parse_part, (Literal, "a literal is no predicate"))
+            parts = (subject, predicate, parse_part())
+        self.expect(")>>")
+        return parts
+
+    def _parse_checked[T](self, parse: Callable[[], T], refused: tuple[type, str]) -> T:
+        token = self.token
+        found = parse()
+        if isinstance(found, refused[0] | TripleTerm) or (
+            isinstance(found, Call) and found.name == "TRIPLE"
+        ):
+            self.fail(refused[1] if isinstance(found, refused[0]) else "only the object of a "
+                      "triple term can be one itself", token=token)  # fmt: skip
+        return found
 
     def _parse_iri_or_call(self) -> Expression:
         iri = self.expect_iri()

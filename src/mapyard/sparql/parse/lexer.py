@@ -1,4 +1,4 @@
-"""Tokens of SPARQL 1.1, with positions for error messages."""
+"""Tokens of SPARQL 1.1 and 1.2, with positions for error messages."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _TOKEN: Final = re.compile(
     r"|(?P<double>(?:[0-9]+\.[0-9]*|\.?[0-9]+)[eE][+-]?[0-9]+)"
     r"|(?P<decimal>[0-9]*\.[0-9]+)"
     r"|(?P<integer>[0-9]+)"
-    r"|(?P<lang>@[a-zA-Z]+(?:-[a-zA-Z0-9]+)*)"
+    r"|(?P<lang>@[a-zA-Z]+(?:-[a-zA-Z0-9]+)*(?:--[a-zA-Z]+)?)"
     r"|(?P<name>[A-Za-z][A-Za-z0-9_]*)"
-    r"|(?P<punct>&&|\|\||!=|<=|>=|\^\^|[{}()\[\].;,=<>+\-*/!?^|])"
+    r"|(?P<punct>&&|\|\||!=|<=|>=|\^\^|<<\(|\)>>|[{}()\[\].;,=<>+\-*/!?^|~])"
 )
 _UNESCAPE: Final = {
     "t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", "\\": "\\", '"': '"', "'": "'",

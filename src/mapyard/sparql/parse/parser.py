@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from mapyard.errors import Unsupported
 from mapyard.sparql.parse.expression import BUILTINS
+from mapyard.sparql.parse.lexer import unquote
 from mapyard.sparql.parse.pattern import PatternParser, join
 from mapyard.sparql.plan.algebra import (
     UNIT,
@@ -33,6 +34,7 @@ from mapyard.sparql.terms.terms import Iri
 _UPDATES = frozenset(
     ("INSERT", "DELETE", "LOAD", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY", "WITH")
 )
+_VERSIONS = ("1.0", "1.1", "1.2", "1.2-basic")
 
 
 def parse_query(text: str, base: str = "") -> Query:
@@ -83,6 +85,15 @@ class _QueryParser(PatternParser):
                 if target.kind != "iri":
                     self.fail("PREFIX takes an IRI in angle brackets", token=target)
                 self.prefixes[token.text[:-1]] = self.resolve(target.text[1:-1])
+            elif self.take_name("VERSION"):
+                token = self.next()
+                if token.kind != "string":
+                    self.fail('VERSION takes a text: VERSION "1.2"', token=token)
+                if unquote(token.text) not in _VERSIONS:
+                    raise Unsupported(
+                        f"SPARQL {unquote(token.text)} is not served; versions: "
+                        + ", ".join(_VERSIONS)
+                    )
             else:
                 return
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Final, NoReturn
 
-from mapyard.errors import TooLarge
+from mapyard.errors import TooLarge, Unsupported
 from mapyard.sparql.parse.expression import ExpressionParser
 from mapyard.sparql.plan.algebra import (
     UNIT,
@@ -31,8 +32,9 @@ from mapyard.sparql.plan.algebra import (
     Var,
     balance,
 )
+from mapyard.sparql.plan.labels import add_labels, is_label_service
 from mapyard.sparql.plan.variables import visible
-from mapyard.sparql.terms.terms import RDF, RDF_TYPE, BlankNode, Iri, Term
+from mapyard.sparql.terms.terms import RDF, RDF_TYPE, BlankNode, Iri, Term, TripleTerm
 
 #: Triple patterns of one query, each step of a path counted: planning looks at all of them.
 MAX_PATTERNS: Final = 2_000
@@ -62,6 +64,11 @@ class PatternParser(ExpressionParser):
         self._bgp_number = 0
         # The filters of the group parsed last, not those of a group inside its braces.
         self._own_filter: Filter | None = None
+        self._labelers: list[Service] = []  # the label services of the group
+
+    @cached_property
+    def _variable_names(self) -> frozenset[str]:
+        return frozenset(token.text[1:] for token in self.tokens if token.kind == "var")
 
     def parse_subselect(self) -> Pattern:
         """Parse a SELECT inside a group."""
@@ -83,6 +90,7 @@ class PatternParser(ExpressionParser):
     def _parse_elements(self) -> Pattern:
         group: Pattern = UNIT
         filters: list[Expression] = []
+        outer_labels, self._labelers = self._labelers, []
         self._bgp_number += 1
         while not self.at("}"):
             token = self.token
@@ -101,6 +109,9 @@ class PatternParser(ExpressionParser):
                     self.fail_expected("'.' or '}'")
                 continue
             self.take(".")
+        for service in self._labelers:  # they name what the whole group binds
+            group = add_labels(group, service, self._variable_names)
+        self._labelers = outer_labels
         if not filters:
             self._own_filter = None
             return group
@@ -134,7 +145,11 @@ class PatternParser(ExpressionParser):
                 name = self.expect_var_or_iri()
                 line = self.text.count("\n", 0, token.position) + 1
                 column = token.position - self.text.rfind("\n", 0, token.position)
-                return join(group, Service(name, self.parse_group(), silent, line, column))
+                service = Service(name, self.parse_group(), silent, line, column)
+                if is_label_service(service):
+                    self._labelers.append(service)
+                    return group
+                return join(group, service)
             case "VALUES":
                 self.index += 1
                 return join(group, self.parse_values())
@@ -189,6 +204,8 @@ class PatternParser(ExpressionParser):
     def _parse_data_value(self) -> Term | None:
         if self.take_name("UNDEF"):
             return None
+        if self.at("<<("):
+            return TripleTerm(*self.parse_triple_term(self._parse_data_value))  # type: ignore[arg-type] # checked there
         term = self.find_iri() or self.find_signed_number() or self.find_literal()
         return term if term is not None else self.fail_expected("a value or UNDEF")
 
@@ -259,6 +276,7 @@ class PatternParser(ExpressionParser):
             while True:
                 target = self._parse_node(triples, unions)
                 self._add(subject, path, target, triples, unions)
+                self._refuse_statements()
                 if not self.take(","):
                     break
             if not self.take(";"):
@@ -341,12 +359,34 @@ class PatternParser(ExpressionParser):
 
     def _fail_node(self) -> NoReturn:
         token = self.token
+        self._refuse_statements()
         if token.kind == "name":
             self.fail(
                 f"expected a variable or a term, found {token.text!r}",
                 f"a text stands in quotes: {token.text!r}; a name needs a prefix: osmkey:…",
             )
         self.fail_expected("a variable or a term")
+
+    def _refuse_statements(self) -> None:
+        """Raise Unsupported where a triple stands for a term in a pattern, as SPARQL 1.2 has it."""
+        token, following = self.token, self.tokens[min(self.index + 1, len(self.tokens) - 1)]
+        if token.text == "<<(":
+            what = "a triple term in a pattern"
+        elif token.text == following.text == "<":
+            what = "a reified triple << … >>"
+        elif token.text == "{" and following.text == "|":
+            what = "an annotation {| … |}"
+        elif token.text == "~":
+            what = "a reifier ~"
+        else:
+            return
+        line = self.text.count("\n", 0, token.position) + 1
+        column = token.position - self.text.rfind("\n", 0, token.position)
+        raise Unsupported(
+            f"line {line}, column {column}: {what} is not served: the map has no statements about "
+            "statements, so nothing could be found; triple terms stand in expressions and VALUES",
+            details={"line": line, "column": column},
+        )
 
     def _blank_node(self, label: str) -> Node:
         if self._in_template:

@@ -19,6 +19,8 @@ from mapyard.sparql.parse.lexer import (
 )
 from mapyard.sparql.terms.prefixes import PREFIXES
 from mapyard.sparql.terms.terms import (
+    DIRECTIONS,
+    RDF_DIR_LANG_STRING,
     RDF_LANG_STRING,
     XSD_DECIMAL,
     XSD_DOUBLE,
@@ -146,7 +148,7 @@ class TokenStream:
                 self.index += 1
                 lexical = unquote(token.text)
                 if self.token.kind == "lang":
-                    return Literal(lexical, RDF_LANG_STRING, self.next().text[1:].lower())
+                    return self._with_language(lexical)
                 if self.take("^^"):
                     return Literal(lexical, self.expect_iri().value)
                 return Literal(lexical)
@@ -160,6 +162,15 @@ class TokenStream:
                 self.index += 1
                 return boolean(token.text.lower() == "true")
         return None
+
+    def _with_language(self, lexical: str) -> Literal:
+        token = self.next()
+        tag, _, direction = token.text[1:].partition("--")
+        if not direction:
+            return Literal(lexical, RDF_LANG_STRING, tag.lower())
+        if direction not in DIRECTIONS:
+            self.fail(f"{direction!r} is no base direction", "write --ltr or --rtl", token)
+        return Literal(lexical, RDF_DIR_LANG_STRING, f"{tag.lower()}--{direction}")
 
     def find_signed_number(self) -> Literal | None:
         """Step over a number with a sign directly before it, if one comes."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from typing import Literal as OneOf
 
-from mapyard.sparql.terms.terms import BlankNode, Iri, Literal, Term
+from mapyard.sparql.terms.terms import BlankNode, Iri, Literal, Term, TripleTerm
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Aggregate:
     separator: str = " "
 
 
-Expression = Var | Iri | Literal | Call | Exists | Aggregate
+Expression = Var | Iri | Literal | TripleTerm | Call | Exists | Aggregate
 
 
 # Property paths ---------------------------------------------------------------------------------

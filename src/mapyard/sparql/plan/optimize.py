@@ -31,7 +31,7 @@ from mapyard.sparql.plan.algebra import (
     Values,
     Var,
 )
-from mapyard.sparql.plan.services import rewrite_service
+from mapyard.sparql.plan.services import rewrite_pairs, rewrite_service
 from mapyard.sparql.plan.variables import certain, mentioned, visible
 from mapyard.sparql.terms.prefixes import GEOF
 from mapyard.sparql.terms.terms import Iri, Literal
@@ -73,7 +73,10 @@ def _sink(pattern: Pattern) -> Pattern:
             return Union(_sink(left), _sink(right))
         case Minus(left, right):
             return Minus(_sink(left), _sink(right))
-        case Bgp() | Values():
+        case Bgp():
+            rewritten = rewrite_pairs(pattern)
+            return pattern if rewritten is pattern else _sink(rewritten)
+        case Values():
             return pattern
         case Extend(inner, var, expression):
             return Extend(_sink(inner), var, _inside(expression))

@@ -1,12 +1,14 @@
 """SERVICE clauses of the public endpoints, rewritten to patterns and filters of our own.
 
-Sophox: `wikibase:around`, `wikibase:box`, `wikibase:label` (left out: names are tags here).
-QLever: `spatialSearch:`. Anything else would be another server: refused.
+Sophox: `wikibase:around`, `wikibase:box`; `wikibase:label` is labels.py's.
+QLever: `spatialSearch:`, and pairs by distance as a predicate, `?a <nearest-neighbors:3> ?b`.
+Anything else would be another server: refused.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from typing import Final
 
 from mapyard.errors import Unsupported
@@ -22,8 +24,10 @@ from mapyard.sparql.plan.algebra import (
     Node,
     Pattern,
     Service,
+    TriplePattern,
     Var,
 )
+from mapyard.sparql.plan.variables import triple_variables
 from mapyard.sparql.terms.prefixes import BIGDATA, GEOF, QUDT_UNIT, SPATIAL_SEARCH, WIKIBASE
 from mapyard.sparql.terms.terms import XSD_DOUBLE, Iri, Literal
 from mapyard.sparql.terms.values import find_number, number_literal
@@ -40,8 +44,6 @@ _LOCATION: Final = "https://www.openstreetmap.org/meta/loc"
 def rewrite_service(left: Pattern, service: Service) -> Pattern:
     """Return what joins the service to what stands before it; raises Unsupported."""
     name = service.name.value if isinstance(service.name, Iri) else ""
-    if name == WIKIBASE + "label":
-        return left
     if name in (WIKIBASE + "around", WIKIBASE + "box"):
         return _near(left, service, is_box=name.endswith("box"))
     if name.rstrip("/") == SPATIAL_SEARCH.rstrip("/"):
@@ -55,6 +57,54 @@ def rewrite_service(left: Pattern, service: Service) -> Pattern:
         else "SERVICE takes the name of a service here, no variable",
         "known are wikibase:around, wikibase:box, wikibase:label and spatialSearch:",
     )
+
+
+_PAIRS: Final = re.compile(
+    r"(?:max-distance-in-meters:(?P<m>\d+)|nearest-neighbors:(?P<count>\d+)(?::(?P<most>\d+))?)"
+)
+
+
+def rewrite_pairs(pattern: Bgp) -> Pattern:
+    """Return the pattern with `?a <max-distance-in-meters:50> ?b` and its like made a search.
+
+    For `<nearest-neighbors:3:500>` the triples that hang together with `?b` are the other side.
+    """
+    for place, triple in enumerate(pattern.triples):
+        name = triple.predicate.value if isinstance(triple.predicate, Iri) else ""
+        found = _PAIRS.fullmatch(name)
+        if found is None:
+            continue
+        a, b = triple.subject, triple.object
+        if not isinstance(a, Var) or not isinstance(b, Var):
+            raise Unsupported(f"<{name}> stands between two variables that are geometries")
+        rest = pattern.triples[:place] + pattern.triples[place + 1 :]
+        if found["m"] is not None:
+            limit = Literal(found["m"], XSD_DOUBLE)
+            near = Call("<=", (Call(GEOF + "metricDistance", (a, b)), limit))
+            return Filter(rewrite_pairs(Bgp(rest, pattern.filters)), (near,))
+        count = int(found["count"])
+        if not 1 <= count <= 1000:
+            raise Unsupported("nearest-neighbors takes a number from 1 to 1000")
+        right = _hanging_together(rest, b)
+        if any(a in triple_variables(t) for t in right):
+            raise Unsupported(
+                f"<{name}> pairs two sides; here other triples join ?{a.name} and ?{b.name}"
+            )
+        left = tuple(t for t in rest if t not in right)
+        most = float(found["most"]) if found["most"] else math.inf
+        return Nearest(rewrite_pairs(Bgp(left)), Bgp(tuple(right)), a, b, count, most, None)
+    return pattern
+
+
+def _hanging_together(triples: tuple[TriplePattern, ...], begin: Var) -> list[TriplePattern]:
+    """Return the triples that share variables with each other, from one variable on."""
+    known = {begin}
+    while True:
+        found = [t for t in triples if known.intersection(triple_variables(t))]
+        wider = {var for t in found for var in triple_variables(t)} | {begin}
+        if wider == known:
+            return found
+        known = wider
 
 
 def _refuse(service: Service, message: str, hint: str = "") -> Unsupported:

@@ -20,7 +20,7 @@ from mapyard.sparql.run.shape_functions import Gather
 from mapyard.sparql.run.table import Column, Numbers, Shapes, Table
 from mapyard.sparql.run.term_pool import TERM_BYTES
 from mapyard.sparql.terms.ids import INTEGER, Ids, in_space, integer_ids, integer_values
-from mapyard.sparql.terms.terms import Literal, Term
+from mapyard.sparql.terms.terms import Literal, Term, TripleTerm, format_term
 from mapyard.sparql.terms.values import (
     DECIMAL,
     ExpressionError,
@@ -293,4 +293,4 @@ def _aggregate_terms(call: Aggregate, terms: list[Term | None], runtime: Runtime
 def _as_text(term: Term) -> str:
     if isinstance(term, Literal):
         return term.lexical if term.language == "" else get_text(term).lexical
-    return term[0]
+    return format_term(term) if isinstance(term, TripleTerm) else term[0]

@@ -47,6 +47,7 @@ from mapyard.sparql.terms.terms import (
     Iri,
     Literal,
     Term,
+    TripleTerm,
     boolean,
 )
 from mapyard.sparql.terms.values import (
@@ -98,7 +99,7 @@ _MIRRORED: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": 
 _TESTS: Final = frozenset(
     (
         "LANGMATCHES", "SAMETERM", "ISIRI", "ISBLANK", "ISLITERAL", "ISNUMERIC", "STRSTARTS",
-        "STRENDS", "CONTAINS", "REGEX",
+        "STRENDS", "CONTAINS", "REGEX", "ISTRIPLE", "HASLANG", "HASLANGDIR",
     )
 )  # fmt: skip
 
@@ -139,7 +140,7 @@ class Evaluator:
             case Var(name):
                 column = table.columns.get(name)
                 return np.zeros(table.length, np.int64) if column is None else column
-            case Iri() | Literal():
+            case Iri() | Literal() | TripleTerm():
                 return Constant(expression)
             case Call():
                 return self._call(expression, table)

@@ -19,8 +19,10 @@ import re2
 
 from mapyard.errors import TooLarge, Unsupported
 from mapyard.sparql.parse.stream import resolve_iri
+from mapyard.sparql.run.term_functions import TERM_FUNCTIONS
 from mapyard.sparql.terms.terms import (
     INTEGER_TYPES,
+    RDF_DIR_LANG_STRING,
     RDF_LANG_STRING,
     XSD_BOOLEAN,
     XSD_DATE,
@@ -37,7 +39,9 @@ from mapyard.sparql.terms.terms import (
     Iri,
     Literal,
     Term,
+    TripleTerm,
     boolean,
+    split_language,
 )
 from mapyard.sparql.terms.values import (
     DECIMAL,
@@ -60,7 +64,7 @@ from mapyard.sparql.terms.values import (
     parse_integer,
 )
 
-_STRINGS: Final = (XSD_STRING, RDF_LANG_STRING)
+_STRINGS: Final = (XSD_STRING, RDF_LANG_STRING, RDF_DIR_LANG_STRING)
 #: Longest text that a function may make: a query could double one again and again.
 MAX_TEXT_LENGTH: Final = 4_000_000
 #: Matches that REPLACE goes on for between two looks at the deadline.
@@ -97,7 +101,7 @@ def _like(text: Literal, lexical: str) -> Literal:
 
 def to_str(term: Term) -> Literal:
     """STR."""
-    if isinstance(term, BlankNode):
+    if isinstance(term, BlankNode | TripleTerm):
         raise ExpressionError
     return Literal(term.value if isinstance(term, Iri) else term.lexical)
 
@@ -105,7 +109,7 @@ def to_str(term: Term) -> Literal:
 def _lang(term: Term) -> Literal:
     if not isinstance(term, Literal):
         raise ExpressionError
-    return Literal(term.language)
+    return Literal(split_language(term.language)[0])
 
 
 def _langmatches(language: Term, pattern: Term) -> Literal:
@@ -127,7 +131,7 @@ def _iri(term: Term, base: Term) -> Iri:
 
 def _strlang(text: Term, language: Term) -> Literal:
     tag = _simple(language)
-    if not tag:
+    if not tag or "--" in tag:
         raise ExpressionError
     return Literal(_simple(text), RDF_LANG_STRING, tag.lower())
 
@@ -184,7 +188,7 @@ def _concat(*terms: Term) -> Literal:
     lexical = "".join(text.lexical for text in texts)
     languages = {text.language for text in texts}
     if len(languages) == 1 and (language := languages.pop()):
-        return Literal(lexical, RDF_LANG_STRING, language)
+        return Literal(lexical, texts[0].datatype, language)
     return Literal(lexical)
 
 
@@ -601,6 +605,7 @@ SCALAR: Final[dict[str, Callable[..., Term]]] = {
     "SHA256": _hash("sha256"),
     "SHA384": _hash("sha384"),
     "SHA512": _hash("sha512"),
+    **TERM_FUNCTIONS,
     XSD_STRING: _cast_string,
     XSD_BOOLEAN: _cast_boolean,
     XSD_DOUBLE: lambda a: _cast_number(a, DOUBLE),

@@ -363,7 +363,7 @@ def _unit(value: Value | None, units: dict[str, float], default: float) -> float
         return default
     if isinstance(value, Constant):
         term = value.term
-        name = term.value if isinstance(term, Iri) else term[0]
+        name = term.value if isinstance(term, Iri) else str(term[0])
         if name in units:
             return units[name]
     return np.nan

@@ -62,7 +62,8 @@ def _relation(patterns: tuple[str, ...]) -> Any:
 
 def _relate(evaluator: Evaluator, args: list[Value], length: int) -> Value:
     """Return whether two shapes relate as a pattern says; the pattern is a constant."""
-    pattern = args[2].term[0] if isinstance(args[2], Constant) else ""
+    given = args[2].term if isinstance(args[2], Constant) else None
+    pattern = given.lexical if isinstance(given, Literal) else ""
     if len(pattern) != _PATTERN_LENGTH or set(pattern.upper()) - set("TF*012"):
         return np.zeros(length, np.int64)
     result: Value = _relation((pattern.upper(),))(evaluator, args, length)

@@ -30,6 +30,7 @@ WIKIDATA: Final = "http://www.wikidata.org/entity/"
 WIKIBASE: Final = "http://wikiba.se/ontology#"
 BIGDATA: Final = "http://www.bigdata.com/rdf#"
 SPATIAL_SEARCH: Final = "https://qlever.cs.uni-freiburg.de/spatialSearch/"
+QLEVER: Final = "http://qlever.cs.uni-freiburg.de/builtin-functions/"
 RDFS: Final = "http://www.w3.org/2000/01/rdf-schema#"
 
 #: Stands for `geo:hasGeometry/geo:asWKT` in one step; no query can spell it.
@@ -38,6 +39,7 @@ GEOMETRY_TEXT: Final = " hasGeometry/asWKT"
 PREFIXES: Final[dict[str, str]] = {
     "rdf": RDF,
     "rdfs": RDFS,
+    "skos": "http://www.w3.org/2004/02/skos/core#",
     "xsd": XSD,
     "fn": "http://www.w3.org/2005/xpath-functions#",
     "math": "http://www.w3.org/2005/xpath-functions/math#",
@@ -67,6 +69,7 @@ PREFIXES: Final[dict[str, str]] = {
     "wdt": "http://www.wikidata.org/prop/direct/",
     "wikibase": WIKIBASE,
     "bd": BIGDATA,
+    "ql": QLEVER,
     "qlss": SPATIAL_SEARCH,
     "spatialSearch": SPATIAL_SEARCH,
 }

@@ -21,6 +21,9 @@ XSD_MONTHS: Final = XSD + "yearMonthDuration"
 XSD_YEAR: Final = XSD + "gYear"
 XSD_YEAR_MONTH: Final = XSD + "gYearMonth"
 RDF_LANG_STRING: Final = RDF + "langString"
+#: Of texts with a language and a base direction, which `language` holds together: `ar--rtl`.
+RDF_DIR_LANG_STRING: Final = RDF + "dirLangString"
+DIRECTIONS: Final = ("ltr", "rtl")
 RDF_TYPE: Final = RDF + "type"
 WKT_LITERAL: Final = GEO + "wktLiteral"
 
@@ -59,14 +62,25 @@ class BlankNode(NamedTuple):
 
 
 class Literal(NamedTuple):
-    """A literal: lexical form, datatype IRI, language tag ("" when there is none)."""
+    """A literal: lexical form, datatype IRI, language tag ("" when there is none).
+
+    With a base direction the tag is `ar--rtl`, as it is written.
+    """
 
     lexical: str
     datatype: str = XSD_STRING
     language: str = ""
 
 
-Term = Iri | BlankNode | Literal
+class TripleTerm(NamedTuple):
+    """A triple as a term: what is said, without being said."""
+
+    subject: Iri | BlankNode
+    predicate: Iri
+    object: Iri | BlankNode | Literal | TripleTerm
+
+
+Term = Iri | BlankNode | Literal | TripleTerm
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _ESCAPE_TABLE = str.maketrans(_ESCAPES)
@@ -84,7 +98,15 @@ def format_term(term: Term) -> str:
         return text if term.datatype == XSD_STRING else f"{text}^^<{term.datatype}>"
     if isinstance(term, Iri):
         return f"<{term.value.translate(_IRI_ESCAPES)}>"
+    if isinstance(term, TripleTerm):
+        return f"<<( {' '.join(map(format_term, term))} )>>"
     return f"_:{term.label}"
+
+
+def split_language(tag: str) -> tuple[str, str]:
+    """Return language and base direction of a literal's tag, "" for what it has not."""
+    language, _, direction = tag.partition("--")
+    return language, direction
 
 
 def boolean(value: bool) -> Literal:

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from mapyard.sparql.terms.terms import (
     INTEGER_TYPES,
     NUMERIC_TYPES,
+    RDF_DIR_LANG_STRING,
     RDF_LANG_STRING,
     XSD_BOOLEAN,
     XSD_DATE,
@@ -31,7 +32,10 @@ from mapyard.sparql.terms.terms import (
     Iri,
     Literal,
     Term,
+    TripleTerm,
 )
+
+_TEXTS: Final = (XSD_STRING, RDF_LANG_STRING, RDF_DIR_LANG_STRING)
 
 
 class ExpressionError(Exception):
@@ -349,6 +353,8 @@ def equals(left: Term, right: Term) -> bool:
         if isinstance(left, Literal) and left.datatype in (XSD_FLOAT, XSD_DOUBLE):
             return left.lexical != "NaN"
         return True
+    if isinstance(left, TripleTerm) and isinstance(right, TripleTerm):
+        return all(equals(a, b) for a, b in zip(left, right, strict=True))
     if not isinstance(left, Literal) or not isinstance(right, Literal):
         return False
     x, y = find_number(left), find_number(right)
@@ -379,7 +385,7 @@ def equals(left: Term, right: Term) -> bool:
 
 _TIME_KINDS: Final = ({XSD_DATETIME}, {XSD_DATE}, {XSD_YEAR}, {XSD_YEAR_MONTH})
 _COMPARABLE: Final = NUMERIC_TYPES | {
-    XSD_STRING, XSD_BOOLEAN, XSD_DATETIME, XSD_DATE, RDF_LANG_STRING,
+    XSD_STRING, XSD_BOOLEAN, XSD_DATETIME, XSD_DATE, RDF_LANG_STRING, RDF_DIR_LANG_STRING,
 }  # fmt: skip
 
 
@@ -427,7 +433,7 @@ def effective_boolean(term: Term) -> bool:
     if isinstance(term, Literal):
         if term.datatype == XSD_BOOLEAN:
             return term.lexical in ("true", "1")
-        if term.datatype in (XSD_STRING, RDF_LANG_STRING):
+        if term.datatype in _TEXTS:
             return bool(term.lexical)
         if term.datatype in NUMERIC_TYPES:
             found = find_number(term)
@@ -443,13 +449,15 @@ def sort_key(term: Term | None) -> tuple[Any, ...]:
         return (1, 0, term.label)
     if isinstance(term, Iri):
         return (2, 0, term.value)
+    if isinstance(term, TripleTerm):
+        return (4, *map(sort_key, term))
     found = find_number(term)
     if found is not None:
         value = found[0]
         if value != value:
             return (3, 0, -math.inf, "")
         return (3, 0, value, "")  # int, Decimal and float compare exactly
-    if term.datatype in (XSD_STRING, RDF_LANG_STRING):
+    if term.datatype in _TEXTS:
         return (3, 1, term.lexical, term.language)
     if term.datatype in _TIMES:
         try:

@@ -32,6 +32,8 @@ from mapyard.sparql.terms.terms import (
     Iri,
     Literal,
     Term,
+    TripleTerm,
+    format_term,
 )
 from mapyard.sparql.terms.values import find_number
 from mapyard.sparql.write.solutions import json_text, json_texts, write_terms
@@ -157,6 +159,8 @@ def _plain(term: Term) -> str:
         return json_text(term.value)
     if isinstance(term, BlankNode):
         return json_text(f"_:{term.label}")
+    if isinstance(term, TripleTerm):
+        return json_text(format_term(term))
     if term.datatype == XSD_BOOLEAN and term.lexical in ("true", "false"):
         return term.lexical
     found = find_number(term)

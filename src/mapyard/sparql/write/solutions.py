@@ -28,7 +28,9 @@ from mapyard.sparql.terms.terms import (
     Iri,
     Literal,
     Term,
+    TripleTerm,
     format_term,
+    split_language,
 )
 from mapyard.sparql.terms.values import format_double
 from mapyard.store.distinct import distinct
@@ -132,17 +134,7 @@ class JsonTerms:
 
     def term(self, term: Term) -> str:
         """Return one term."""
-        key = self._key
-        if isinstance(term, Iri):
-            return f'{key}{{"type":"uri","value":{json_text(term.value)}}}'
-        if isinstance(term, BlankNode):
-            return f'{key}{{"type":"bnode","value":{json_text(term.label)}}}'
-        value = json_text(term.lexical)
-        if term.language:
-            return f'{key}{{"type":"literal","value":{value},"xml:lang":"{term.language}"}}'
-        if term.datatype == XSD_STRING:
-            return f'{key}{{"type":"literal","value":{value}}}'
-        return f'{key}{{"type":"literal","value":{value},"datatype":{json_text(term.datatype)}}}'
+        return self._key + _json_term(term)
 
     def many(self, texts: Texts) -> list[str]:
         """Return many terms of one kind."""
@@ -153,6 +145,26 @@ class JsonTerms:
         if kind == "literal" and datatype != XSD_STRING:
             tail = f'","datatype":{json_text(datatype)}}}'
         return [f"{head}{value}{tail}" for value in json_texts(values)]
+
+
+def _json_term(term: Term) -> str:
+    if isinstance(term, Iri):
+        return f'{{"type":"uri","value":{json_text(term.value)}}}'
+    if isinstance(term, BlankNode):
+        return f'{{"type":"bnode","value":{json_text(term.label)}}}'
+    if isinstance(term, TripleTerm):
+        parts = ",".join(
+            f'"{name}":{_json_term(part)}' for name, part in zip(term._fields, term, strict=True)
+        )
+        return f'{{"type":"triple","value":{{{parts}}}}}'
+    value = json_text(term.lexical)
+    if term.language:
+        language, direction = split_language(term.language)
+        way = f',"its:dir":"{direction}"' if direction else ""
+        return f'{{"type":"literal","value":{value},"xml:lang":"{language}"{way}}}'
+    if term.datatype == XSD_STRING:
+        return f'{{"type":"literal","value":{value}}}'
+    return f'{{"type":"literal","value":{value},"datatype":{json_text(term.datatype)}}}'
 
 
 def write_json(solutions: Solutions) -> Iterator[bytes]:
@@ -200,6 +212,7 @@ class PlainTerms:
 
 # XML --------------------------------------------------------------------------------------------
 
+_ITS: Final = "http://www.w3.org/2005/11/its"
 _XML_HEAD: Final = (
     '<?xml version="1.0" encoding="UTF-8"?>\n'
     '<sparql xmlns="http://www.w3.org/2005/sparql-results#"><head>'
@@ -215,8 +228,13 @@ def _xml_term(term: Term) -> str:
         return f"<uri>{_xml_text(term.value)}</uri>"
     if isinstance(term, BlankNode):
         return f"<bnode>{_xml_text(term.label)}</bnode>"
+    if isinstance(term, TripleTerm):
+        parts = zip(term._fields, map(_xml_term, term), strict=True)
+        return f"<triple>{''.join(f'<{name}>{text}</{name}>' for name, text in parts)}</triple>"
     if term.language:
-        return f'<literal xml:lang="{term.language}">{_xml_text(term.lexical)}</literal>'
+        language, direction = split_language(term.language)
+        way = f' xmlns:its="{_ITS}" its:version="2.0" its:dir="{direction}"' if direction else ""
+        return f'<literal xml:lang="{language}"{way}>{_xml_text(term.lexical)}</literal>'
     if term.datatype == XSD_STRING:
         return f"<literal>{_xml_text(term.lexical)}</literal>"
     datatype = escape(term.datatype.translate(_CONTROL))
@@ -255,6 +273,8 @@ def write_xml_boolean(value: bool) -> bytes:
 def _csv_term(term: Term) -> str:
     if isinstance(term, Literal):
         text = term.lexical
+    elif isinstance(term, TripleTerm):
+        text = format_term(term)
     else:
         text = term.value if isinstance(term, Iri) else f"_:{term.label}"
     if any(char in text for char in ',"\r\n'):

@@ -19,7 +19,9 @@ from mapyard.sparql.terms.terms import (
     Iri,
     Literal,
     Term,
+    TripleTerm,
     format_term,
+    split_language,
 )
 
 TURTLE_TYPE: Final = "text/turtle"
@@ -29,6 +31,7 @@ JSON_LD_TYPE: Final = "application/ld+json"
 #: What XML can name of the end of an IRI.
 _NAME_AT_END = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*$")
 
+_ITS: Final = "http://www.w3.org/2005/11/its"
 _BATCH: Final = 2000
 _LOCAL = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_:-]*[A-Za-z0-9_:-])?")
 
@@ -96,10 +99,15 @@ def _description(subject: Term, predicate: Term, target: Term) -> str:
     if isinstance(target, Literal):
         kind = ""
         if target.language:
-            kind = f" xml:lang={quoteattr(target.language)}"
+            language, direction = split_language(target.language)
+            kind = f" xml:lang={quoteattr(language)}"
+            if direction:
+                kind += f' xmlns:its="{_ITS}" its:version="2.0" its:dir="{direction}"'
         elif target.datatype != XSD_STRING:
             kind = f" rdf:datatype={quoteattr(target.datatype)}"
         value = f"{head}{kind}>{escape(target.lexical)}</p:{name}>"
+    elif isinstance(target, TripleTerm):
+        raise Unsupported("RDF/XML cannot hold triple terms here; ask for text/turtle")
     elif isinstance(target, Iri):
         value = f"{head} rdf:resource={quoteattr(target.value)}/>"
     else:
@@ -119,7 +127,7 @@ def write_json_ld(triples: Triples) -> Iterator[bytes]:
         node: dict[str, list[object]] = {}
         for _, predicate, target in group:
             is_type = predicate == Iri(RDF_TYPE) and isinstance(target, Iri)
-            key = "@type" if is_type else predicate[0]
+            key = "@type" if is_type else str(predicate[0])
             node.setdefault(key, []).append(target[0] if is_type else _json_value(target))
         yield separator + orjson.dumps({"@id": _json_name(subject), **node})
         separator = b",\n"
@@ -131,10 +139,14 @@ def _json_name(term: Term) -> str:
 
 
 def _json_value(term: Term) -> dict[str, str]:
+    if isinstance(term, TripleTerm):
+        raise Unsupported("JSON-LD cannot hold triple terms; ask for text/turtle")
     if not isinstance(term, Literal):
         return {"@id": _json_name(term)}
     if term.language:
-        return {"@value": term.lexical, "@language": term.language}
+        language, direction = split_language(term.language)
+        found = {"@value": term.lexical, "@language": language}
+        return found | ({"@direction": direction} if direction else {})
     if term.datatype == XSD_STRING:
         return {"@value": term.lexical}
     return {"@value": term.lexical, "@type": term.datatype}
