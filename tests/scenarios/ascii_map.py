@@ -23,7 +23,8 @@ CELL_M = 100.0
 #: Where scenes lie: west of Munich, and in the English Midlands.
 RIGHT_HAND = (11.0, 48.2)
 LEFT_HAND = (-1.5, 52.6)
-_STEP_DEG = 0.1
+_STEP_DEG = 0.05
+_SCENES_PER_LINE = 40
 
 
 @dataclass
@@ -74,7 +75,9 @@ def write_scenes(scenes: list[Scene], path: Path) -> None:
     nodes, ways, relations = [], [], []
     for index, scene in enumerate(scenes):
         west, north = scene.corner
-        west += index * _STEP_DEG
+        line, place = divmod(index, _SCENES_PER_LINE)
+        west += place * _STEP_DEG
+        north += line * _STEP_DEG
         ids: dict[str, int] = {}
         for row, line in enumerate(textwrap.dedent(scene.drawing).strip("\n").splitlines()):
             for column, letter in enumerate(line):

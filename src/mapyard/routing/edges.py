@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapyard.geo.sphere import haversine_m
-from mapyard.routing.config import COSTINGS
 from mapyard.routing.engine import Engine
-from mapyard.routing.modes import Mode
+from mapyard.routing.modes import Mode, make_costing
 from mapyard.routing.polyline import decode_polyline
 
 #: What is asked of the engine for each edge.
@@ -117,7 +116,7 @@ def find_edges(engine: Engine, positions: NDArray[np.float64], mode: Mode) -> Ed
         "trace_attributes",
         {
             "shape": [{"lon": lon, "lat": lat} for lon, lat in positions.tolist()],
-            "costing": COSTINGS[mode],
+            **make_costing(mode),
             "shape_match": "walk_or_snap",
             "filters": {"action": "include", "attributes": EDGE_ATTRIBUTES},
         },

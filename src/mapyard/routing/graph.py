@@ -16,6 +16,7 @@ from mapyard.routing.admins import build_admins
 from mapyard.routing.config import make_build_config
 from mapyard.routing.contraction.build import build_tables
 from mapyard.routing.contraction.tables import TILES_NAME
+from mapyard.routing.tagging import rewrite
 from mapyard.routing.timezones import build_timezones
 from mapyard.routing.tools import RoutingBuildFailed, run_module, run_tool
 
@@ -104,8 +105,11 @@ def build_graph(
             if line.startswith(start):
                 on_progress(share, what)
 
+    on_progress(0.02, "reading tags")
+    roads = work / "roads.osm.pbf"
+    rewrite(pbf, roads)
     try:
-        run_tool("valhalla_build_tiles", ["-c", config_path, pbf], follow)
+        run_tool("valhalla_build_tiles", ["-c", config_path, roads], follow)
     except RoutingBuildFailed:
         if has_roads:
             raise

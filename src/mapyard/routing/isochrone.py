@@ -14,7 +14,7 @@ from mapyard.errors import InvalidRequest, TooLarge
 from mapyard.geo.azimuthal import project, unproject
 from mapyard.routing.config import MAX_CONTOURS
 from mapyard.routing.engine import Engine
-from mapyard.routing.modes import Mode, make_costing
+from mapyard.routing.modes import ASSUMED_DEPARTURE, Mode, make_costing
 from mapyard.routing.snapping import (
     CONNECTED_REACH,
     DEFAULT_RADIUS_M,
@@ -75,13 +75,17 @@ def find_isochrones(
     reach = CONNECTED_REACH if moved[0] else 1
     scale = 60.0 if metric == "time" else 1000.0
     distinct = np.unique(wanted)
-    request: dict[str, Any] = make_costing(mode) | {
-        "locations": make_locations(position, radius_m, reach),
-        "contours": [{metric: limit / scale} for limit in distinct.tolist()],
-        "polygons": True,
-        "denoise": _DENOISE,
-        "generalize": _GENERALIZE_M,
-    }
+    request: dict[str, Any] = (
+        make_costing(mode)
+        | ASSUMED_DEPARTURE
+        | {
+            "locations": make_locations(position, radius_m, reach),
+            "contours": [{metric: limit / scale} for limit in distinct.tolist()],
+            "polygons": True,
+            "denoise": _DENOISE,
+            "generalize": _GENERALIZE_M,
+        }
+    )
     answer = engine.call("isochrone", request)
     parts: dict[int, list[shapely.Geometry]] = {}
     for feature in answer["features"]:

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from mapyard.deadline import Deadline, no_deadline
 from mapyard.errors import InvalidRequest, TooLarge, Unsupported
 from mapyard.geo.sphere import haversine_m
-from mapyard.routing.config import COSTINGS
 from mapyard.routing.edges import EDGE_ATTRIBUTES, EdgePath, read_path
 from mapyard.routing.engine import Engine, NoRoad, NoRoute
-from mapyard.routing.modes import Mode
+from mapyard.routing.modes import Mode, make_costing
 from mapyard.routing.refine import refine_path
 from mapyard.routing.snapping import check_positions
 
@@ -278,7 +277,7 @@ def _ask(
             "trace_attributes",
             {
                 "shape": points,
-                "costing": COSTINGS[mode],
+                **make_costing(mode),
                 "shape_match": "map_snap",
                 "trace_options": {
                     "interpolation_distance": interpolation_m,

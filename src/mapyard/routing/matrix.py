@@ -14,7 +14,7 @@ from mapyard.geo.sphere import haversine_m
 from mapyard.routing.contraction.places import read_places
 from mapyard.routing.contraction.table import ModeTable
 from mapyard.routing.engine import Engine
-from mapyard.routing.modes import Mode, make_costing
+from mapyard.routing.modes import ASSUMED_TIME, Mode, make_costing
 from mapyard.routing.snapping import (
     DEFAULT_RADIUS_M,
     Role,
@@ -101,7 +101,7 @@ class _Cells:
     ) -> None:
         self._engine = engine
         self._mode = mode
-        self._costing = make_costing(mode)
+        self._costing = make_costing(mode) | ASSUMED_TIME
         self._origins = origins
         self._destinations = destinations
         self._radius_m = radius_m

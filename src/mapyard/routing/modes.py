@@ -10,9 +10,31 @@ import shapely
 from mapyard.errors import InvalidRequest, TooLarge, Unsupported
 from mapyard.geo.sphere import haversine_m
 from mapyard.routing.config import COSTINGS, MAX_AVOID_PERIMETER_M, MAX_AVOID_VERTICES
+from mapyard.routing.tagging.conditions import ASSUMED
 
 Mode = Literal["auto", "foot", "bicycle"]
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
+
+#: Costs that differ from the engine's defaults, per costing. A gate takes time to open, and is no
+#: reason for a detour. Roads for their ends only are marked as such for cars, and as alleys for
+#: walkers and riders (see routing/tagging/access.py). What the tables of matrices cost
+#: (contraction/) follows these.
+COSTING_DEFAULTS: Final[dict[str, dict[str, float]]] = {
+    "auto": {"gate_cost": 10, "gate_penalty": 20, "alley_penalty": 0},
+    "pedestrian": {
+        "gate_cost": 10, "gate_penalty": 0, "destination_only_penalty": 0, "alley_penalty": 600,
+        "alley_factor": 1,
+    },
+    "bicycle": {
+        "gate_cost": 10, "gate_penalty": 20, "private_access_penalty": 0,
+        "destination_only_penalty": 0, "alley_penalty": 600,
+    },
+}  # fmt: skip
+
+#: Without a time, what holds at noon of a working day does: in the local time of each place.
+ASSUMED_TIME: Final = {"date_time": {"type": 3, "value": ASSUMED.strftime("%Y-%m-%dT%H:%M")}}
+#: The same for areas, for which the engine wants a departure.
+ASSUMED_DEPARTURE: Final = {"date_time": ASSUMED_TIME["date_time"] | {"type": 1}}
 
 #: Exclusion → the engine's option.
 _EXCLUSIONS: Final = {
@@ -38,9 +60,10 @@ def make_costing(
     Raises `Unsupported` for other exclusions, `TooLarge` for polygons over the limits.
     """
     costing = COSTINGS[mode]
-    request: dict[str, Any] = {"costing": costing}
+    options = dict(COSTING_DEFAULTS[costing])
     if exclude:
-        request["costing_options"] = {costing: _read_exclusions(mode, exclude)}
+        options |= _read_exclusions(mode, exclude)
+    request: dict[str, Any] = {"costing": costing, "costing_options": {costing: options}}
     if avoid is not None:
         request["exclude_polygons"] = _write_rings(avoid)
     return request

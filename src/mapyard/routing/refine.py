@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from mapyard.deadline import Deadline
 from mapyard.errors import MapyardError
 from mapyard.geo.sphere import DEGREE_M, haversine_m
-from mapyard.routing.config import COSTINGS
 from mapyard.routing.edges import EdgePath, find_edges
 from mapyard.routing.engine import Engine
-from mapyard.routing.modes import Mode
+from mapyard.routing.modes import Mode, make_costing
 from mapyard.routing.polyline import decode_polyline
 
 type Floats = NDArray[np.float64]
@@ -143,7 +142,7 @@ def _find_ways(engine: Engine, places: Floats, mode: Mode) -> list[_Line | None]
         {"lon": lon, "lat": lat, "radius": 0, "minimum_reachability": 1}
         for lon, lat in places.tolist()
     ]
-    request = {"locations": locations, "costing": COSTINGS[mode], "directions_type": "none"}
+    request = {"locations": locations, "directions_type": "none"} | make_costing(mode)
     try:
         legs = engine.call("route", request)["trip"]["legs"]
     except MapyardError:  # no way, or too far: what the matcher found stays

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from mapyard.errors import InvalidRequest
 from mapyard.geo.sphere import haversine_m
 from mapyard.routing.engine import Engine, NoRoad, NoRoute, TooFarApart
-from mapyard.routing.modes import Mode, make_costing
+from mapyard.routing.hours import meets_hours
+from mapyard.routing.modes import ASSUMED_TIME, Mode, make_costing
 from mapyard.routing.polyline import decode_polyline
 from mapyard.routing.snapping import (
     DEFAULT_RADIUS_M,
@@ -159,7 +160,7 @@ def _ask(
     """Return the engine's answer between the nearest roads, else between connected ones."""
     locations = make_locations(positions, radius_m)
     try:
-        answer: dict[str, Any] = engine.call("route", request | {"locations": locations})
+        answer = _ask_at_hours(engine, request | {"locations": locations})
     except NoRoute:
         roles: list[Role] = ["via"] * len(positions)
         roles[0], roles[-1] = "origin", "destination"
@@ -167,7 +168,15 @@ def _ask(
         if not moved.any():
             raise
         locations = make_locations(places, radius_m)
-        answer = engine.call("route", request | {"locations": locations})
+        answer = _ask_at_hours(engine, request | {"locations": locations})
+    return answer
+
+
+def _ask_at_hours(engine: Engine, request: dict[str, Any]) -> dict[str, Any]:
+    """Return the engine's answer at the assumed time."""
+    answer: dict[str, Any] = engine.call("route", request)
+    if meets_hours(answer, engine.timed_turns):
+        answer = engine.call("route", request | ASSUMED_TIME)
     return answer
 
 

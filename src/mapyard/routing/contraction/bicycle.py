@@ -26,6 +26,7 @@ from mapyard.routing.contraction.costs import (
     seconds_per_meter,
 )
 from mapyard.routing.contraction.tiles import Ints, RoadGraph
+from mapyard.routing.contraction.times import close_at_hours
 from mapyard.routing.contraction.turns import Turns
 
 _ACCESS: Final = 4
@@ -68,8 +69,8 @@ _SIDEPATH_STRESS: Final = 3 * _AVOID_ROADS
 _CYCLE_NETWORK_FACTOR: Final = 0.95
 
 _CROSSINGS: Final = CrossingCosts(
-    gate_s=300, private_gate_s=450, bollards_are_gates=True, alley_s=60, living_street_s=0,
-    track_s=0, service_road_s=15, rail_ferry_s=21_600, waits=False,
+    gate_s=20, private_gate_s=0, bollards_are_gates=True, ends_only_s=0, alley_s=600,
+    living_street_s=0, track_s=0, service_road_s=15, rail_ferry_s=21_600, waits=False,
 )  # fmt: skip
 #: By type of turn, driving on the right, and on the left.
 _TURN_TIMES_S: Final = np.array(
@@ -87,10 +88,12 @@ _HIGHER_CLASS_COST_S: Final = 10.0
 
 def _find_usable(graph: RoadGraph) -> Bools:
     edges = graph.edges
-    return (
+    usable = (
         (edges.access & _ACCESS > 0) & (edges.surface <= _WORST_SURFACE) & (edges.shortcut == 0)
         & (edges.use < FIRST_OF_TRANSIT) & (graph.end >= 0)
     )  # fmt: skip
+    close_at_hours(graph.limits, usable, _ACCESS)
+    return usable
 
 
 def _cost_edges(graph: RoadGraph) -> tuple[Floats, Floats]:

@@ -20,7 +20,8 @@ from mapyard.routing.contraction.table import MODE_COSTS, ModeTable, find_edge_o
 from mapyard.routing.contraction.tables import TILES_NAME, ModeCheck, write_meta, write_order
 from mapyard.routing.contraction.tiles import RoadGraph, UnknownTiles, read_graph
 from mapyard.routing.engine import Engine, NoRoute
-from mapyard.routing.modes import MODES, Mode, make_costing
+from mapyard.routing.hours import write_timed_turns
+from mapyard.routing.modes import ASSUMED_TIME, MODES, Mode, make_costing
 from mapyard.routing.snapping import DEFAULT_RADIUS_M, find_roads, make_locations
 
 log = logging.getLogger(__name__)
@@ -51,6 +52,9 @@ def build_tables(directory: Path) -> dict[Mode, ModeCheck]:
     checks: dict[Mode, ModeCheck] = {}
     write_meta(directory, checks)  # routes are compared as they are without tables
     graph = _read_graph(directory / TILES_NAME) if is_available() else None
+    if graph is not None:
+        at = graph.timed_turns
+        write_timed_turns(directory, np.column_stack([graph.lon[at], graph.lat[at]]))
     modes = [] if graph is None else _choose_modes(graph)
     if graph is not None and modes:
         edge_order = find_edge_order(graph)
@@ -147,7 +151,8 @@ def _agrees(
     """Return whether a cell is the route, None where there is nothing to compare it with."""
     cell = table.compute(origin, destination, no_deadline())
     length_m, time_s = (float(values[0, 0]) for values in cell)
-    request = make_costing(mode) | {"directions_type": "none", "locations": make_locations(pair)}
+    request = make_costing(mode) | ASSUMED_TIME
+    request |= {"directions_type": "none", "locations": make_locations(pair)}
     try:
         summary: dict[str, Any] = engine.call("route", request)["trip"]["summary"]
     except NoRoute:

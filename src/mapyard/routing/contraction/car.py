@@ -30,6 +30,7 @@ from mapyard.routing.contraction.costs import (
     seconds_per_meter,
 )
 from mapyard.routing.contraction.tiles import Ints, RoadGraph
+from mapyard.routing.contraction.times import close_at_hours
 from mapyard.routing.contraction.turns import Turns
 from mapyard.store.columns import ranges
 
@@ -47,8 +48,8 @@ _LIVING_STREET_FACTOR: Final = 2.6
 _RAIL_FERRY_FACTOR: Final = 2.8
 
 _CROSSINGS: Final = CrossingCosts(
-    gate_s=300, private_gate_s=450, bollards_are_gates=True, alley_s=5, living_street_s=400,
-    track_s=300, service_road_s=75, rail_ferry_s=4_320, waits=True,
+    gate_s=20, private_gate_s=450, bollards_are_gates=True, ends_only_s=600, alley_s=0,
+    living_street_s=400, track_s=300, service_road_s=75, rail_ferry_s=4_320, waits=True,
 )  # fmt: skip
 #: By type of turn, driving on the right, and on the left.
 _TURN_COSTS_S: Final = np.array(
@@ -78,6 +79,7 @@ def _find_usable(graph: RoadGraph) -> Bools:
     edge, kind, modes, value = graph.limits.T
     for limit, own in _VEHICLE.items():
         usable[edge[(kind == limit) & (modes & _ACCESS > 0) & (value < own)]] = False
+    close_at_hours(graph.limits, usable, _ACCESS)
     return usable
 
 

@@ -1,7 +1,7 @@
 """What the three modes share: numbers of the engine's classes, and costs of crossing a node.
 
-All costs are those of the engine's default options (valhalla/sif), in seconds; a cost is what a
-search minimizes, a time is what the way takes.
+All costs are those of the engine's options (valhalla/sif) as `modes.COSTING_DEFAULTS` has them, in
+seconds; a cost is what a search minimizes, a time is what the way takes.
 """
 
 from __future__ import annotations
@@ -29,10 +29,9 @@ GATE, BOLLARD, TOLL_BOOTH, BORDER_CONTROL = 1, 2, 3, 10
 RIGHT, SHARP_RIGHT, REVERSE, SHARP_LEFT, LEFT = 2, 3, 4, 5, 6
 
 _BORDER_TIME_S: Final = 600.0
-_GATE_TIME_S: Final = 30.0
+_GATE_TIME_S: Final = 10.0
 _TOLL_BOOTH_TIME_S: Final = 15.0
 _FERRY_TIME_S: Final = 300.0
-_DESTINATION_ONLY_COST_S: Final = 600.0
 _NEW_NAME_COST_S: Final = 5.0
 
 
@@ -60,6 +59,8 @@ class CrossingCosts:
     gate_s: float
     private_gate_s: float
     bollards_are_gates: bool
+    #: Roads for their destinations only.
+    ends_only_s: float
     alley_s: float
     living_street_s: float
     track_s: float
@@ -91,7 +92,7 @@ def cost_crossings(graph: RoadGraph, turns: Turns, costs: CrossingCosts) -> tupl
         time_s += _FERRY_TIME_S * enters(RAIL_FERRY)
     cost_s += costs.rail_ferry_s * enters(RAIL_FERRY)
     service_road = enters(SERVICE_ROAD) & (edges.internal[b] == 0)
-    cost_s += _DESTINATION_ONLY_COST_S * (edges.destination_only[b] > edges.destination_only[a])
+    cost_s += costs.ends_only_s * (edges.destination_only[b] > edges.destination_only[a])
     cost_s += costs.alley_s * enters(ALLEY) + costs.living_street_s * enters(LIVING_STREET)
     cost_s += costs.track_s * enters(TRACK) + costs.service_road_s * service_road
     cost_s += _NEW_NAME_COST_S * ((edges.link[b] == 0) & ~keeps_name(graph, turns))

@@ -25,6 +25,7 @@ from mapyard.routing.contraction.costs import (
     seconds_per_meter,
 )
 from mapyard.routing.contraction.tiles import ELEVATOR_NODE, RoadGraph
+from mapyard.routing.contraction.times import close_at_hours
 from mapyard.routing.contraction.turns import Turns
 
 _ACCESS: Final = 2
@@ -42,14 +43,14 @@ _GRADE_COSTS: Final = np.array(
 _HIKING_TIMES: Final = np.array([1, 1.11])
 _HIKING_COSTS: Final = np.array([0, 0.25])
 #: Factor of a use; others are 1, or 2 in roundabouts without a sidewalk.
-_USE_FACTORS: Final = {ALLEY: 2.0, DRIVEWAY: 5.0, TRACK: 1.0, LIVING_STREET: 0.96}
+_USE_FACTORS: Final = {ALLEY: 1.0, DRIVEWAY: 5.0, TRACK: 1.0, LIVING_STREET: 0.96}
 _PLAIN_USES: Final = (11, 24, 25, *_USE_FACTORS)  # service roads, sidewalks, footways
 _ROUNDABOUT_FACTOR: Final = 2.0
 _FERRY_FACTOR: Final = 0.5
 
 _CROSSINGS: Final = CrossingCosts(
-    gate_s=10, private_gate_s=600, bollards_are_gates=False, alley_s=5, living_street_s=0,
-    track_s=0, service_road_s=0, rail_ferry_s=21_600, waits=False,
+    gate_s=0, private_gate_s=600, bollards_are_gates=False, ends_only_s=0, alley_s=600,
+    living_street_s=0, track_s=0, service_road_s=0, rail_ferry_s=21_600, waits=False,
 )  # fmt: skip
 _STEPS_COST_S: Final = 30.0
 _ELEVATOR_COST_S: Final = 5.0
@@ -59,10 +60,12 @@ _ROAD_CROSSING_TIMES_S: Final = np.array([0, 0, 1, 1, 2, 3, 5, 15])
 
 def _find_usable(graph: RoadGraph) -> Bools:
     edges = graph.edges
-    return (
+    usable = (
         (edges.access & _ACCESS > 0) & (edges.surface <= _WORST_SURFACE) & (edges.shortcut == 0)
         & (edges.hiking <= _HARDEST_HIKING) & (edges.use < FIRST_OF_TRANSIT) & (graph.end >= 0)
     )  # fmt: skip
+    close_at_hours(graph.limits, usable, _ACCESS)
+    return usable
 
 
 def _cost_edges(graph: RoadGraph) -> tuple[Floats, Floats]:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from valhalla.baldr import GraphTileHeader
 
 from mapyard.routing.contraction.levels import read_level
+from mapyard.routing.contraction.times import is_active
 from mapyard.store.columns import ranges
 
 type Ints = NDArray[np.integer[Any]]
@@ -110,6 +111,7 @@ class RoadGraph:
     level: NDArray[np.float64]  #: per edge at an elevator, its floor, else NaN
     limits: Ints  #: rows of edge, kind of limit, modes, value
     restrictions: list[tuple[int, list[int]]]  #: modes, and edges that may not follow each other
+    timed_turns: Ints  #: nodes after whose edge a turn is forbidden at certain hours
     edge_ids: EdgeIds
 
 
@@ -181,6 +183,7 @@ def read_graph(tiles_tar: Path) -> RoadGraph:
             for tile in tiles
             for modes, path in _read_restrictions(tile, tile_ids, edge_starts)
         ],
+        timed_turns=_find_timed_turns(tiles, end, tile_ids, edge_starts),
         edge_ids=EdgeIds(tile_ids, edge_starts),
     )
     _check(graph)
@@ -264,19 +267,48 @@ def _read_restrictions(
 ) -> Iterator[tuple[int, list[int]]]:
     """Yield turn restrictions over several edges: modes, and the edges in order of travel.
 
-    Those that hold at certain hours are left out, as routes without a time leave them out.
+    Of those that hold at certain hours, the ones that do at the assumed time.
     """
+    for origin, destination, rest, via in _iter_restrictions(tile):
+        path = np.concatenate([[origin], via[::-1], [destination]])
+        edges = _resolve(_bits(path, 0, _ID_BITS), tile_ids, edge_starts)
+        if (edges >= 0).all() and _holds(int(origin), int(destination), int(rest)):
+            yield int(rest) >> 4 & 4095, edges.tolist()
+
+
+def _iter_restrictions(tile: _Tile) -> Iterator[tuple[np.uint64, np.uint64, np.uint64, Words]]:
     begin, end = tile.get_offset(_RESTRICTIONS_AT), tile.get_offset(_RESTRICTIONS_END_AT)
     words, at = tile.raw[begin:end].view(np.uint64), 0
     while at < len(words):
         origin, destination, rest = words[at : at + 3]
         via_count = int(rest >> np.uint64(16)) & 31
-        via = words[at + 3 : at + 3 + via_count]
+        yield origin, destination, rest, words[at + 3 : at + 3 + via_count]
         at += 3 + via_count
-        path = np.concatenate([[origin], via[::-1], [destination]])
-        edges = _resolve(_bits(path, 0, _ID_BITS), tile_ids, edge_starts)
-        if not int(origin) >> _ID_BITS & 1 and (edges >= 0).all():
-            yield int(rest) >> 4 & 4095, edges.tolist()
+
+
+def _find_timed_turns(tiles: list[_Tile], end: Ints, tile_ids: Ints, edge_starts: Ints) -> Ints:
+    origins = [
+        origin
+        for tile in tiles
+        for origin, _, _, _ in _iter_restrictions(tile)
+        if int(origin) >> _ID_BITS & 1
+    ]
+    edges = _resolve(_bits(np.array(origins, np.uint64), 0, _ID_BITS), tile_ids, edge_starts)
+    nodes = end[edges[edges >= 0]]
+    return np.unique(nodes[nodes >= 0])
+
+
+def _holds(origin: int, destination: int, rest: int) -> bool:
+    """Return whether a turn restriction holds at the assumed time, by its three words."""
+    if not origin >> _ID_BITS & 1:
+        return True
+    return is_active(
+        rest >> 21 & 127,
+        (origin >> 59 & 31, rest >> 28 & 63),
+        (destination >> 59 & 31, rest >> 34 & 63),
+        (origin >> 52 & 15, origin >> 47 & 31),
+        (destination >> 52 & 15, destination >> 47 & 31),
+    )
 
 
 def _check(graph: RoadGraph) -> None:

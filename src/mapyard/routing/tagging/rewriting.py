@@ -1,0 +1,73 @@
+"""The pass over a file: what nobody travels on is left out, most roads go through as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final, cast
+
+import osmium
+
+from mapyard.routing.tagging.barriers import tag_node
+from mapyard.routing.tagging.turns import split_members, tag_turn
+from mapyard.routing.tagging.ways import ROAD_KEYS, tag_way
+
+#: Only nodes with one of these keys are looked at; all others are copied below.
+_NODE_KEYS: Final = (
+    "barrier", "access", "vehicle", "motor_vehicle", "motorcar", "bicycle", "foot", "hgv", "psv",
+    "bus", "taxi", "moped", "motorcycle", "locked",
+)  # fmt: skip
+
+
+def rewrite(pbf: Path, changed: Path) -> None:
+    """Write `changed`: the roads of `pbf` with the tags that the engine is to read.
+
+    Nodes, ways and relations keep their ids and order. Memory does not grow with the file.
+    """
+    changed.unlink(missing_ok=True)
+    # A working file that is read three times: uncompressed it costs less than it saves.
+    target = osmium.io.File(str(changed), "pbf,pbf_compression=none,add_metadata=false")
+    with osmium.SimpleWriter(target) as writer:
+        _rewrite_nodes(pbf, writer)
+        _rewrite_ways(pbf, writer)
+        _rewrite_relations(pbf, writer)
+
+
+def _rewrite_nodes(pbf: Path, writer: osmium.SimpleWriter) -> None:
+    nodes = osmium.FileProcessor(pbf, osmium.osm.NODE).with_filter(
+        osmium.filter.KeyFilter(*_NODE_KEYS)
+    )
+    for node in cast("Iterable[osmium.osm.Node]", nodes.handler_for_filtered(writer)):
+        tags = dict(node.tags)
+        changed = tag_node(tags)
+        writer.add_node(node if changed is tags else node.replace(tags=changed))
+
+
+def _rewrite_ways(pbf: Path, writer: osmium.SimpleWriter) -> None:
+    ways = osmium.FileProcessor(pbf, osmium.osm.WAY).with_filter(
+        osmium.filter.KeyFilter(*ROAD_KEYS)
+    )
+    for way in cast("Iterable[osmium.osm.Way]", ways):
+        tags = dict(way.tags)
+        changed = tag_way(tags)
+        if changed is not None:
+            writer.add_way(way if changed is tags else way.replace(tags=changed))
+
+
+def _rewrite_relations(pbf: Path, writer: osmium.SimpleWriter) -> None:
+    relations = osmium.FileProcessor(pbf, osmium.osm.RELATION).with_filter(
+        osmium.filter.KeyFilter("type")
+    )
+    for relation in cast("Iterable[osmium.osm.Relation]", relations):
+        if relation.tags.get("type") != "restriction":
+            writer.add_relation(relation)
+            continue
+        tags = dict(relation.tags)
+        changed = tag_turn(tags)
+        members = [(member.type, member.ref, member.role) for member in relation.members]
+        parts = split_members(members)
+        if changed is tags and len(parts) <= 1:
+            writer.add_relation(relation)
+            continue
+        for part in parts or [members]:
+            writer.add_relation(relation.replace(tags=changed, members=part))
