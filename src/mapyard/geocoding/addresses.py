@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from mapyard.geocoding.cells import Cells, boxes_of_points
 from mapyard.geocoding.columns import Floats, Ints, TagColumn, join_keys, round_positions
 from mapyard.geocoding.memo import Memo
+from mapyard.geocoding.regions import read_areas
 from mapyard.store.distinct import distinct_rows
 from mapyard.store.reader import E7, Store
 from mapyard.text.analysis import name_key
@@ -39,6 +40,8 @@ class Addresses(NamedTuple):
     place: TagColumn
     postcode: TagColumn
     city: TagColumn
+    #: State, district, suburb and the like, in one text.
+    areas: TagColumn
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -94,6 +97,7 @@ def find_addresses(memo: Memo) -> Addresses:
         place=column("addr:place", "addr:block_number", "addr:neighbourhood"),
         postcode=column("addr:postcode", "postal_code"),
         city=column("addr:city", "addr:town", "addr:village", "addr:municipality", "addr:hamlet"),
+        areas=read_areas(store, rows),
     )  # fmt: skip
 
 

@@ -48,6 +48,9 @@ class Assembly:
     #: Numbers in addresses.city of what lies in no mapped town, −1 elsewhere.
     city: Ints
     address_city: Ints
+    #: Numbers in state_texts of what lies in no mapped state, −1 elsewhere; set by regions.py.
+    state: Ints
+    state_texts: list[str]
     #: Numbers of the documents in the text index; set by changes.py.
     numbers: Ints
 

@@ -28,6 +28,7 @@ from mapyard.geocoding.memo import Memo
 from mapyard.geocoding.places import find_places
 from mapyard.geocoding.pois import find_addresses_of, find_poi_rows
 from mapyard.geocoding.postcodes import assign_cities, assign_postcodes
+from mapyard.geocoding.regions import assign_states
 from mapyard.geocoding.streets import find_river_rows, find_street_rows, group_lines
 
 Report = Callable[[str], None]
@@ -82,6 +83,7 @@ def assemble(
     assign_postcodes(made)
     made.finish()
     assign_cities(made)
+    assign_states(made)
     made.number_chains()
     if importance_file is not None:
         _raise_importance(made, importance_file)

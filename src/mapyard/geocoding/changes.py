@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 from mapyard.geocoding.assembly import Assembly
 from mapyard.geocoding.columns import Ints, count_pairs
-from mapyard.geocoding.documents import find_town_postcodes, list_context
+from mapyard.geocoding.documents import find_town_postcodes
+from mapyard.geocoding.places import COUNTRY, Place
+from mapyard.geocoding.regions import list_context
 from mapyard.store.reader import E7
 from mapyard.text.names import iter_names
 
@@ -105,10 +107,12 @@ def _find_anchors(made: Assembly) -> Ints:
 def _find_digests(made: Assembly) -> Digests:
     """Return a number per document of all that documents.py writes of it but its own tags."""
     names = _digest_names(made)
-    places = _hash_texts(["\n".join(list_context(place)) for place in made.places])
+    places = _hash_texts(["\n".join(_list_context(place)) for place in made.places])
     postcodes, cities = _hash_texts(made.postcode_texts), _hash_texts(made.addresses.city.texts)
     parent = np.append(made.assignment.parent, -1)[made.entry]
     entry_city = np.append(made.addresses.city.codes, -1)[made.entry]
+    areas, states = _hash_texts(made.addresses.areas.texts), _hash_texts(made.state_texts)
+    entry_areas = np.append(made.addresses.areas.codes, -1)[made.entry]
     digest = names.copy()
     # The order of places is that of rank and size: what moves in it is written again.
     digest[: len(places)] = _hash_bytes(
@@ -122,7 +126,9 @@ def _find_digests(made: Assembly) -> Digests:
         _take(cities, entry_city),
         _take(cities, made.city),
         _take(postcodes, made.postcode),
-        _digest_written(made, cities, postcodes),
+        _take(areas, entry_areas),
+        _take(states, made.state),
+        _digest_written(made, cities, postcodes, areas),
         _hash_texts([str(code) for code in made.country_codes])[made.country],
         np.round(made.lon * E7).astype(np.int64).view(np.uint64),
         np.round(made.lat * E7).astype(np.int64).view(np.uint64),
@@ -164,11 +170,19 @@ def _sum(values: Digests, indexes: Iterable[int]) -> int:
     return sum(values[list(indexes)].tolist()) % 2**64
 
 
-def _digest_written(made: Assembly, cities: Digests, postcodes: Digests) -> Digests:
-    """Return a number of the cities and postcodes that the addresses of a document have."""
+def _list_context(place: Place) -> list[str]:
+    return list_context(place.tags) if place.rank > COUNTRY else []
+
+
+def _digest_written(made: Assembly, cities: Digests, postcodes: Digests, areas: Digests) -> Digests:
+    """Return a number of the cities, postcodes and areas that the addresses of a document have."""
     digest = np.zeros(made.count, np.uint64)
     parent = made.assignment.parent
-    for texts, codes in ((cities, made.addresses.city.codes), (postcodes, made.address_postcode)):
+    for texts, codes in (
+        (cities, made.addresses.city.codes),
+        (postcodes, made.address_postcode),
+        (areas, made.addresses.areas.codes),
+    ):
         chosen = np.flatnonzero((parent >= 0) & (codes >= 0))
         documents, values, _ = count_pairs(parent[chosen], codes[chosen])
         np.add.at(digest, documents, _mix(texts[values]))

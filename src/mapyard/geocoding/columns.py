@@ -28,13 +28,18 @@ class TagColumn:
         self.texts: list[str] = store.values(distinct[absent:])
         self.codes: Ints = inverse.astype(np.int64) - absent
 
+    @classmethod
+    def of(cls, texts: list[str], codes: Ints) -> TagColumn:
+        """Return a column of these texts."""
+        made: TagColumn = object.__new__(cls)
+        made.texts, made.codes = texts, codes
+        return made
+
     def fill(self, other: TagColumn) -> TagColumn:
         """Return the column with gaps filled from another one over the same rows."""
-        filled = object.__new__(TagColumn)
-        filled.texts = self.texts + other.texts
         usable = (self.codes < 0) & (other.codes >= 0)
-        filled.codes = np.where(usable, other.codes + len(self.texts), self.codes)
-        return filled
+        codes = np.where(usable, other.codes + len(self.texts), self.codes)
+        return TagColumn.of(self.texts + other.texts, codes)
 
     def get(self, index: int) -> str:
         """Return the text of one row, "" when absent."""

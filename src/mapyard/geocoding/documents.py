@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import Final
+from functools import cached_property, lru_cache
 
 import numpy as np
 import orjson
@@ -12,18 +11,19 @@ from mapyard.geocoding.assembly import Assembly
 from mapyard.geocoding.categories import CATEGORY_KEYS
 from mapyard.geocoding.columns import Ints, count_pairs
 from mapyard.geocoding.kinds import LAYERS, NAMES, PLACE
-from mapyard.geocoding.places import COUNTRY, Place
+from mapyard.geocoding.places import COUNTRY
+from mapyard.geocoding.regions import expand_areas, list_codes, list_context
 from mapyard.store.reader import E7
-from mapyard.text.analysis import name_keys, slots, terms
+from mapyard.text.analysis import (
+    name_keys,
+    part_terms,
+    script_terms,
+    slots,
+    terms,
+    whole_terms,
+)
 from mapyard.text.index import IndexWriter
 from mapyard.text.names import iter_names, split_values
-
-#: Languages whose names of areas are context of what lies in them, when there are many.
-CONTEXT_LANGS: Final = frozenset(
-    ("", "en", "de", "fr", "it", "es", "pt", "nl", "ca", "ja", "zh", "ar", "ru", "dv", "gsw", "rm")
-)
-_MANY: Final = 16
-_OLD: Final = frozenset(("old_name", "uic_name"))
 
 
 def add_documents(writer: IndexWriter, made: Assembly, documents: Ints) -> None:
@@ -33,13 +33,17 @@ def add_documents(writer: IndexWriter, made: Assembly, documents: Ints) -> None:
     lat = np.round(made.lat[documents] * E7).astype(np.int64).tolist()
     numbers = made.numbers[documents].tolist()
     for document, number, x, y in zip(documents.tolist(), numbers, lon, lat, strict=True):
-        names, categories = source.names(document)
+        names, local, categories = source.names(document)
         made.words[document] = count_words(names)
+        wholes = dict.fromkeys(term for name in names for term in whole_terms(name))
+        wholes |= dict.fromkeys(term for name in local for term in script_terms(name))
+        parts = dict.fromkeys(term for name in names for term in part_terms(name))
         kind = int(made.kind[document])
         country = str(made.country_codes[made.country[document]])
         writer.add(
             terms=(
-                ("place_name", dict.fromkeys(term for name in names for term in terms(name))),
+                ("place_name", wholes),
+                ("place_part", [term for term in parts if term not in wholes]),
                 ("context", source.context(document)),
             ),
             keys=(
@@ -64,18 +68,20 @@ class DocumentTexts:
         self._of_chain: dict[int, dict[str, None]] = {}
         self._of_place: dict[int, dict[str, None]] = {}
 
-    def names(self, document: int) -> tuple[list[str], list[str]]:
-        """Return all names of a document, and its categories as "key=value"."""
+    def names(self, document: int) -> tuple[list[str], list[str], list[str]]:
+        """Return all names of a document, the local ones, and its categories as "key=value"."""
         made = self._made
         if document < len(made.places):
             tags = made.places[document].tags
-            return [name for _, _, name in iter_names(tags)], _categories(tags)
+            names = [name for _, _, name in iter_names(tags)] + list_codes(tags)
+            return names, _local_names(tags), _categories(tags)
         label = made.labels.get(document)
         street = document - self._first_street
         if label is None and 0 <= street < len(self._street_names):
-            return self._street_names[street], []
+            names = self._street_names[street]
+            return names, names, []
         if label is not None and made.row[document] < 0:
-            return [label], []
+            return [label], [label], []
         tags = orjson.loads(made.store.tags_json(made.row[document : document + 1])[0])
         names = [name for _, _, name in iter_names(tags)]
         for key in ("addr:housename", "brand", "operator"):
@@ -84,7 +90,7 @@ class DocumentTexts:
                 names += split_values(tags[key])
         if label is not None and label not in names:
             names.append(label)
-        return names, _categories(tags)
+        return names, _local_names(tags), _categories(tags)
 
     def context(self, document: int) -> dict[str, None]:
         """Return the terms of where a document is: areas, town, postcode, street."""
@@ -100,15 +106,26 @@ class DocumentTexts:
         if entry >= 0:
             street = int(made.assignment.parent[entry])
             found |= self._name_terms(street)
-            found |= dict.fromkeys(terms(made.addresses.city.get(entry)))
+            found |= _context_terms(made.addresses.city.get(entry))
+            found |= self._area_terms(document, made.addresses.areas.get(entry))
         postcode = int(made.postcode[document])
         if made.city[document] >= 0:
-            found |= dict.fromkeys(terms(made.addresses.city.texts[made.city[document]]))
+            found |= _context_terms(made.addresses.city.texts[made.city[document]])
         if postcode >= 0:
             found |= dict.fromkeys(terms(made.postcode_texts[postcode]))
+        if made.state[document] >= 0:
+            found |= self._area_terms(document, made.state_texts[made.state[document]])
         for column, code in self._written(document):
-            found |= dict.fromkeys(terms(column[code]))
+            if column is made.addresses.areas.texts:
+                found |= self._area_terms(document, column[code])
+            else:
+                found |= _context_terms(column[code])
         return found
+
+    def _area_terms(self, document: int, text: str) -> dict[str, None]:
+        country = str(self._made.country_codes[self._made.country[document]])
+        areas = expand_areas(country, text) if text else []
+        return {term: None for area in areas for term in _context_terms(area)}
 
     def _chain_terms(self, chain: int, document: int) -> dict[str, None]:
         places = self._made.chains.chains[chain]
@@ -124,12 +141,15 @@ class DocumentTexts:
         return self._of_place[place]
 
     def _find_place_terms(self, place: int) -> dict[str, None]:
-        return {t: None for name in list_context(self._made.places[place]) for t in terms(name)}
+        p = self._made.places[place]
+        if p.rank <= COUNTRY:
+            return {}  # countries are understood by themselves, see query.py
+        return {term: None for name in list_context(p.tags) for term in _context_terms(name)}
 
     def _name_terms(self, document: int) -> dict[str, None]:
         if document < 0:
             return {}
-        return {term: None for name in self.names(document)[0] for term in terms(name)}
+        return {term: None for name in self.names(document)[0] for term in _context_terms(name)}
 
     @cached_property
     def _cities_and_postcodes(self) -> dict[int, list[tuple[list[str], int]]]:
@@ -140,6 +160,7 @@ class DocumentTexts:
         for texts, codes in (
             (made.addresses.city.texts, made.addresses.city.codes),
             (made.postcode_texts, made.address_postcode),
+            (made.addresses.areas.texts, made.addresses.areas.codes),
         ):
             chosen = np.flatnonzero((parent >= 0) & self._is_wanted[parent] & (codes >= 0))
             documents, values, _ = count_pairs(parent[chosen], codes[chosen])
@@ -163,16 +184,6 @@ class DocumentTexts:
         return found + self._cities_and_postcodes.get(document, [])
 
 
-def list_context(place: Place) -> list[str]:
-    """Return the names of a place that are context of what lies in it."""
-    if place.rank <= COUNTRY:
-        return []  # countries are understood by themselves, see query.py
-    names = list(iter_names(place.tags))
-    if len(names) > _MANY:
-        names = [n for n in names if n[1] in CONTEXT_LANGS]
-    return [name for base, _, name in names if base not in _OLD]
-
-
 def find_town_postcodes(made: Assembly) -> tuple[Ints, Ints]:
     """Return (town, postcode) for the postcodes of a tenth and more of the addresses in a town."""
     town, codes = made.address_town, made.address_postcode
@@ -187,6 +198,17 @@ def count_words(names: list[str]) -> int:
     """Return the number of words of the first name, little ones aside; at least 1."""
     words = slots(names[0]) if names else []
     return max(1, min(255, sum(not slot.is_little for slot in words)))
+
+
+def _local_names(tags: dict[str, str]) -> list[str]:
+    """Return the names that are in no particular language."""
+    return [name for _, lang, name in iter_names(tags) if not lang]
+
+
+@lru_cache(maxsize=8_192)
+def _context_terms(name: str) -> dict[str, None]:
+    """Return the terms of a name that says where something is; shared, not to be changed."""
+    return dict.fromkeys((*whole_terms(name), *script_terms(name)))
 
 
 def _categories(tags: dict[str, str]) -> list[str]:

@@ -16,9 +16,11 @@ from mapyard.geocoding.housenumbers import (
     leading_number,
     parse_numbers,
 )
-from mapyard.geocoding.kinds import POSTCODE, STREET
+from mapyard.geocoding.kinds import PLACE, POSTCODE, STREET
 from mapyard.geocoding.matching import (
     CONTEXT,
+    CONTEXT_FUZZY,
+    CONTEXT_PREFIX,
     IS_BOUND,
     IS_NAME,
     MAX_CANDIDATES,
@@ -30,9 +32,10 @@ from mapyard.geocoding.matching import (
     Filters,
     Matcher,
 )
-from mapyard.geocoding.query import Understood, understand
+from mapyard.geocoding.query import Understood, Word, understand
 from mapyard.store.distinct import distinct
 from mapyard.store.reader import E7
+from mapyard.text.distance import is_near_word
 
 Floats = NDArray[np.float64]
 
@@ -48,6 +51,10 @@ PARTLY: Final = 0.85
 OF_KIND: Final = 0.9
 #: Less of the query matched than this is no match.
 MIN_MATCHED: Final = 0.45
+#: Confidence with one word that is not part of the answer, less for each further one.
+UNSURE: Final = 0.7
+MISSING_WORD: Final = 0.1
+LEAST_SURE: Final = 0.3
 #: Candidates for which a missing house number is looked for between others.
 _INTERPOLATED: Final = 8
 _INTERPOLATED_NUMBER: Final = 0.8
@@ -88,11 +95,29 @@ def find(
         if results:
             return results
     ranking = rank(gazetteer, query, filters, focus, complete=complete)
+    if all(word.country for word in query.words):
+        return _put_country_first(gazetteer, query, filters, ranking.results(limit))[:limit]
     if query.near and not ranking.is_good:
         results = _find_near(gazetteer, query, limit, filters, complete=complete)
         if results:
             return results
     return ranking.results(limit)
+
+
+def _put_country_first(
+    gazetteer: Gazetteer, query: Understood, filters: Filters, results: list[Result]
+) -> list[Result]:
+    """Return the results of a country's name or code alone, behind the country itself."""
+    code = query.words[0].country
+    document = gazetteer.country_documents.get(code, -1)
+    if document < 0 or filters.layer not in ("", "admin") or filters.countries not in ((), (code,)):
+        return results
+    top = results[0] if results else None
+    if top is not None and top.confidence == 1.0 and gazetteer.kind[top.document] == PLACE:
+        return results
+    matched = [{"word": word.text, "as": "name", "by": "exact"} for word in query.words]
+    found = Result(document, score=1.0, confidence=1.0, match={"matched": matched, "unmatched": []})
+    return [found, *(result for result in results if result.document != document)]
 
 
 def rank(
@@ -203,7 +228,9 @@ class Ranking:
         scores = TEXT * self.text + NAMED * named + BIAS * self._bias
         # What is matched only by where it is, or only by "street", is not what was asked for.
         is_postcode = self._gazetteer.kind[self.documents] == POSTCODE
-        telling = np.array([not word.is_street_word for word in self._query.words])
+        telling = np.array(
+            [not (w.is_street_word or w.is_filler or w.is_country) for w in self._query.words]
+        )
         if not (telling & ~little).any():
             telling[:] = True
         valid = (is_named & telling).any(axis=1) | (self._whole > 0) | is_postcode
@@ -218,7 +245,7 @@ class Ranking:
         if not len(self.scores) or self.scores.max() < 0:
             return False
         worth = self._worth[int(self.scores.argmax())]
-        strong = np.array([not word.slot.is_little for word in self._query.words])
+        strong = np.array([not (w.slot.is_little or w.is_filler) for w in self._query.words])
         unknown = np.array([word.slot.has_digit for word in self._query.words])
         for candidate in self._query.numbers:
             if candidate.is_known and not candidate.key[0].isdigit():
@@ -240,10 +267,19 @@ class Ranking:
             hit = places[found >= 0]
             self._entry[hit] = found[found >= 0]
             self._worth[hit, words] = 1.0
+            if self._starts_range(candidate):
+                self._worth[hit, candidate.stop] = 1.0
             for place in hit.tolist():
                 self._number[place] = candidate
         if len(self._query.numbers) > 1:
             self._match_lists()
+
+    def _starts_range(self, candidate: Candidate) -> bool:
+        """Return whether the words are the first number of a range: 12 of "12-14"."""
+        words = self._query.words
+        if candidate.stop - candidate.start > 1 or candidate.stop == len(words):
+            return False
+        return (words[candidate.start].text, words[candidate.stop].text) in self._query.ranges
 
     def _match_lists(self) -> None:
         """Count further numbers of the same house: "1;3;5"."""
@@ -273,7 +309,8 @@ class Ranking:
 
         A street along a border has houses of several towns, so its context holds the names of all.
         """
-        context = np.flatnonzero((self._levels == CONTEXT).any(axis=0))
+        is_where = np.isin(self._levels, (CONTEXT, CONTEXT_PREFIX, CONTEXT_FUZZY))
+        context = np.flatnonzero(is_where.any(axis=0))
         words = [i for i in context.tolist() if not self._query.words[i].country]
         if not words:
             return
@@ -281,9 +318,9 @@ class Ranking:
         for place in np.flatnonzero(self._entry >= 0).tolist():
             own = g.address_terms(int(self._entry[place]))
             for i in words:
-                alternatives = self._query.words[i].alternatives
-                is_own = any(own.issuperset(alternative) for alternative in alternatives)
-                if self._levels[place, i] == CONTEXT and not is_own:
+                if is_where[place, i] and not _is_own(
+                    own, self._query.words[i], int(self._levels[place, i])
+                ):
                     self._worth[place, i] = 0.0
 
     def _match_unmapped(self) -> None:
@@ -342,19 +379,20 @@ class Ranking:
 
     def _confidence(self, place: int) -> float:
         """Return 0–1: how much of the query is answered, capped where number or place differ."""
-        strong = [not word.slot.is_little for word in self._query.words]
+        strong = [not (word.slot.is_little or word.is_filler) for word in self._query.words]
         if not any(strong):
             strong = [True] * len(strong)
         weights = self._weights[strong]
         share = float((self._worth[place, strong] * weights).sum() / weights.sum())
         if self._whole[place] == 0 and not IS_NAME[self._levels[place]].all():
             share = min(share, 0.95)
-        if (self._worth[place, strong] == 0).any():
-            share = min(share, 0.7)
+        missing = int((self._worth[place, strong] == 0).sum())
+        if missing:
+            share = min(share, max(LEAST_SURE, UNSURE - MISSING_WORD * (missing - 1)))
         return share
 
     def _report(self, place: int) -> dict[str, Any]:
-        matched, unmatched = [], []
+        matched, unmatched, ignored = [], [], list(self._query.ignored)
         candidate = self._number[place]
         inferred: list[str] = []
         for i, word in enumerate(self._query.words):
@@ -370,12 +408,27 @@ class Ranking:
                 matched.append({"word": word.text, "as": role, "by": means})
             elif self._worth[place, i] > 0:
                 matched.append({"word": word.text, "as": "house_number", "by": "exact"})
+            elif word.is_filler:
+                ignored.append(word.text)
             else:
                 unmatched.append(word.text)
         report: dict[str, Any] = {"matched": matched, "unmatched": unmatched}
+        if ignored:
+            report["ignored"] = ignored
         if inferred:
             report["inferred"] = sorted(set(inferred))
         return report
+
+
+def _is_own(own: frozenset[str], word: Word, level: int) -> bool:
+    """Return whether a word at a level of context says where something with these terms is."""
+    if level == CONTEXT:
+        return any(own.issuperset(alternative) for alternative in word.alternatives)
+    if level == CONTEXT_PREFIX:
+        return any(term.startswith(word.text) for term in own)
+    most = 2 if len(word.text) >= 8 else 1
+    spellings = [a[0] for a in word.alternatives if len(a) == 1 and len(a[0]) >= 4]
+    return any(is_near_word(s, term, most) for s in spellings for term in own)
 
 
 def _written(gazetteer: Gazetteer, entry: int, key: str) -> str:

@@ -14,13 +14,17 @@ from numpy.typing import NDArray
 
 from mapyard.caches import cache_method
 from mapyard.geo.sphere import DEGREE_M
+from mapyard.geocoding.country_names import add_names, read_country_names
 from mapyard.geocoding.housenumbers import leading_number
 from mapyard.geocoding.interpolation import position_on_line, project_on_line
 from mapyard.geocoding.kinds import HOUSE_SHIFT, PLACE
+from mapyard.geocoding.places import COUNTRY
+from mapyard.geocoding.regions import expand_areas, list_context
 from mapyard.store.columns import Heap, open_column
 from mapyard.store.reader import E7, Store
-from mapyard.text.analysis import terms
+from mapyard.text.analysis import script_terms, terms
 from mapyard.text.index import TextIndex
+from mapyard.text.latin import MARK
 from mapyard.text.names import iter_names
 
 Ints = NDArray[np.int64]
@@ -84,6 +88,11 @@ class Gazetteer:
         self.address_town: NDArray[np.int32] = column("address_town")
         self.address_part: NDArray[np.int32] = column("address_part")
         self.address_number: NDArray[np.int32] = column("address_number")
+        #: Numbers of states; and of what addresses say of the areas around them; −1 none.
+        self.state = self._optional("document_state", len(self.kind))
+        self.address_areas = self._optional("address_areas", len(self.address_row))
+        self._states = Heap(self._folder, "state_text")
+        self._areas = Heap(self._folder, "areas_text")
         self._house_offsets: Ints = column("house_offsets")
         #: document * 2^20 + number + 1, ascending.
         self._house_order: Ints = column("house_order")
@@ -114,6 +123,12 @@ class Gazetteer:
     def _column(self, name: str) -> NDArray[Any]:
         return open_column(self._folder, name)
 
+    def _optional(self, name: str, count: int) -> NDArray[Any]:
+        """Return a column that is written where it says something; −1 everywhere else."""
+        if (self._folder / f"{name}.npy").exists():
+            return self._column(name)
+        return np.broadcast_to(np.int16(-1), (count,))
+
     def _heap(self, name: str) -> list[bytes]:
         heap = Heap(self._folder, name)
         return heap.span(0, len(heap))
@@ -122,6 +137,35 @@ class Gazetteer:
     def place_types(self) -> list[str]:
         """place=* of each place, "" without."""
         return [text.decode() for text in self._heap("place_type")]
+
+    @cached_property
+    def country_set(self) -> tuple[str, ...]:
+        """Codes of the countries that documents lie in, without ""."""
+        return tuple(code for code in self.country_codes if code)
+
+    @cached_property
+    def country_phrases(self) -> dict[tuple[str, ...], str]:
+        """Folded words → code, of all names of these countries."""
+        found = dict(read_country_names(self.country_set))
+        for code, document in self.country_documents.items():
+            add_names(found, code, (name for _, _, name in iter_names(self.tags(document))))
+        return found
+
+    @cached_property
+    def country_documents(self) -> dict[str, int]:
+        """Code → document, of the countries that are places of the extract."""
+        found: dict[str, int] = {}
+        for document in np.flatnonzero(self.place_rank <= COUNTRY).tolist():
+            tags = self.tags(document)
+            code = tags.get("ISO3166-1:alpha2") or tags.get("ISO3166-1", "")
+            if len(code) == 2 and code.upper() in self.country_set:
+                found.setdefault(code.upper(), document)
+        return found
+
+    @cached_property
+    def has_other_scripts(self) -> bool:
+        """Whether names are written in another script than Latin."""
+        return bool(self.index.complete("place_name", MARK, 1))
 
     @property
     def place_count(self) -> int:
@@ -209,16 +253,31 @@ class Gazetteer:
         """Return the terms of where an address is: its areas, town, postcode."""
         places = (*self.chain_places(int(self.address_chain[entry])), int(self.address_town[entry]),
                   int(self.address_part[entry]))  # fmt: skip
-        texts = (self.city_text(entry), self.postcode_text(int(self.address_postcode[entry])))
-        return self._place_terms(places).union(*map(terms, texts))
+        texts = [self.city_text(entry), self.postcode_text(int(self.address_postcode[entry]))]
+        document = int(self.address_parent[entry])
+        country = self.country_code(document)
+        if self.address_areas[entry] >= 0:
+            texts += expand_areas(country, self._areas[int(self.address_areas[entry])].decode())
+        if document >= 0:
+            texts += expand_areas(country, self.state_text(document))
+        return self._place_terms(places).union(*map(terms, texts), *map(script_terms, texts))
+
+    def state_text(self, document: int) -> str:
+        """Return the state of a document that lies in no mapped one, else ""."""
+        code = int(self.state[document])
+        return self._states[code].decode() if code >= 0 else ""
+
+    def country_code(self, document: int) -> str:
+        """Return the code of the country of a document, "" where it is unknown."""
+        return self.country_codes[int(self.country[document])] if document >= 0 else ""
 
     def _find_place_terms(self, places: tuple[int, ...]) -> frozenset[str]:
         return frozenset(
             term
             for place in places
             if place >= 0
-            for _, _, name in iter_names(self.tags(place))
-            for term in terms(name)
+            for name in list_context(self.tags(place))
+            for term in (*terms(name), *script_terms(name))
         )
 
     def number_text(self, entry: int) -> str:

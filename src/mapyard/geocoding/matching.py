@@ -20,6 +20,7 @@ from mapyard.store.reader import E7
 from mapyard.text.analysis import name_key
 from mapyard.text.folding import is_spaceless
 from mapyard.text.index import all_of, any_of, at_least, constant
+from mapyard.text.words import SUFFIX_FORMS
 
 Ints = NDArray[np.int64]
 Keep = Callable[[Ints], NDArray[np.bool_]]
@@ -195,6 +196,13 @@ class Matcher:
             ]
             if queries:
                 found.append((level, any_of(queries)))
+        parts = [
+            all_of([index.term("place_part", term) for term in alternative])
+            for alternative in word.alternatives
+            if all(index.frequency("place_part", term) for term in alternative)
+        ]
+        if parts:
+            found.append((NAME_PREFIX, any_of(parts)))
         if word.country:
             found.append((CONTEXT, index.term("country", word.country)))
         if word.categories:
@@ -224,13 +232,20 @@ class Matcher:
             return []
         is_last = self._complete and i == len(self._query.words) - 1
         found = []
-        for spelled in dict.fromkeys(a[0] for a in word.slot.alternatives if len(a) == 1):
+        for spelled in dict.fromkeys(a[0] for a in word.alternatives if len(a) == 1):
             if len(spelled) < 4:
                 continue
             distance = 2 if len(spelled) >= 8 and not is_last else 1
-            for level, field in ((NAME_FUZZY, "place_name"), (CONTEXT_FUZZY, "context")):
+            fields = [(NAME_FUZZY, "place_name"), (CONTEXT_FUZZY, "context")]
+            if self._is_before_street_word(i):  # Clemattis Weg, of Clematisweg
+                fields.append((NAME_FUZZY, "place_part"))
+            for level, field in fields:
                 found.append((level, self._index.fuzzy(field, spelled, distance, prefix=is_last)))
         return found
+
+    def _is_before_street_word(self, i: int) -> bool:
+        words = self._query.words
+        return i + 1 < len(words) and words[i + 1].text in SUFFIX_FORMS
 
     # ---- judging ----------------------------------------------------------------------------
 

@@ -13,22 +13,26 @@ from math import log2
 from typing import Final, NamedTuple
 
 from mapyard.geocoding.categories import IN_WORDS, NEAR_WORDS, find_phrase
+from mapyard.geocoding.country_names import find_countries
+from mapyard.geocoding.fillers import NUMBER_WORDS, drop_recipients, find_fillers
 from mapyard.geocoding.gazetteer import Gazetteer
-from mapyard.geocoding.housenumbers import Candidate, iter_candidates, join_number
-from mapyard.text.analysis import Slot, slots
-from mapyard.text.folding import fold, is_spaceless, split_words
+from mapyard.geocoding.housenumbers import (
+    Candidate,
+    iter_candidates,
+    join_number,
+    spell_numbers,
+    split_hyphenless,
+)
+from mapyard.text.analysis import Slot, is_ordinal, slots
+from mapyard.text.folding import is_spaceless, split_grams
 from mapyard.text.index import TextIndex
-from mapyard.text.words import STREET_WORDS
+from mapyard.text.latin import MARK, latin_terms, skeleton
+from mapyard.text.words import STREET_WORDS, TRANSLATIONS
 
 #: More letters than this are no address: nothing is found.
 MAX_QUERY_LETTERS: Final = 500
 #: Words beyond this many are not looked at; addresses have fewer.
 MAX_WORDS: Final = 16
-#: Languages in which country names are understood.
-COUNTRY_LANGS: Final = (
-    "en", "de", "fr", "it", "es", "pt", "nl", "ca", "da", "sv", "nb", "pl", "cs", "ru", "ja", "zh",
-    "ar", "tr", "el", "hu", "ro", "uk", "ko",
-)  # fmt: skip
 #: House numbers of more words are not looked for.
 MAX_NUMBER_WORDS: Final = 7
 _LITTLE_WEIGHT: Final = 0.1
@@ -36,7 +40,19 @@ _LITTLE_WEIGHT: Final = 0.1
 _UNKNOWN_WEIGHT: Final = 0.4
 #: A house number counts less than the town: the right street before the right number elsewhere.
 _NUMBER_WEIGHT: Final = 0.35
+#: All words of a country's name together, besides others.
+_COUNTRY_WEIGHT: Final = 0.25
+_FILLER_WEIGHT: Final = 0.02
 _POSTCODE_LETTERS: Final = 4
+#: A word and a number written as one: Städtle25, 25Städtle.
+_GLUED = re.compile(
+    r"^(?:(?P<number>\d{1,4})(?=[^\W\d_]{4}))?(?P<word>[^\W\d_]{4,})"
+    r"(?(number)$|(?P<behind>\d{1,4}[a-z]?)$)"
+)
+_GLUED_LETTERS: Final = 6
+_RANGES = re.compile(r"(?<![\d-])(\d{1,5})\s*[-–—]\s*(\d{1,5})(?![\d-])")
+# Areas of Chinese and Japanese addresses, each to the end of its word for what it is.
+_AREAS = re.compile("[^市区县乡镇里村町路街道州省都府]+[市区县乡镇里村町路街道州省都府]|.+")
 _POSTCODE = re.compile(r"^\d{4,5}$")
 
 
@@ -53,6 +69,10 @@ class Word(NamedTuple):
     country: str
     #: Whether it only says what kind of street something is.
     is_street_word: bool
+    #: Whether it says nothing about where: "Nr.", the number of a flat.
+    is_filler: bool
+    #: Whether it is (part of) the name of a country behind or before everything else.
+    is_country: bool
 
     @property
     def text(self) -> str:
@@ -70,6 +90,10 @@ class Understood(NamedTuple):
     near: int
     #: Whether what stands before it says "near", not "in" or "of".
     is_near: bool = False
+    #: Numbers that are written with a hyphen between them.
+    ranges: frozenset[tuple[str, str]] = frozenset()
+    #: What was left out: "c/o Meier".
+    ignored: tuple[str, ...] = ()
 
     def required(self, *, names_of_houses: bool) -> list[int]:
         """Return the words that a document is to match: neither little ones nor numbers.
@@ -77,7 +101,8 @@ class Understood(NamedTuple):
         With `names_of_houses` words that are the number of some house ("first floor") count as
         numbers too, as long as other words remain.
         """
-        strong = [i for i, w in enumerate(self.words) if not w.slot.is_little]
+        strong = [i for i, w in enumerate(self.words) if not w.slot.is_little and not w.is_filler]
+        strong = [i for i in strong if not self.words[i].is_country] or strong
         tests = (self._may_be_number, self._has_number)
         for is_number in tests if names_of_houses else tests[1:]:
             kept = [i for i in strong if not is_number(i)]
@@ -86,7 +111,10 @@ class Understood(NamedTuple):
         return strong or list(range(len(self.words)))
 
     def _has_number(self, i: int) -> bool:
-        return self.words[i].slot.has_digit or any(
+        slot = self.words[i].slot
+        if slot.has_digit and self.words[i].is_known and is_ordinal(slot.word):
+            return False  # 220th Street
+        return slot.has_digit or any(
             c.is_known and c.start <= i < c.stop and any(map(str.isdigit, c.key))
             for c in self.numbers
         )
@@ -102,10 +130,12 @@ def understand(gazetteer: Gazetteer, text: str, *, complete: bool = False) -> Un
 
     With `complete` the last word may be the beginning of any word, so it is not a little one.
     """
-    index, countries = gazetteer.index, tuple(gazetteer.country_codes)
+    index = gazetteer.index
     if len(text) > MAX_QUERY_LETTERS:
         return Understood(text, (), (), 0)
-    typed = [part for slot in slots(text) for part in _split_kind(index, slot)][:MAX_WORDS]
+    kept, ignored = drop_recipients(text)
+    kept = spell_numbers(kept)
+    typed = [part for slot in slots(kept) for part in _split(index, slot)][:MAX_WORDS]
     if complete and typed:
         typed[-1] = typed[-1]._replace(is_little=False)
     for i, (slot, following) in enumerate(itertools.pairwise(typed)):
@@ -114,62 +144,128 @@ def understand(gazetteer: Gazetteer, text: str, *, complete: bool = False) -> Un
             typed[i] = slot._replace(is_little=True)
     plain = [slot.word for slot in typed]
     categories = _find_categories(plain)
-    named = _find_countries(plain, countries)
+    named = find_countries(plain, gazetteer.country_set, gazetteer.country_phrases)
+    edge = _find_edge(plain, named)
+    fillers = find_fillers(plain[:-1] if complete else plain)
     total = log2(index.document_count + 2)
     words = []
     for i, slot in enumerate(typed):
-        alternatives, frequency = _known_alternatives(index, typed, i)
+        alternatives, frequency = _known_alternatives(gazetteer, typed, i)
         weight = _LITTLE_WEIGHT if slot.is_little else _weigh(frequency, total)
         if not frequency:
             weight = min(weight, _UNKNOWN_WEIGHT)
         if slot.has_digit and len(slot.word) < _POSTCODE_LETTERS:
             weight = min(weight, _NUMBER_WEIGHT)
+        is_street_word = slot.word in STREET_WORDS
+        # A word for "street" that no street here has is that of another language.
+        is_filler = i in fillers or (is_street_word and not frequency and len(typed) > 1)
+        if is_filler:
+            weight = _FILLER_WEIGHT
+        elif i in edge:
+            weight = _COUNTRY_WEIGHT / len(edge)
         words.append(
             Word(
-                slot,
-                alternatives,
-                frequency > 0,
-                weight,
-                categories[i],
-                named[i],
-                slot.word in STREET_WORDS,
+                slot, alternatives, frequency > 0, weight, categories[i], named[i], is_street_word,
+                is_filler, i in edge,
             )
-        )
-    numbers = _find_numbers(gazetteer, plain)
+        )  # fmt: skip
+    numbers = _find_numbers(gazetteer, plain, {i for i in fillers if plain[i] not in NUMBER_WORDS})
     near, is_near = _find_near(plain, categories)
-    return Understood(text, tuple(words), numbers, near, is_near)
+    ranges = frozenset((m[1], m[2]) for m in _RANGES.finditer(kept))
+    return Understood(text, tuple(words), numbers, near, is_near, ranges, tuple(ignored))
 
 
-def _find_numbers(gazetteer: Gazetteer, words: list[str]) -> tuple[Candidate, ...]:
-    """Return what may be a house number, longest first: digits, and what is one somewhere."""
+def _find_edge(words: list[str], countries: list[str]) -> set[int]:
+    """Return the places of a country's name at the beginning or the end, besides other words."""
+    if all(countries) or not any(countries):
+        return set()
+    last = len(words)
+    while last and not countries[last - 1] and words[last - 1].isdigit():
+        last -= 1
+    stop = first = last
+    while first and countries[first - 1]:
+        first -= 1
+    found = set(range(first, stop))
+    if not found:
+        stop = next(i for i, code in enumerate(countries) if not code)
+        found = set(range(stop))
+    return found
+
+
+def _find_numbers(
+    gazetteer: Gazetteer, words: list[str], fillers: set[int]
+) -> tuple[Candidate, ...]:
+    """Return what may be a house number, longest first: digits, and what is one somewhere.
+
+    The number of a flat counts only where there is no other.
+    """
     found = {(c.start, c.stop): c for c in iter_candidates(words)}
     for start in range(len(words)):
         for stop in range(start + 1, min(len(words), start + MAX_NUMBER_WORDS) + 1):
             key = join_number(words[start:stop])
             if gazetteer.is_number(key):
                 found[start, stop] = Candidate(key, start, stop, is_known=True)
-    return tuple(sorted(found.values(), key=lambda c: (c.start - c.stop, c.start)))
+            elif stop == start + 1:
+                for other in split_hyphenless(key):
+                    if gazetteer.is_number(other):
+                        found[start, stop] = Candidate(other, start, stop, is_known=True)
+                        break
+    candidates = sorted(found.values(), key=lambda c: (c.start - c.stop, c.start))
+    plain = [c for c in candidates if fillers.isdisjoint(range(c.start, c.stop))]
+    return tuple(plain or candidates)
+
+
+def _split(index: TextIndex, slot: Slot) -> list[Slot]:
+    """Split what is written as one word and is none: 練馬駅, 台北市中山區, Städtle25."""
+    word = slot.word
+    if len(word) < 3 or index.frequency("place_name", word):
+        return [slot]
+    if is_spaceless(word):
+        return _split_kind(index, slot) or _split_areas(index, word) or [slot]
+    glued = _GLUED.match(word)
+    if glued is None:
+        return [slot]
+    name = glued["word"]
+    if not index.frequency("place_name", name) and len(name) < _GLUED_LETTERS:
+        return [slot]
+    parts = (glued["number"], name, glued["behind"])
+    return [slot for part in parts if part for slot in slots(part)]
 
 
 def _split_kind(index: TextIndex, slot: Slot) -> list[Slot]:
     """Split a kind off the end of a word of a script without spaces: 練馬駅 → 練馬, 駅."""
     word = slot.word
-    if len(word) < 3 or not is_spaceless(word) or index.frequency("place_name", word):
-        return [slot]
     for length in range(min(3, len(word) - 2), 0, -1):
-        if find_phrase([word[-length:]], 0):
+        if find_phrase([word[-length:]], 0) and _has_grams(index, word[:-length]):
             return [*slots(word[:-length]), *slots(word[-length:])]
-    return [slot]
+    return []
+
+
+def _split_areas(index: TextIndex, word: str) -> list[Slot]:
+    """Split a run of Han behind the words for areas, where the index knows all parts."""
+    if _has_grams(index, word):
+        return []
+    parts = _AREAS.findall(word)
+    if len(parts) < 2 or not all(_has_grams(index, part) for part in parts):
+        return []
+    return [slot for part in parts for slot in slots(part)]
+
+
+def _has_grams(index: TextIndex, word: str) -> bool:
+    return all(_count(index, gram) for gram in split_grams(word))
 
 
 def _known_alternatives(
-    index: TextIndex, typed: list[Slot], i: int
+    gazetteer: Gazetteer, typed: list[Slot], i: int
 ) -> tuple[tuple[tuple[str, ...], ...], int]:
     """Return the alternatives of a word, joined with its neighbors too, and how often it occurs."""
-    slot = typed[i]
+    index, slot = gazetteer.index, typed[i]
     alternatives = dict.fromkeys(slot.alternatives)
+    if not slot.has_digit and (gazetteer.has_other_scripts or not slot.word.isascii()):
+        alternatives |= _latin_forms(slot.word)
+        alternatives |= {(word,): None for word in TRANSLATIONS.get(slot.word, ())}
     frequency = 0
-    for alternative in slot.alternatives:
+    for alternative in alternatives:
         counts = [_count(index, term) for term in alternative]
         frequency = max(frequency, min(counts))
     for first in (i - 1, i):
@@ -178,6 +274,9 @@ def _known_alternatives(
             if not typed[first].has_digit and index.frequency("place_name", joined):
                 alternatives[joined,] = None
                 frequency = max(frequency, 1)
+    if not frequency:
+        # A part of a joined name: "Schloss" of Schlossstrasse.
+        frequency = index.frequency("place_part", slot.word)
     if not frequency and len(slot.word) >= 6 and not slot.has_digit:
         for cut in range(3, len(slot.word) - 2):
             pair = (slot.word[:cut], slot.word[cut:])
@@ -185,6 +284,14 @@ def _known_alternatives(
                 alternatives[pair] = None
                 frequency = 1
     return tuple(alternatives), frequency
+
+
+@lru_cache(maxsize=8_192)
+def _latin_forms(word: str) -> dict[tuple[str, ...], None]:
+    """Return a word as those who write other scripts in Latin letters would."""
+    if word.isascii():
+        return {(MARK + skeleton(word),): None} if len(word) > 2 else {}
+    return {(term,): None for term in latin_terms(word) if len(term) > 1}
 
 
 def _count(index: TextIndex, term: str) -> int:
@@ -223,36 +330,3 @@ def _find_near(words: list[str], categories: list[tuple[str, ...]]) -> tuple[int
                 stop += 1
             return stop, any(word in NEAR_WORDS for word in words[i:stop])
     return 0, False
-
-
-def _find_countries(words: list[str], codes: tuple[str, ...]) -> list[str]:
-    """Return for each word the code of the country that it is (part of) the name of, else ""."""
-    found = [""] * len(words)
-    names = _country_names(codes)
-    start = 0
-    while start < len(words):
-        for stop in range(min(len(words), start + 4), start, -1):
-            code = names.get(tuple(words[start:stop]))
-            if code:
-                found[start:stop] = [code] * (stop - start)
-                start = stop
-                break
-        else:
-            start += 1
-    return found
-
-
-@lru_cache(maxsize=32)
-def _country_names(codes: tuple[str, ...]) -> dict[tuple[str, ...], str]:
-    """Return folded words → code, from CLDR, of the countries of a dataset."""
-    found: dict[tuple[str, ...], str] = {}
-    for lang in COUNTRY_LANGS:
-        from babel import Locale
-
-        territories = Locale.parse(lang).territories
-        for code in codes:
-            name = territories.get(code)
-            if name:
-                found.setdefault(tuple(split_words(fold(name))), code)
-    # A code counts only in capitals where it is written alone; folded, two letters are too common.
-    return {words: code for words, code in found.items() if words}

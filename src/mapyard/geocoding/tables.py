@@ -58,6 +58,9 @@ def _write_documents(made: Assembly, folder: Path) -> None:
     write_column(folder, "number_document", of_number)
     write_heap(folder, "country_text", [str(code).encode() for code in made.country_codes])
     write_heap(folder, "postcode_text", [text.encode() for text in made.postcode_texts])
+    if made.state_texts:
+        write_column(folder, "document_state", made.state.astype(np.int16))
+    write_heap(folder, "state_text", [text.encode() for text in made.state_texts])
     labels = sorted(made.labels)
     write_column(folder, "label_documents", np.array(labels, np.int64))
     write_heap(folder, "label_text", [made.labels[document].encode() for document in labels])
@@ -94,6 +97,9 @@ def _write_addresses(made: Assembly, folder: Path) -> None:
     for name, values in columns.items():
         write_column(folder, f"address_{name}", values)
     write_heap(folder, "number_text", [text.encode() for text in addresses.numbers.texts])
+    if addresses.areas.texts:
+        write_column(folder, "address_areas", addresses.areas.codes.astype(np.int32))
+    write_heap(folder, "areas_text", [text.encode() for text in addresses.areas.texts])
     write_heap(folder, "city_text", [text.encode() for text in addresses.city.texts])
 
 
@@ -106,6 +112,7 @@ def _write_numbers(made: Assembly, folder: Path) -> None:
     ]
     sizes = np.array([len(codes) for codes in expanded] + [0], np.int64)
     flat = np.array([code for codes in expanded for code in codes], np.int64)
+    is_first = np.array([not i for codes in expanded for i in range(len(codes))], np.bool_)
     starts = np.cumsum(sizes) - sizes
     codes = made.addresses.numbers.codes
     address = np.repeat(np.arange(len(codes)), sizes[codes])
@@ -113,12 +120,14 @@ def _write_numbers(made: Assembly, folder: Path) -> None:
         np.cumsum(sizes[codes]) - sizes[codes], sizes[codes]
     )
     key = flat[starts[codes[address]] + within] if len(address) else flat
+    # Of the houses with one number, those that have no other come last: they are found.
+    is_first = is_first[starts[codes[address]] + within] if len(address) else is_first
     leading = np.array([leading_number(text) for text in keys] or [0], np.int64)
     number = leading[key] if len(key) else key
     parent = made.assignment.parent[address] if len(address) else address
     known = parent >= 0
     address, key, number, parent = address[known], key[known], number[known], parent[known]
-    order = np.lexsort((address, key, number, parent))
+    order = np.lexsort((address, is_first[known], key, number, parent))
     write_column(folder, "house_offsets", group_offsets(parent, made.count))
     write_column(folder, "house_order", parent[order] * HOUSE_SHIFT + number[order] + 1)
     write_column(folder, "house_number", number[order].astype(np.int32))

@@ -23,6 +23,7 @@ from mapyard.text.folding import (
     split_grams,
     split_words,
 )
+from mapyard.text.latin import latin_terms
 from mapyard.text.words import (
     ABBREVIATIONS,
     GROUPS,
@@ -63,6 +64,15 @@ def split_compound(word: str) -> tuple[str, str] | None:
     return None
 
 
+def is_ordinal(word: str) -> bool:
+    """Return whether a folded word is a number with an ending: 220th."""
+    return word[0].isdigit() and _ORDINAL.match(word) is not None
+
+
+def _parts(bare: str) -> tuple[str, str] | None:
+    return split_compound(bare) if len(bare) > _MIN_STEM + 1 else None
+
+
 @lru_cache(maxsize=65_536)
 def _numeral(word: str) -> str | None:
     """Return the number that an ordinal or Roman numeral stands for."""
@@ -82,7 +92,7 @@ def _word_forms(word: str) -> tuple[tuple[str, ...], ...]:
     if joined != bare:
         forms.append((joined,))
     forms += [(full,) for full in ABBREVIATIONS.get(bare, ())]
-    compound = split_compound(bare) if len(bare) > _MIN_STEM + 1 else None
+    compound = _parts(bare)
     if compound:
         stem, full = compound
         forms += [(stem + full,), (stem, full)]
@@ -102,14 +112,40 @@ def _spellings(text: str) -> list[str]:
 
 @lru_cache(maxsize=16_384)
 def terms(name: str) -> tuple[str, ...]:
-    """Return the terms under which a name is indexed, each once, in order of appearance."""
+    """Return the terms under which a name is found, each once: of whole words and their parts."""
+    return tuple(dict.fromkeys((*whole_terms(name), *part_terms(name))))
+
+
+@lru_cache(maxsize=16_384)
+def part_terms(name: str) -> tuple[str, ...]:
+    """Return the parts of joined street names in a name: landstrasse → land, strasse."""
+    found: dict[str, None] = {}
+    for spelling in _spellings(name):
+        for word in split_words(spelling):
+            found |= dict.fromkeys(_parts(split_apostrophe(word)[0]) or ())
+    return tuple(found)
+
+
+@lru_cache(maxsize=8_192)
+def script_terms(name: str) -> tuple[str, ...]:
+    """Return the words of a name in Latin letters, those that are not."""
+    if name.isascii():
+        return ()
+    words = split_words(fold(name))
+    return tuple(dict.fromkeys(term for word in words for term in latin_terms(word)))
+
+
+@lru_cache(maxsize=16_384)
+def whole_terms(name: str) -> tuple[str, ...]:
+    """Return the terms of the whole words of a name, each once, in order of appearance."""
     found: dict[str, None] = {}
     for spelling in _spellings(name):
         words = split_words(spelling)
         previous = ""
         for word in words:
+            parts = _parts(split_apostrophe(word)[0])
             for form in _word_forms(word):
-                for term in form:
+                for term in form if form != parts else ():
                     found[term[:MAX_WORD_LETTERS]] = None
             if is_spaceless(word):
                 for letter in word:
@@ -157,7 +193,7 @@ def name_key(name: str) -> str:
     parts = []
     for word in split_words(fold(name)):
         bare = split_apostrophe(word)[0]
-        compound = split_compound(bare) if len(bare) > _MIN_STEM + 1 else None
+        compound = _parts(bare)
         parts += [GROUPS.get(part, part) for part in compound or (_numeral(bare) or bare,)]
     return " ".join(parts)
 

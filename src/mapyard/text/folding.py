@@ -1,15 +1,19 @@
 """Folding: one spelling for every way to write the same letters, and cutting text into words.
 
 Both sides of the index use it, so only equality matters, not beauty: case, accents, apostrophes,
-width, Arabic spelling variants and points go; the vowel signs of Thaana and the Indic scripts stay,
-because there they are the vowels.
+width, Arabic spelling variants and points go; digits of all scripts become 0–9, traditional and
+Japanese characters the simplified ones, hiragana becomes katakana. The vowel signs of Thaana and
+the Indic scripts stay, because there they are the vowels.
 """
 
 from __future__ import annotations
 
+import gzip
 import re
 import unicodedata
 from functools import lru_cache
+from importlib import resources
+from typing import Final
 
 # Letters that Unicode does not decompose.
 _LETTERS = str.maketrans(
@@ -30,11 +34,32 @@ _LETTERS = str.maketrans(
         "ʿ": None, "ʾ": None,
     }
 )  # fmt: skip
+_HIRAGANA: Final = {code: code + 0x60 for code in range(0x3041, 0x3097)}
+# Numerals of Han in what is counted: 二段 → 2段, 三丁目 → 3丁目.
+_NUMERALS: Final = {"一": 1, "二": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8, "九": 9}
+_COUNTED = re.compile(
+    "([一二三四五六七八九]?十[一二三四五六七八九]?|[一二三四五六七八九])(?=丁目|段|番|号|巷|弄|邻)"
+)
 # Points and accents of the scripts where a reader writes the same word without them.
 _MARKS = re.compile(
     "[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1-\u05c7\u0610-\u061a\u064b-\u065f\u0670"
     "\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
 )
+
+
+@lru_cache(maxsize=1)
+def _letters() -> dict[int, str | int | None]:
+    """Return what single characters become; read when the first text needs it."""
+    packed = resources.files("mapyard.text").joinpath("data/han.txt.gz").read_bytes()
+    one, other = gzip.decompress(packed).decode().split()
+    digits = {
+        code: str(unicodedata.digit(chr(code)))
+        for code in range(0x660, 0x20000)
+        if unicodedata.category(chr(code)) == "Nd"
+    }
+    return {**str.maketrans(one, other), **digits, **_HIRAGANA, **_LETTERS}
+
+
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe"})
 
 # A word: letters and digits, with the vowel signs and apostrophes inside.
@@ -52,10 +77,17 @@ def fold(text: str) -> str:
     """Return `text` in its folded spelling; word separators are kept as they are."""
     if text.isascii():
         return text.lower().replace("`", "'")
+    letters = _letters()
     # Twice, because small letters appear under compatibility forms and the reverse.
     for _ in range(2):
-        text = unicodedata.normalize("NFKD", text).casefold().translate(_LETTERS)
-    return unicodedata.normalize("NFC", _MARKS.sub("", text)).translate(_LETTERS)
+        text = unicodedata.normalize("NFKD", text).casefold().translate(letters)
+    text = unicodedata.normalize("NFC", _MARKS.sub("", text)).translate(letters)
+    return _COUNTED.sub(_write_numeral, text) if _COUNTED.search(text) else text
+
+
+def _write_numeral(match: re.Match[str]) -> str:
+    tens, ten, ones = match[1].rpartition("十")
+    return str((_NUMERALS.get(tens, 1) * 10 if ten else 0) + _NUMERALS.get(ones, 0))
 
 
 def fold_umlauts(text: str) -> str:

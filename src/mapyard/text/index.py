@@ -3,8 +3,9 @@
 It holds two families of documents, told apart by the fields they fill:
 
 - elements, one per element with a searchable text: `name`, `name_key`, `other`, `group`, `eid`;
-- places, one per thing that can be an answer of the geocoder: `place_name`, `place_key`, `context`,
-  `category`, `layer`, `country`, `document`, `lon`, `lat`.
+- places, one per thing that can be an answer of the geocoder: `place_name`, `place_part` (land and
+  strasse of Landstrasse), `place_key`, `context`, `category`, `layer`, `country`, `document`,
+  `lon`, `lat`.
 
 An update hard-links the index of the dataset before, deletes from it what changed and adds one
 segment with all documents that are newer than the last full build: they have the key `fresh`. So
@@ -34,7 +35,7 @@ from mapyard.caches import cache_method
 Query = tantivy.Query
 
 #: Terms fields: space-separated terms, no positions.
-TERM_FIELDS: Final = ("name", "other", "place_name", "context")
+TERM_FIELDS: Final = ("name", "other", "place_name", "place_part", "context")
 #: Key fields: each value is one term.
 KEY_FIELDS: Final = ("name_key", "group", "place_key", "category", "layer", "country", "fresh")
 NUMBER_FIELDS: Final = ("eid", "document", "lon", "lat")

@@ -155,6 +155,52 @@ burg: burgemeester
 # Scandinavian
 gt: gate gatan
 vn: vagen
+v: vag vagen vej vei
+g: gatan gata
+# Slavic
+ул: улица вулиця
+ulitsa: ulica
+пр: проспект проезд
+просп: проспект
+прт: проспект
+пер: переулок
+пл: площадь площа
+наб: набережная
+ш: шоссе
+бул: бульвар
+бр: бульвар
+туп: тупик
+пос: поселок
+дер: деревня
+обл: область
+рн: район
+им: имени
+акад: академика
+ген: генерала
+марш: маршала
+ul: ulica ulice ulitsa
+al: aleja aleje
+os: osiedle
+pl: placu plac
+nam: namesti namestie
+tr: trida
+nab: nabrezi nabrezie
+sv: sveti svaty
+# Turkish, Greek, Romanian, Hungarian
+cad: caddesi
+cd: caddesi
+sok: sokak sokagi
+sk: sokak sokagi
+bul: bulvari
+mah: mahallesi
+str: strada
+bd: bulevardul
+sos: soseaua
+u: utca
+ut: utja
+krt: korut
+λεωφ: λεωφορος
+πλ: πλατεια
 """
 
 # Street words that are written joined to the word before them: suffix → its full form.
@@ -225,6 +271,22 @@ def _group_words() -> dict[str, str]:
 
 #: Abbreviation → the full forms that it may stand for, all folded.
 ABBREVIATIONS: Final[dict[str, tuple[str, ...]]] = _read_abbreviations()
+_TRANSLATIONS: Final = """
+street улица ulitsa ulica вулиця vulytsya οδος odos شارع sharia ქუჩა kucha 街 jie 通り dori hingun
+avenue проспект prospekt λεωφορος leoforos 大道 dadao
+lane переулок pereulok provulok 巷 xiang goalhi
+road дорога doroga шоссе shosse طريق tariq 路 lu magu
+square площадь ploshchad площа ploshcha πλατεια plateia ميدان midan trg namesti
+boulevard бульвар bulvar
+embankment набережная naberezhnaya
+passage проезд proezd
+"""
+#: Word for a kind of street → words for it in other scripts, and these in Latin letters.
+TRANSLATIONS: Final[dict[str, tuple[str, ...]]] = {
+    line.split()[i]: tuple(line.split())
+    for line in _TRANSLATIONS.strip().splitlines()
+    for i in range(len(line.split()))
+}
 #: Word → representative of its group: "st", "street" and "saint" have the same.
 GROUPS: Final[dict[str, str]] = _group_words()
 #: (suffix, full form), longest suffix first.

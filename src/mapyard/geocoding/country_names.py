@@ -1,0 +1,124 @@
+"""Countries as people write them: names in all languages, official ones, codes.
+
+The names are CLDR's (data/README.md), and those that the extract itself has for its countries.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from importlib import resources
+from typing import Final
+
+from mapyard.osm.countries import get_regions
+from mapyard.text.folding import fold, split_words
+from mapyard.text.words import LITTLE_WORDS
+
+Phrases = Mapping[tuple[str, ...], str]
+
+#: Longest name of a country, in words.
+MAX_COUNTRY_WORDS: Final = 6
+_GOVERNMENT: Final = """
+republic kingdom principality federation federal state states united union commonwealth duchy grand
+sultanate emirates democratic peoples people's islamic arab plurinational bolivarian co-operative
+republik konigreich furstentum bundesrepublik furstentums herzogtum grossherzogtum vereinigte
+vereinigtes vereinigten staaten staat eidgenossenschaft schweizerische osterreichische freistaat
+republique royaume principaute confederation federale etats unis uni etat
+republica reino principado federativa federal estados unidos unido confederacion
+repubblica regno principato granducato stati uniti unito confederazione
+republiek koninkrijk vorstendom verenigde staten verenigd koninkrijk
+republica regne principat estats units regne unit
+rzeczpospolita republika krolestwo ksiestwo stany zjednoczone zjednoczone kralovstvi cumhuriyeti
+kongeriket kongeriget konungariket furstendomet
+республика республики федерация федерации княжество королевство российская соединенные штаты
+δημοκρατια ελληνικη βασιλειο
+"""
+#: Words of official names: "Principality of", "Bundesrepublik".
+GOVERNMENT: Final = frozenset(split_words(fold(_GOVERNMENT)))
+_ALIASES: Final = """
+US: united states of america; america; usa; u s a; u s; estados unidos de america; eeuu; ee uu
+US: vereinigte staaten von amerika; etats unis d'amerique; stati uniti d'america; сша
+GB: uk; u k; great britain; britain; grossbritannien; grande bretagne; gran bretana; gran bretagna
+CZ: czech republic; tschechische republik; ceska republika
+NL: holland; the netherlands; RU: russian federation; российская федерация
+KR: republic of korea; KP: dprk
+TW: roc; taiwan roc; 中华民国; CN: prc; peoples republic of china; AE: uae; u a e
+CI: ivory coast; CV: cape verde; SZ: swaziland; MM: burma; TR: turkey; MK: macedonia
+LI: fl; DE: brd; CH: helvetia
+"""
+
+
+@lru_cache(maxsize=1)
+def _aliases() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    code = ""
+    for part in _ALIASES.replace("\n", ";").split(";"):
+        head, colon, tail = part.strip().partition(": ")
+        code, name = (head, tail) if colon else (code, head)
+        if name:
+            found.setdefault(code, []).append(name)
+    return found
+
+
+@lru_cache(maxsize=16)
+def read_country_names(codes: tuple[str, ...]) -> dict[tuple[str, ...], str]:
+    """Return folded words → code, for these countries: names and codes of three letters."""
+    packed = resources.files("mapyard.geocoding").joinpath("data/country_names.txt.gz").read_bytes()
+    found: dict[tuple[str, ...], str] = {}
+    for line in gzip.decompress(packed).decode().splitlines():
+        code, _, names = line.partition("\t")
+        if code in codes:
+            found |= {tuple(name.split(" ")): code for name in names.split("|")}
+    for code in codes:
+        found |= {tuple(split_words(fold(name))): code for name in _aliases().get(code, ())}
+    for region in get_regions():
+        if region.code in codes and region.name != region.country_name:
+            found.setdefault(tuple(split_words(fold(region.name))), region.code)
+    return found
+
+
+def add_names(phrases: dict[tuple[str, ...], str], code: str, names: Iterable[str]) -> None:
+    """Add further names of a country."""
+    for name in names:
+        words = tuple(split_words(fold(name)))
+        if words and len("".join(words)) > 2:
+            phrases.setdefault(words, code)
+
+
+def find_countries(words: list[str], codes: tuple[str, ...], phrases: Phrases) -> list[str]:
+    """Return for each word the code of the country that it is (part of) the name of, else "".
+
+    A code of two letters counts at the end, and before a postcode ("LI-9490").
+    """
+    found = [""] * len(words)
+    start = 0
+    while start < len(words):
+        for stop in range(min(len(words), start + MAX_COUNTRY_WORDS), start, -1):
+            code = phrases.get(tuple(words[start:stop]))
+            if code:
+                found[start:stop] = [code] * (stop - start)
+                _take_government(words, found, start, stop, code)
+                start = stop
+                break
+        else:
+            start += 1
+    last = len(words) - 1
+    for i, word in enumerate(words):
+        before_postcode = i < last and words[i + 1].isdigit() and len(words[i + 1]) >= 4
+        if not found[i] and len(word) == 2 and (i == last or before_postcode):
+            code = word.upper()
+            found[i] = code if code in codes else ""
+    return found
+
+
+def _take_government(words: list[str], found: list[str], start: int, stop: int, code: str) -> None:
+    """Count "Principality of" before a name, and "Republika" behind it, as parts of the name."""
+    first = start
+    while first > 0 and not found[first - 1] and words[first - 1] in GOVERNMENT | LITTLE_WORDS:
+        first -= 1
+    while first < start and words[first] not in GOVERNMENT:
+        first += 1
+    while stop < len(words) and words[stop] in GOVERNMENT:
+        stop += 1
+    found[first:stop] = [code] * (stop - first)

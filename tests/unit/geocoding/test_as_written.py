@@ -1,0 +1,199 @@
+"""Places as people write them, on small maps of the world: what must come first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mapyard.geocoding.geocoder import Geocoder
+
+OpenMap = Callable[[str], Geocoder]
+VADUZ, BALTIMORE, QUEENS = "vaduz-cut", "baltimore-cut", "queens-cut"
+TAIPEI, MOSCOW = "taipei-2024-03", "moscow-2013-11"
+
+
+def ask(geocoder: Geocoder, text: str) -> dict[str, Any]:
+    """Return the properties of the first answer."""
+    found = geocoder.forward(text, 3)
+    assert found, text
+    properties: dict[str, Any] = found[0]["properties"]
+    return properties
+
+
+COUNTRIES = [
+    (VADUZ, "Städtle 32, Vaduz, LI"),
+    (VADUZ, "Städtle 32, Vaduz, li"),
+    (VADUZ, "Städtle 32, Vaduz, Liechtenstein"),
+    (VADUZ, "Städtle 32 Vaduz Fürstentum Liechtenstein"),
+    (VADUZ, "Städtle 32, Vaduz, Principality of Liechtenstein"),
+    (VADUZ, "Städtle 32, Vaduz, Principauté de Liechtenstein"),
+    (VADUZ, "Städtle 32, Vaduz, Лихтенштейн"),
+    (VADUZ, "Städtle 32, Vaduz, リヒテンシュタイン"),
+    (VADUZ, "Liechtenstein, 9490 Vaduz, Städtle 32"),
+    (VADUZ, "Städtle 32, LI-9490 Vaduz"),
+    (VADUZ, "Städtle 32, FL-9490 Vaduz"),
+    (VADUZ, "Städtle 32, 9490 Vaduz, LIE"),
+    (BALTIMORE, "1926B Fleet Street, Baltimore, US"),
+    (BALTIMORE, "1926B Fleet Street, Baltimore, USA"),
+    (BALTIMORE, "1926B Fleet Street, Baltimore, U.S.A."),
+    (BALTIMORE, "1926B Fleet Street, Baltimore, United States of America"),
+    (BALTIMORE, "1926B Fleet Street, Baltimore, Vereinigte Staaten"),
+    (BALTIMORE, "1926B Fleet Street, Baltimore, Estados Unidos"),
+    (BALTIMORE, "1926B Fleet Street, Baltimore, Maryland"),
+    (BALTIMORE, "1926B Fleet Street, Baltimore, MD"),
+    (BALTIMORE, "1926B Fleet Street, Baltimore, MD 21231"),
+    (BALTIMORE, "1926B Fleet St, Baltimore, Maryland 21231, USA"),
+    (QUEENS, "89-63 220th Street, NY"),
+    (QUEENS, "89-63 220th Street, New York, USA"),
+    (MOSCOW, "улица Гончарова 5, Москва, Россия"),
+    (MOSCOW, "Россия, Москва, улица Гончарова, 5"),
+    (MOSCOW, "улица Гончарова 5, Москва, Российская Федерация"),
+    (MOSCOW, "улица Гончарова 5, Russia"),
+    (TAIPEI, "南京西路 8號, 臺北市, Taiwan"),
+    (TAIPEI, "台灣台北市中山區南京西路8號"),
+]
+
+
+@pytest.mark.parametrize(("where", "text"), COUNTRIES)
+def test_countries_and_states_are_no_lost_words(open_map: OpenMap, where: str, text: str) -> None:
+    found = ask(open_map(where), text)
+    assert found["source"] == "address"
+    assert found["match"]["unmatched"] == []
+    assert found["confidence"] > 0.9
+
+
+def test_a_country_elsewhere_is_said(open_map: OpenMap) -> None:
+    found = ask(open_map(VADUZ), "Städtle 32, Vaduz, Austria")
+    assert found["match"]["unmatched"] == ["austria"]
+    assert found["confidence"] <= 0.7
+
+
+@pytest.mark.parametrize("text", ["9490, li", "9490 LI", "LI-9490", "9490, Liechtenstein"])
+def test_a_postcode_and_its_country(open_map: OpenMap, text: str) -> None:
+    found = ask(open_map(VADUZ), text)
+    assert found["postcode"] == "9490"
+    assert found["match"]["unmatched"] == []
+
+
+FILLERS = [
+    (VADUZ, "c/o Meier, Städtle 32, 9490 Vaduz", "32", ["c/o Meier"]),
+    (VADUZ, "Städtle 32, c/o Meier, 9490 Vaduz", "32", ["c/o Meier"]),
+    (VADUZ, "z.Hd. Frau Müller, Städtle 32, Vaduz", "32", ["z.Hd. Frau Müller"]),
+    (VADUZ, "Städtle Nr. 32, Vaduz", "32", ["nr"]),
+    (VADUZ, "Städtle No. 32, Vaduz", "32", ["no"]),
+    (VADUZ, "Städtle № 32, Vaduz", "32", []),
+    (VADUZ, "Städtle n° 32, Vaduz", "32", []),
+    (VADUZ, "Städtle 32, 3. Stock, Vaduz", "32", ["3", "stock"]),
+    (VADUZ, "Städtle 32, 2nd floor, Vaduz", "32", ["2nd", "floor"]),
+    (VADUZ, "Flat 3, Städtle 32, Vaduz", "32", ["flat", "3"]),
+    (VADUZ, "Städtle 32, Top 5, Vaduz", "32", ["top", "5"]),
+    (VADUZ, "Städtle 32, Whg. 7, Vaduz", "32", ["whg", "7"]),
+    (VADUZ, "Städtle 32, Postfach 12, Vaduz", "32", ["postfach", "12"]),
+    (VADUZ, "Städtle 32, P.O. Box 12, Vaduz", "32", None),
+    (VADUZ, "Adresse: Städtle 32, Vaduz", "32", ["adresse"]),
+    (VADUZ, "gegenüber Städtle 32, Vaduz", "32", ["gegenuber"]),
+    (BALTIMORE, "Attn: Bob, 1926B Fleet Street, Baltimore", "1926B", ["Attn: Bob"]),
+    (BALTIMORE, "1926B Fleet Street Apt 3, Baltimore", "1926B", ["apt", "3"]),
+    (BALTIMORE, "#2 1926B Fleet Street, Baltimore", "1926B", ["#2"]),
+    (BALTIMORE, "Suite 400, 1926B Fleet Street", "1926B", ["suite", "400"]),
+    (MOSCOW, "улица Гончарова, 5, кв. 12", "5", ["кв", "12"]),
+    (MOSCOW, "улица Гончарова 5, офис 3", "5", ["офис", "3"]),
+    (TAIPEI, "南京西路8號5樓", "8號", ["5樓"]),
+    (TAIPEI, "中山北路二段27巷2號四樓之8", "2號", ["四樓之8"]),
+]
+
+
+@pytest.mark.parametrize(("where", "text", "number", "ignored"), FILLERS)
+def test_what_says_nothing_about_where_is_left_out(
+    open_map: OpenMap, where: str, text: str, number: str, ignored: list[str] | None
+) -> None:
+    found = ask(open_map(where), text)
+    assert found["house_number"] == number
+    assert found["match"]["unmatched"] == []
+    assert found["confidence"] > 0.9
+    if ignored is not None:
+        assert found["match"].get("ignored", []) == ignored
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["asdf qwer zxcv", "asdfghjkl", "lorem ipsum dolor sit", "x7q9 zzkw", "Vaduz foo baz qux"],
+)
+def test_garbage_finds_nothing(open_map: OpenMap, text: str) -> None:
+    assert open_map(VADUZ).forward(text, 3) == []
+
+
+def test_each_lost_word_lowers_the_confidence(open_map: OpenMap) -> None:
+    geocoder = open_map(VADUZ)
+    texts = ["Städtle 32 Vaduz", "Städtle 32 Vaduz qwv", "Städtle 32 Vaduz qwv zxk"]
+    sure = [ask(geocoder, text)["confidence"] for text in texts]
+    assert sure[0] > 0.9 > sure[1] >= sure[2] + 0.05
+
+
+NUMBERS = [
+    (VADUZ, "Städtle32", "32"),
+    (VADUZ, "32Städtle", "32"),
+    (VADUZ, "Städtle ３２", "32"),
+    (VADUZ, "Städtle ٣٢", "32"),
+    (VADUZ, "Städtle 32-34", "32"),
+    (BALTIMORE, "1926 B Fleet Street", "1926B"),
+    (BALTIMORE, "1926b fleet st", "1926B"),
+    (QUEENS, "8963 220th Street", "89-63"),
+    (QUEENS, "89 63 220th Street", "89-63"),
+    (QUEENS, "89–63 220th St", "89-63"),
+    (MOSCOW, "ул. Руставели, д. 3, корп. 7", "3 к7"),
+    (MOSCOW, "ул Руставели 3к7", "3 к7"),
+    (MOSCOW, "Руставели дом 3 корпус 7", "3 к7"),
+    (MOSCOW, "улица Руставели, 3 к. 7", "3 к7"),
+    (MOSCOW, "Rustaveli 3k7", "3 к7"),
+    (MOSCOW, "улица Фонвизина 4а", "4А"),
+    (MOSCOW, "Fonvizina 4a", "4А"),
+    (MOSCOW, "улица Гончарова дом 5", "5"),
+    (TAIPEI, "中山北路二段27巷2-2號", "2之2號"),
+    (TAIPEI, "中山北路二段27巷2之2號", "2之2號"),
+    (TAIPEI, "中山北路2段27巷2號之2", "2之2號"),
+    (TAIPEI, "中山北路二段２７巷２號", "2號"),
+]
+
+
+@pytest.mark.parametrize(("where", "text", "number"), NUMBERS)
+def test_house_numbers_of_the_world(open_map: OpenMap, where: str, text: str, number: str) -> None:
+    found = ask(open_map(where), text)
+    assert (found["house_number"], found["match"]["unmatched"]) == (number, [])
+
+
+SCRIPTS = [
+    (TAIPEI, "台北市中山區南京西路8號", "南京西路 8"),
+    (TAIPEI, "台北市中山区南京西路8号", "南京西路 8"),
+    (TAIPEI, "臺北市南京西路8號", "南京西路 8"),
+    (TAIPEI, "104臺北市中山區康樂里2鄰中山北路二段27巷2號", "中山北路二段27巷 2號"),
+    (TAIPEI, "台湾银行", "臺灣銀行"),
+    (TAIPEI, "nanjing xi lu 8", "南京西路 8"),
+    (TAIPEI, "Nanjing xilu 8", "南京西路 8"),
+    (MOSCOW, "ulitsa Rustaveli 3", "Руставели"),
+    (MOSCOW, "Rustaveli street", "Руставели"),
+    (MOSCOW, "ul. Rustaveli 3", "Руставели"),
+    (MOSCOW, "ulica Goncharova 5", "Гончарова 5"),
+    (MOSCOW, "Gončarova 5", "Гончарова 5"),
+    (MOSCOW, "Ogorodnyj projezd", "Огородный"),
+    (MOSCOW, "Ogorodny proezd", "Огородный"),
+    (MOSCOW, "Akademika Koroleva 12", "Королёва 12"),
+    (MOSCOW, "улица Академика Королева 12", "Королёва 12"),
+    (MOSCOW, "Akademika Korolyova street 12", "Королёва 12"),
+    (MOSCOW, "Dobrolyubova", "Добролюбова"),
+    (MOSCOW, "Dobroljubova ulica", "Добролюбова"),
+    (MOSCOW, "Milashenkova street", "Милашенкова"),
+    (VADUZ, "Штедтле 32", "Städtle 32"),
+    (VADUZ, "Фадуц", "Vaduz"),
+    (VADUZ, "Вадуц", "Vaduz"),
+    (VADUZ, "ファドゥーツ", "Vaduz"),
+    (VADUZ, "Staedtle 32", "Städtle 32"),
+    (VADUZ, "STADTLE 32", "Städtle 32"),
+]
+
+
+@pytest.mark.parametrize(("where", "text", "shown"), SCRIPTS)
+def test_names_in_other_scripts(open_map: OpenMap, where: str, text: str, shown: str) -> None:
+    assert shown in ask(open_map(where), text)["display_name"]
