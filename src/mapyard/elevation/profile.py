@@ -24,6 +24,7 @@ class Heights:
     """Heights of positions: metres above the sea (EGM96), NaN where there is no data."""
 
     heights_m: Floats
+    is_filled: NDArray[np.bool_]  #: where the raster has a void, filled from around
     sources: list[str]  #: names of the rasters used
     resolution_m: float  #: of the coarsest one used
 
@@ -50,15 +51,16 @@ class NoElevation(NotFound):
 
 def find_heights(rasters: Rasters, positions: Floats) -> Heights:
     """Return the heights of positions (n, 2), lon and lat; raise `NoElevation` if there is none."""
-    heights_m, source = rasters.sample(positions[:, 0], positions[:, 1])
+    heights_m, source, is_filled = rasters.sample(positions[:, 0], positions[:, 1])
     used = np.unique(source[source >= 0]).tolist()
     if not used:
         raise NoElevation(
-            "no elevation data covers any of the positions, or all of them lie in voids; "
+            "no elevation data covers any of the positions, or all of them lie in wide voids; "
             "put rasters of the area into the folder elevation/ of the data folder",
         )
     return Heights(
         heights_m=np.round(heights_m, 2),
+        is_filled=is_filled,
         sources=[rasters.rasters[index].name for index in used],
         resolution_m=max(rasters.rasters[index].resolution_m for index in used),
     )

@@ -1,7 +1,8 @@
 """Elevation rasters of a folder, opened once and read in windows.
 
 Any raster that GDAL reads: .hgt (also zipped or gzipped), GeoTIFF, VRT. A folder's files may
-overlap; a finer raster wins over a coarser one, and fills in where that one has a void.
+overlap; a finer raster wins over a coarser one, which fills in where that one has a void. Voids
+that none fills are filled from around.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import logging
 import threading
 import warnings
 import zipfile
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +24,7 @@ from rasterio.errors import NotGeoreferencedWarning, RasterioError
 from rasterio.warp import transform as transform_positions
 from rasterio.windows import Window
 
+from mapyard.elevation.voids import REACH, fill_void
 from mapyard.geo.sphere import DEGREE_M
 
 log = logging.getLogger(__name__)
@@ -36,6 +38,7 @@ _LOWEST_M, _HIGHEST_M = -500.0, 9_000.0
 _BLOCK: Final = 1_024
 #: Blocks kept: 64 blocks of float32 are 256 MB.
 _MAX_BLOCKS: Final = 64
+_MAX_FILLED: Final = 32
 _WGS84: Final = CRS.from_epsg(4326)
 
 type Floats = NDArray[np.float64]
@@ -57,6 +60,8 @@ class Rasters:
     def __init__(self, folder: Path) -> None:
         self.rasters = sorted(_open_folder(folder), key=lambda raster: raster.resolution_m)
         self._blocks: OrderedDict[tuple[int, int, int], NDArray[np.float32]] = OrderedDict()
+        #: Windows with a filled void: raster, first row and column, cells.
+        self._filled: deque[tuple[int, int, int, Floats]] = deque(maxlen=_MAX_FILLED)
         self._lock = threading.Lock()
         if not self.rasters:
             raise FileNotFoundError(folder)
@@ -68,28 +73,56 @@ class Rasters:
             for raster in self.rasters:
                 raster.dataset.close()
 
-    def sample(self, lon: Floats, lat: Floats) -> tuple[Floats, NDArray[np.int64]]:
-        """Return heights in metres (NaN where there is none) and indexes of their rasters (-1)."""
+    def sample(
+        self, lon: Floats, lat: Floats
+    ) -> tuple[Floats, NDArray[np.int64], NDArray[np.bool_]]:
+        """Return heights in metres, indexes of their rasters, and which ones lie in filled voids.
+
+        NaN and -1 where there is no height.
+        """
         heights_m = np.full(lon.shape, np.nan)
         source = np.full(lon.shape, -1)
         for index, raster in enumerate(self.rasters):
-            west, south, east, north = raster.bounds
-            # Half a cell over the edge is still that cell's; neighbors meet without a seam.
-            slack = raster.resolution_m / DEGREE_M
-            wanted = np.flatnonzero(
-                np.isnan(heights_m)
-                & (lon >= west - slack) & (lon <= east + slack)
-                & (lat >= south - slack) & (lat <= north + slack)
-            )  # fmt: skip
+            wanted = np.flatnonzero(np.isnan(heights_m) & _covers(raster, lon, lat))
             if not wanted.size:
                 continue
             found = self._sample_raster(index, raster, lon[wanted], lat[wanted])
             heights_m[wanted] = found
             source[wanted[~np.isnan(found)]] = index
-        return heights_m, source
+        is_filled = np.zeros(lon.shape, np.bool_)
+        for at in np.flatnonzero(np.isnan(heights_m)).tolist():
+            for index, raster in enumerate(self.rasters):
+                if not _covers(raster, lon[at], lat[at]):
+                    continue
+                height_m = self._sample_void(index, raster, lon[at : at + 1], lat[at : at + 1])
+                if height_m is not None:
+                    heights_m[at], source[at], is_filled[at] = height_m, index, True
+                    break
+        return heights_m, source, is_filled
 
-    def _sample_raster(self, index: int, raster: Raster, lon: Floats, lat: Floats) -> Floats:
-        """Return bilinear heights; a void among the four neighbors leaves the others to count."""
+    def _sample_void(self, index: int, raster: Raster, lon: Floats, lat: Floats) -> float | None:
+        """Return the height of a position in a void, filled from around, or None."""
+        columns, rows = self._find_cells(raster, lon, lat)
+        column, row = float(columns[0]), float(rows[0])
+        left, top = int(column), int(row)
+        for known_index, first_row, first_column, window in self._filled:
+            if known_index != index:
+                continue
+            height_m = _sample_window(window, row - first_row, column - first_column)
+            if height_m is not None:
+                return None if np.isinf(height_m) else height_m
+        first_row, first_column = max(0, top - REACH), max(0, left - REACH)
+        last_row = min(raster.dataset.height, top + REACH + 2)
+        last_column = min(raster.dataset.width, left + REACH + 2)
+        at_rows, at_columns = np.mgrid[first_row:last_row, first_column:last_column]
+        cells = self._read_cells(index, at_rows.ravel(), at_columns.ravel())
+        filled = fill_void(cells.reshape(at_rows.shape), top - first_row, left - first_column)
+        self._filled.append((index, first_row, first_column, filled))
+        height_m = _sample_window(filled, row - first_row, column - first_column)
+        return None if height_m is None or np.isinf(height_m) else height_m
+
+    def _find_cells(self, raster: Raster, lon: Floats, lat: Floats) -> tuple[Floats, Floats]:
+        """Return columns and rows of positions, whole numbers at the centers of cells."""
         dataset = raster.dataset
         x, y = lon, lat
         if dataset.crs is not None and dataset.crs != _WGS84 and not dataset.crs.is_geographic:
@@ -99,8 +132,12 @@ class Rasters:
         # Cell centers lie at half indexes: heights are points there.
         column = inverse.a * x + inverse.b * y + inverse.c - 0.5
         row = inverse.d * x + inverse.e * y + inverse.f - 0.5
-        column = np.clip(column, 0.0, dataset.width - 1.0)
-        row = np.clip(row, 0.0, dataset.height - 1.0)
+        return np.clip(column, 0.0, dataset.width - 1.0), np.clip(row, 0.0, dataset.height - 1.0)
+
+    def _sample_raster(self, index: int, raster: Raster, lon: Floats, lat: Floats) -> Floats:
+        """Return bilinear heights; a void among the four neighbors leaves the others to count."""
+        dataset = raster.dataset
+        column, row = self._find_cells(raster, lon, lat)
         left = np.minimum(column.astype(np.int64), max(dataset.width - 2, 0))
         top = np.minimum(row.astype(np.int64), max(dataset.height - 2, 0))
         right_share, bottom_share = column - left, row - top
@@ -143,6 +180,24 @@ class Rasters:
             while len(self._blocks) > _MAX_BLOCKS:
                 self._blocks.popitem(last=False)
             return block
+
+
+def _covers(raster: Raster, lon: Floats, lat: Floats) -> NDArray[np.bool_]:
+    """Return which positions lie on the cells of a raster; beyond them nothing is known."""
+    west, south, east, north = raster.bounds
+    return np.asarray((lon >= west) & (lon <= east) & (lat >= south) & (lat <= north))
+
+
+def _sample_window(window: Floats, row: float, column: float) -> float | None:
+    """Return the bilinear height in a window, or None beyond it and beside a void."""
+    top, left = int(np.floor(row)), int(np.floor(column))
+    if top < 0 or left < 0 or row > window.shape[0] - 1 or column > window.shape[1] - 1:
+        return None
+    corners = window[top : top + 2, left : left + 2]
+    down, along = row - top, column - left
+    weights = np.outer([1 - down, down], [1 - along, along])[: len(corners), : corners.shape[1]]
+    height = float((corners * weights).sum())
+    return None if np.isnan(height) else height
 
 
 def _read_block(dataset: Any, block_row: int, block_column: int) -> NDArray[np.float32]:

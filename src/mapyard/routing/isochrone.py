@@ -22,6 +22,7 @@ from mapyard.routing.snapping import (
     explain,
     find_connected,
     find_roads,
+    look_over_meridian,
     make_locations,
 )
 
@@ -66,6 +67,7 @@ def find_isochrones(
     _check_limits(wanted, metric)
     position = np.array([[lon, lat]])
     check_positions(position, "position")
+    position = look_over_meridian(engine, position, mode, radius_m)
     nearest = find_roads(engine, position, mode, radius_m, reach=1)[0]
     if not nearest:
         raise explain(engine, position, mode, radius_m)

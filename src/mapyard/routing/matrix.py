@@ -23,6 +23,7 @@ from mapyard.routing.snapping import (
     explain,
     find_connected,
     find_roads,
+    look_over_meridian,
     make_locations,
 )
 
@@ -79,6 +80,8 @@ def compute_matrix(
         )
     check_positions(origins, "origins")
     check_positions(destinations, "destinations")
+    origins = look_over_meridian(engine, origins, mode, radius_m)
+    destinations = look_over_meridian(engine, destinations, mode, radius_m)
     cells = _Cells(engine, mode, origins, destinations, radius_m, deadline or no_deadline())
     cells.compute()
     cells.connect()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 
+from mapyard.geo.sphere import distance_m
 from mapyard.routing.config import COSTINGS
 from mapyard.routing.engine import Engine
 from mapyard.routing.modes import Mode
@@ -15,6 +16,7 @@ from mapyard.routing.snapping import (
     check_positions,
     explain,
     find_roads,
+    look_over_meridian,
     make_location,
     read_edge,
 )
@@ -70,7 +72,14 @@ def find_nearest(
     position = np.array([[lon, lat]])
     if not (abs(lon) <= 180 and abs(lat) <= 90):  # nor is not a number
         check_positions(position, "position")
-    if number == 1:
+    asked = look_over_meridian(engine, position, mode, radius_m)
+    if asked is not position:
+        (near_lon, near_lat), position = asked[0].tolist(), asked
+        others = _find_several(engine, near_lon, near_lat, mode, radius_m, number)
+        roads = [
+            replace(road, distance_m=distance_m(lon, lat, road.lon, road.lat)) for road in found
+        ]
+    elif number == 1:
         roads = find_roads(engine, position, mode, radius_m, reach=1, verbose=True)[0]
     else:
         roads = _find_several(engine, lon, lat, mode, radius_m, number)

@@ -24,6 +24,7 @@ from mapyard.routing.snapping import (
     check_positions,
     explain,
     find_connected,
+    look_over_meridian,
     make_locations,
 )
 
@@ -139,8 +140,9 @@ def find_routes(
     }
     if alternatives and len(positions) == 2:
         request["alternates"] = min(alternatives, MAX_ALTERNATIVES)
+    asked = look_over_meridian(engine, positions, mode, radius_m)
     try:
-        answer = _ask(engine, request, positions, mode, radius_m)
+        answer = _ask(engine, request, asked, mode, radius_m)
     except NoRoad:
         raise explain(engine, positions, mode, radius_m) from None
     except TooFarApart:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapyard.errors import InvalidRequest
-from mapyard.geo.sphere import distance_m, haversine_m
+from mapyard.geo.sphere import DEGREE_M, distance_m, haversine_m
 from mapyard.routing.config import COSTINGS
 from mapyard.routing.engine import Engine, NoRoad
 from mapyard.routing.modes import Mode
@@ -115,6 +115,30 @@ def find_roads(
         roads = [read_edge(edge, *places[index]) for edge in row.get("edges") or ()]
         found[index] = sorted(roads, key=lambda snapped: snapped.distance_m)
     return found
+
+
+def look_over_meridian(
+    engine: Engine, positions: NDArray[np.float64], mode: Mode, radius_m: float
+) -> NDArray[np.float64]:
+    """Return the positions, those moved over the 180th meridian whose nearest road lies there.
+
+    The engine looks for roads on a position's own side only.
+    """
+    width_m = np.maximum(np.cos(np.radians(positions[:, 1])), 0.01) * DEGREE_M
+    near = np.flatnonzero((180.0 - np.abs(positions[:, 0])) * width_m <= radius_m)
+    if not near.size:
+        return positions
+    here = positions[near]
+    there = np.column_stack([np.where(here[:, 0] > 0, -180.0, 180.0), here[:, 1]])
+    own, other = (find_roads(engine, places, mode, radius_m, reach=1) for places in (here, there))
+    moved = positions.copy()
+    for index, (lon, lat), mine, theirs in zip(near, here.tolist(), own, other, strict=True):
+        if not theirs:
+            continue
+        away_m = distance_m(lon, lat, theirs[0].lon, theirs[0].lat)
+        if away_m <= min(radius_m, mine[0].distance_m if mine else radius_m):
+            moved[index] = theirs[0].lon, theirs[0].lat
+    return moved
 
 
 def read_edge(edge: dict[str, Any], lon: float, lat: float) -> Snapped:

@@ -64,21 +64,55 @@ def test_outside_is_nothing_and_all_outside_an_error(folder):
         find_heights(rasters, np.array([[20.0, 10.0]]))
 
 
-def test_voids_are_masked_and_their_edge_is_interpolated(tmp_path):
-    cells = np.full((10, 10), 500, np.int16)
-    cells[4:7, 4:7] = -32768
+def test_voids_are_filled_from_around_and_marked(tmp_path):
+    cells = plane_cells(size=40)
+    cells[14:19, 14:21] = -32768
     write_tif(tmp_path / "voids.tif", cells)
     rasters = open_elevation(tmp_path)
-    center = [WEST + 5.5 * CELL, NORTH - 5.5 * CELL]
-    near_edge = [WEST + 3.6 * CELL, NORTH - 5.5 * CELL]
-    heights = find_heights(rasters, np.array([center, near_edge, [9.01, 47.99]])).heights_m
-    assert np.isnan(heights[0])
-    assert heights[1] == 500
-    assert heights[2] == 500
-    grid = np.stack(np.meshgrid(np.linspace(9, 9.1, 200), np.linspace(47.9, 48, 200)), -1)
-    sampled, _ = rasters.sample(*grid.reshape(-1, 2).T)
-    assert np.isnan(sampled).any()
-    np.testing.assert_allclose(sampled[~np.isnan(sampled)], 500.0)
+    center = [WEST + 17.5 * CELL, NORTH - 16.5 * CELL]
+    near_edge = [WEST + 13.6 * CELL, NORTH - 16.5 * CELL]
+    found = find_heights(rasters, np.array([center, near_edge, [9.05, 47.95]]))
+    assert found.is_filled.tolist() == [True, False, False]
+    assert found.heights_m[0] == pytest.approx(plane(*center), abs=0.5)
+    grid = np.stack(np.meshgrid(np.linspace(9.01, 9.39, 90), np.linspace(47.61, 47.99, 90)), -1)
+    places = grid.reshape(-1, 2)
+    sampled, _, is_filled = rasters.sample(*places.T)
+    assert is_filled.any()
+    np.testing.assert_allclose(sampled[is_filled], plane(*places[is_filled].T), atol=0.5)
+
+
+def test_a_ridge_goes_on_over_a_void(tmp_path):
+    """A mean of the rim would cut it off: the ridge is 200 m above its sides."""
+    across = np.abs(np.arange(40) - 20)
+    cells = np.repeat(1000 - 20.0 * across[:, None], 40, axis=1).astype(np.float32)
+    cells[17:24, 17:24] = -32768
+    write_tif(tmp_path / "ridge.tif", cells)
+    rasters = open_elevation(tmp_path)
+    found = find_heights(rasters, np.array([[WEST + 20.5 * CELL, NORTH - 20.5 * CELL]]))
+    assert found.heights_m[0] > 970
+    assert found.is_filled.all()
+
+
+def test_wide_voids_stay_empty(tmp_path):
+    cells = np.full((200, 200), 500, np.int16)
+    cells[20:180, 20:180] = -32768
+    write_tif(tmp_path / "sea.tif", cells)
+    rasters = open_elevation(tmp_path)
+    places = np.array([[WEST + CELL, NORTH - CELL], [WEST + 100 * CELL, NORTH - 100 * CELL]])
+    for _ in range(2):  # the second time it is remembered
+        heights = find_heights(rasters, places).heights_m
+        assert heights[0] == 500
+        assert np.isnan(heights[1])
+
+
+def test_nothing_is_known_beyond_the_raster(folder):
+    rasters = open_elevation(folder)
+    inside, outside = [WEST + 0.01 * CELL, 47.5], [WEST - 0.01 * CELL, 47.5]
+    heights = find_heights(rasters, np.array([inside, outside])).heights_m
+    assert not np.isnan(heights[0])
+    assert np.isnan(heights[1])
+    with pytest.raises(NoElevation):
+        find_heights(rasters, np.array([outside]))
 
 
 def test_nodata_of_the_header_counts_as_well(tmp_path):

@@ -38,7 +38,8 @@ class HeightsQuestion(Params, kw_only=True):
 def elevation(call: Call, params: HeightsQuestion) -> Heights:
     """Return heights of positions in meters above the sea (EGM96), in input order.
 
-    Bilinear between the cells of the raster; null where there is no data.
+    Bilinear between the cells of the raster; null where there is no data. Small voids are filled
+    from around, which property `filled` tells.
     """
     return find_points(call, params.coordinates.lonlat, params.output)
 
@@ -68,18 +69,28 @@ def find_points(call: Call, positions: NDArray[np.float64], output: WayOutput) -
     heights = find_heights(get_rasters(call), positions)
     return Heights(
         [
-            _make_point(lon, lat, height, heights, output)
-            for (lon, lat), height in zip(
-                positions.tolist(), _none_for_nan(heights.heights_m), strict=True
+            _make_point(lon, lat, height, is_filled, heights, output)
+            for (lon, lat), height, is_filled in zip(
+                positions.tolist(),
+                _none_for_nan(heights.heights_m),
+                heights.is_filled.tolist(),
+                strict=True,
             )
         ]
     )
 
 
 def _make_point(
-    lon: float, lat: float, height_m: float | None, heights: FoundHeights, output: WayOutput
+    lon: float,
+    lat: float,
+    height_m: float | None,
+    is_filled: bool,
+    heights: FoundHeights,
+    output: WayOutput,
 ) -> dict[str, Any]:
     properties = {"elevation_m": height_m, **_describe(heights)}
+    if is_filled:
+        properties["filled"] = True
     feature = make_point_feature(lon, lat, properties, output)
     if output.geometry and height_m is not None:
         feature["geometry"]["coordinates"].append(height_m)
@@ -103,18 +114,16 @@ def find_line(
         "distance_m": round(float(profile.distances_m[-1]), 1),
         "distances_m": np.round(profile.distances_m, 1).tolist(),
         "elevations_m": heights,
+        "filled_positions": np.flatnonzero(profile.heights.is_filled).tolist(),
         **_describe(profile.heights),
     }
     feature = make_feature(shapely.LineString(profile.positions), properties, output)
     if output.geometry:
-        rounded = np.round(profile.positions, output.precision).tolist()
-        feature["geometry"] = {
-            "type": "LineString",
-            "coordinates": [
-                position if height is None else [*position, height]
-                for position, height in zip(rounded, heights, strict=True)
-            ],
-        }
+        rounded = np.round(profile.positions, output.precision)
+        # A line has one dimension: without the height of one position, it has none of any.
+        if None not in heights:
+            rounded = np.column_stack([rounded, profile.heights.heights_m])
+        feature["geometry"] = {"type": "LineString", "coordinates": rounded.tolist()}
     return Profile(feature)
 
 
