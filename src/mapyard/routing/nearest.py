@@ -77,7 +77,7 @@ def find_nearest(
         (near_lon, near_lat), position = asked[0].tolist(), asked
         others = _find_several(engine, near_lon, near_lat, mode, radius_m, number)
         roads = [
-            replace(road, distance_m=distance_m(lon, lat, road.lon, road.lat)) for road in found
+            replace(road, distance_m=distance_m(lon, lat, road.lon, road.lat)) for road in others
         ]
     elif number == 1:
         roads = find_roads(engine, position, mode, radius_m, reach=1, verbose=True)[0]
