@@ -167,6 +167,20 @@ def test_overpass(here: Map, there: RemoteMap, data: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
+    ("name", "query"),
+    [("explain_overpass", "node[amenity=cafe];out;"),
+     ("explain_sparql", 'SELECT ?s { ?s osmkey:amenity "cafe" }')],
+)  # fmt: skip
+def test_plans(here: Map, there: RemoteMap, name: str, query: str) -> None:
+    mine, theirs = getattr(here, name)(query), getattr(there, name)(query)
+    assert mine.rows == theirs.rows > 20
+    assert [(s.step, s.rows) for _, s in mine.lines()] == [
+        (s.step, s.rows) for _, s in theirs.lines()
+    ]
+    assert "in all" in str(theirs)
+
+
+@pytest.mark.parametrize(
     ("query", "kind"),
     [
         ('SELECT ?s ?name WHERE { ?s osm:amenity "cafe" . ?s osm:name ?name } ORDER BY ?s',
@@ -222,7 +236,8 @@ def test_a_tile_is_the_same_bytes(here: Map, there: RemoteMap, data: Path, tmp_p
 
 def test_every_question_is_asked_here() -> None:
     asked = {case.name for case in CASES}
-    assert asked | {"match", "geocode_batch", "overpass", "sparql", "tile"} == set(NAMES)
+    elsewhere = {"match", "geocode_batch", "overpass", "sparql", "tile"}
+    assert asked | elsewhere | {"explain_overpass", "explain_sparql"} == set(NAMES)
 
 
 @pytest.mark.parametrize(

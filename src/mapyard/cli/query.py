@@ -41,6 +41,9 @@ def command(
     bbox: Annotated[
         str, typer.Option(help="What {{bbox}} stands for: south,west,north,east.")
     ] = "",
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show the steps: rows expected and found, and time.")
+    ] = False,
     timeout: Timeout = None,
     url: Url = "",
     key: Key = "",
@@ -56,6 +59,9 @@ def command(
     from mapyard.library.results.overpass import OverpassResult
 
     with open_map(data, url, key) as source:
+        if explain:
+            typer.echo(source.explain_overpass(read_text(file), bbox=bbox or None, timeout=timeout))
+            return
         found = source.overpass(read_text(file), bbox=bbox or None, timeout=timeout)
         for warning in found.warnings:
             typer.echo(f"Warning: {warning}", err=True)

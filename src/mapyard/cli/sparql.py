@@ -49,12 +49,18 @@ def command(
             "turtle (default) or ntriples for CONSTRUCT and DESCRIBE.",
         ),
     ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show the steps: rows expected and found, and time.")
+    ] = False,
     timeout: Timeout = None,
     url: Url = "",
     key: Key = "",
 ) -> None:
     """Run a SPARQL query and write the answer to standard output."""
     with open_map(data, url, key) as source:
+        if explain:
+            typer.echo(source.explain_sparql(read_text(file), timeout=timeout))
+            return
         result = source.sparql(read_text(file), timeout=timeout)
         if result.kind == "boolean" and output is None:
             typer.echo("true" if result.boolean else "false")

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mapyard.library.results.solutions import SparqlResult
     from mapyard.library.results.tags import TagCounts
     from mapyard.library.results.ways import Areas, MatchedTrace, NearestRoads, Route, Tour
+    from mapyard.results.plan import QueryPlan
 
 
 class Questions:
@@ -655,6 +656,50 @@ class Questions:
             cancel: when set, `Cancelled` is raised.
         """
         return self._ask("sparql", locals())
+
+    def explain_overpass(
+        self,
+        data: str,
+        *,
+        bbox: BboxLike | None = None,
+        center: PositionLike | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> QueryPlan:
+        """Run an Overpass QL query and show its steps: rows expected and found, and time.
+
+        The query runs whole; its answer is not written.
+
+        Args:
+            data: Overpass QL; macros such as {{bbox}} and {{geocodeArea:…}} are expanded.
+            bbox: south,west,north,east: what {{bbox}} stands for.
+            center: lat,lng: what {{center}} stands for.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return self._ask("explain_overpass", locals())
+
+    def explain_sparql(
+        self,
+        query: str,
+        *,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> QueryPlan:
+        """Run a SPARQL query and show its steps: rows expected and found, and time.
+
+        The query runs whole; its answer is not written.
+
+        Args:
+            query: SPARQL 1.1 query; the prefixes of osm2rdf/QLever and Sophox are declared.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return self._ask("explain_sparql", locals())
 
     def tile(
         self,
@@ -1332,6 +1377,50 @@ class AsyncQuestions:
             cancel: when set, `Cancelled` is raised.
         """
         return await self._ask("sparql", locals())
+
+    async def explain_overpass(
+        self,
+        data: str,
+        *,
+        bbox: BboxLike | None = None,
+        center: PositionLike | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> QueryPlan:
+        """Run an Overpass QL query and show its steps: rows expected and found, and time.
+
+        The query runs whole; its answer is not written.
+
+        Args:
+            data: Overpass QL; macros such as {{bbox}} and {{geocodeArea:…}} are expanded.
+            bbox: south,west,north,east: what {{bbox}} stands for.
+            center: lat,lng: what {{center}} stands for.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return await self._ask("explain_overpass", locals())
+
+    async def explain_sparql(
+        self,
+        query: str,
+        *,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> QueryPlan:
+        """Run a SPARQL query and show its steps: rows expected and found, and time.
+
+        The query runs whole; its answer is not written.
+
+        Args:
+            query: SPARQL 1.1 query; the prefixes of osm2rdf/QLever and Sophox are declared.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return await self._ask("explain_sparql", locals())
 
     async def tile(
         self,

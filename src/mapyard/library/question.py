@@ -41,6 +41,8 @@ NAMES: Final = {
     "elevation_profile": "elevation",
     "overpass": "overpass",
     "sparql": "sparql",
+    "explain_overpass": "overpass",
+    "explain_sparql": "sparql",
     "tile": "tiles",
     "tags": "tags",
 }

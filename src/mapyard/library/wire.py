@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
+import msgspec
 import msgspec.inspect as mi
 import orjson
 
@@ -19,6 +20,7 @@ from mapyard.library.results.places import PlaceBatch, Places
 from mapyard.library.results.tags import TagCounts
 from mapyard.library.results.ways import Areas, MatchedTrace, NearestRoads, Route, Tour
 from mapyard.params.raw import Raw
+from mapyard.results.plan import QueryPlan
 
 #: Members of a collection that are not its own.
 _NOT_MEMBERS: Final = ("type", "features", "pagination")
@@ -115,4 +117,5 @@ _READERS: Final[dict[type[Any], Callable[[Any], Any]]] = {
     Heights: lambda body: Heights(_list(body)),
     Profile: Profile,
     TagCounts: TagCounts.of,
+    QueryPlan: lambda body: msgspec.convert(body, QueryPlan),
 }

@@ -21,6 +21,7 @@ from mapyard.overpass.parse.xmlform import is_xml, write_ql
 from mapyard.overpass.run.budget import DEFAULT_MAXSIZE_BYTES, Budget
 from mapyard.overpass.run.execute import execute
 from mapyard.overpass.run.state import Run
+from mapyard.results.plan import QueryPlan, Recorder
 from mapyard.store.reader import Store
 
 #: Frames of Python's stack that the deepest query needs, twice over. Calls from Python to Python
@@ -60,6 +61,7 @@ def run_text(
     deadline: Deadline | None = None,
     surroundings: Surroundings | None = None,
     max_bytes: int = DEFAULT_MAXSIZE_BYTES,
+    recorder: Recorder | None = None,
 ) -> Result:
     """Run a query.
 
@@ -69,6 +71,7 @@ def run_text(
         deadline: of the request; `[timeout:…]` lowers it.
         surroundings: what macros may refer to.
         max_bytes: memory limit; `[maxsize:…]` lowers it.
+        recorder: notes the steps with their rows and times.
 
     Raises:
         InvalidQuery: the text does not parse, with line, column and hint.
@@ -90,7 +93,7 @@ def run_text(
     if settings.timeout_s is not None:
         deadline.lower(settings.timeout_s)
     limit = min(max_bytes, settings.maxsize_bytes or DEFAULT_MAXSIZE_BYTES)
-    run = Run(store, source, Budget(deadline, limit), settings.box)
+    run = Run(store, source, Budget(deadline, limit), settings.box, recorder=recorder)
     nodes = list_nodes(program)
     far = find_far_boxes(nodes, settings.box, store.info.get("bbox"))
     for at, message in [*find_traps(nodes), *far]:
@@ -98,3 +101,21 @@ def run_text(
     execute(run, program.statements)
     run.account()
     return Result(settings, run.outs, run.warnings)
+
+
+def explain_text(
+    store: Store,
+    text: str,
+    *,
+    deadline: Deadline | None = None,
+    surroundings: Surroundings | None = None,
+    max_bytes: int = DEFAULT_MAXSIZE_BYTES,
+) -> QueryPlan:
+    """Run a query and return its steps with their figures; raises as `run_text` does."""
+    recorder = Recorder()
+    result = run_text(
+        store, text, deadline=deadline, surroundings=surroundings, max_bytes=max_bytes,
+        recorder=recorder,
+    )  # fmt: skip
+    shown = sum(elements.size for out, elements in result.outs if out.mode != "count")
+    return recorder.finish("overpass", shown, result.warnings)

@@ -18,6 +18,7 @@ import numpy as np
 
 from mapyard.deadline import Deadline, no_deadline
 from mapyard.errors import TooLarge
+from mapyard.results.plan import QueryPlan, Recorder
 from mapyard.sparql.parse.parser import parse_query
 from mapyard.sparql.plan.algebra import Node, Pattern, Query, TriplePattern, Var
 from mapyard.sparql.plan.optimize import optimize
@@ -142,13 +143,33 @@ class Engine:
         """
         return self.run(self.prepare(text), deadline or no_deadline())
 
-    def run(self, prepared: Prepared, deadline: Deadline) -> Result:
-        """Return the answer of a prepared query."""
+    def explain(self, text: str, deadline: Deadline | None = None) -> QueryPlan:
+        """Run a query and return its steps with their figures; what it gives is counted.
+
+        Raises as `query` does.
+        """
+        recorder = Recorder()
+        with recorder.step("plan", "parse and plan"):
+            prepared = self.prepare(text)
+        result = self.run(prepared, deadline or no_deadline(), recorder)
+        if isinstance(result, Truth):
+            rows = int(result.value)
+        elif isinstance(result, Solutions):
+            rows = sum(table.length for table in result.tables)
+        else:
+            rows = sum(1 for _ in result.triples)
+        return recorder.finish("sparql", rows, self.warnings(prepared))
+
+    def run(
+        self, prepared: Prepared, deadline: Deadline, recorder: Recorder | None = None
+    ) -> Result:
+        """Return the answer of a prepared query; its steps are noted where there is a recorder."""
         query = prepared.query
         source = self._source
         if query.from_graphs or query.from_named:
             source = source.select(query.from_graphs, query.from_named)
         runtime = Runtime(source, deadline, self._limits)
+        runtime.recorder = recorder
         tables = _refuse_depth(
             Executor(runtime, prepared.plans, prepared.seedable).run(prepared.pattern, unit_table())
         )

@@ -149,6 +149,46 @@ def test_results_of_queries_are_on_the_map(page: Browser, tool: str, button: str
     assert page.evaluate("playground.maplibre.data.features.length") > 0
 
 
+@pytest.mark.parametrize("tool", ["overpass", "sparql"])
+def test_the_plan_of_a_query_is_a_tab(page: Browser, tool: str, axe: str) -> None:
+    open_tool(page, tool)
+    page.click("#tab-plan")
+    wait(page, "document.querySelectorAll('.plan tbody tr').length > 1")
+    rows = page.evaluate(
+        "[...document.querySelectorAll('.plan tbody tr')].map(r => r.innerText.split(/\\s+/))"
+    )
+    assert any(row[0] in ("start", "triple") for row in rows)
+    assert all(float(row[-1]) >= 0 for row in rows)
+    assert page.evaluate("document.querySelector('#query-results').hidden")
+    page.evaluate(axe + "; 0")
+    found = page.evaluate(
+        "axe.run(document, {resultTypes: ['violations']}).then(r => r.violations.map(v => v.id))"
+    )
+    assert found == []
+    page.click("#tab-results")
+    wait(page, "document.querySelectorAll('#panel .list .item').length > 0")
+
+
+@pytest.mark.parametrize(
+    ("tool", "query", "warning"),
+    [
+        ("sparql", "SELECT ?s { ?s osmkey:amenty ?o }", "did you mean osmkey:amenity?"),
+        ("overpass", "node(5,6,7,8);out;", "outside of the data"),
+    ],
+)
+def test_warnings_stand_above_the_results(
+    page: Browser, tool: str, query: str, warning: str
+) -> None:
+    open_tool(page, tool)
+    page.fill("#panel .editor", query)
+    page.click("#panel .primary")
+    wait(page, "!document.querySelector('.warnings').hidden")
+    assert warning in page.text(".warnings")
+    page.click("#tab-plan")
+    wait(page, "document.querySelectorAll('.plan tbody tr').length > 0")
+    assert warning in page.text(".warnings")
+
+
 def test_the_tile_inspector_names_the_features(page: Browser) -> None:
     open_tool(page, "tiles")
     wait_for_text(page, "Layers in view")

@@ -12,6 +12,7 @@ import pytest
 
 from mapyard.cli.overpass import Form, convert_file
 from mapyard.cli.query import Format, command
+from mapyard.cli.sparql import command as sparql
 from mapyard.errors import InvalidQuery, InvalidRequest
 from osm_files import EXAMPLES
 
@@ -78,3 +79,13 @@ def test_converts_queries(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     file.write_text(xml)
     convert_file(str(file), Form.COMPACT)
     assert capsys.readouterr().out == 'node["amenity"="cafe"](1,2,3,4);out ids;\n'
+
+
+def test_explains_queries(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "query"
+    file.write_text("node[amenity=cafe];out;")
+    command(str(file), data, explain=True)
+    assert "start by tag" in capsys.readouterr().out
+    file.write_text('SELECT ?s { ?s osmkey:amenity "cafe" }')
+    sparql(str(file), data, explain=True)
+    assert 'triple ?s osmkey:amenity "cafe"' in capsys.readouterr().out

@@ -521,3 +521,15 @@ def test_queries_come_in_other_forms(client: LocalClient) -> None:
     refused = client.get("/api/convert", params={"data": "make x a=1;out;", "target": "xml"})
     assert error(refused, 422, "validation_failed")["details"]["column"] == 1
     error(client.get("/api/convert", params={"data": "node[;"}), 400, "invalid_query")
+
+
+def test_a_query_is_explained(client: LocalClient) -> None:
+    plan = ask(client, CAFES, explain=True).json()
+    assert plan["language"] == "overpass"
+    (query, out) = plan["steps"]
+    assert query["step"] == "query"
+    assert query["rows"] == out["rows"] == plan["rows"] > 0
+    assert query["steps"][0]["estimated_rows"] is not None
+    by_get = client.get("/api/v1/overpass", params={"data": CAFES, "explain": 1}).json()
+    assert by_get["rows"] == plan["rows"]
+    error(ask(client, "node[;", explain=True), 400, "invalid_query")

@@ -375,3 +375,11 @@ def test_unknown_predicates_are_named_in_a_header(client: LocalClient, path: str
     warned = client.get(path, params={"query": text})
     assert "did you mean osmkey:amenity?" in warned.headers["x-query-warning"]
     assert "x-query-warning" not in client.get(path, params={"query": CAFES}).headers
+
+
+def test_a_query_is_explained(client: LocalClient) -> None:
+    plan = ask(client, CAFES, explain=True).json()
+    assert plan["language"] == "sparql"
+    assert plan["rows"] == len(ask(client, CAFES).json()["features"])
+    assert client.get(PATH, params={"query": CAFES, "explain": 1}).json()["rows"] == plan["rows"]
+    error(client.get(PATH, params={"query": "SELECT", "explain": 1}), 400, "invalid_query")

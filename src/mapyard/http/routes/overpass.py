@@ -6,6 +6,7 @@ import re
 from datetime import UTC, datetime
 from typing import Annotated, Final, Literal
 
+import msgspec
 from msgspec import Meta
 
 from mapyard.errors import InvalidQuery, InvalidRequest
@@ -23,6 +24,7 @@ from mapyard.overpass.write.native import MEDIA_TYPES
 from mapyard.params.parser import Bbox, Params, spelled
 from mapyard.results.cursor import decode_cursor, encode_cursor, hash_query
 from mapyard.results.pages import PageEnd
+from mapyard.results.plan import QueryPlan
 
 DEFAULT_LIMIT: Final = 20
 MAX_LIMIT: Final = 1_000
@@ -57,6 +59,10 @@ class OverpassParams(library.OverpassQuestion, kw_only=True):
             "is native Overpass JSON, whole"
         ),
     ] = "json"
+    explain: Annotated[
+        bool,
+        Meta(description="answer the steps of the query instead: rows, estimates, time"),
+    ] = False
 
 
 class InterpreterParams(Params):
@@ -94,6 +100,8 @@ def overpass(ctx: Context, params: OverpassParams) -> Answer:
 
     The order is that of the out statements, then what they ask for. See docs/overpass.md.
     """
+    if params.explain:
+        return answer_plan(library.explain_overpass(ctx, params))
     if params.format == "osmjson":
         return _native(library.overpass(ctx, params), "json")
     found = library.find_kept(
@@ -107,6 +115,11 @@ def overpass(ctx: Context, params: OverpassParams) -> Answer:
         body = found.stream(as_lines=as_lines)
         return Answer(body, NDJSON if as_lines else GEOJSON, headers=headers)
     return _page(ctx, params, found, headers)
+
+
+def answer_plan(plan: QueryPlan) -> Answer:
+    """Return the steps of a query as JSON."""
+    return Answer(msgspec.json.encode(plan), JSON)
 
 
 def _page(

@@ -13,6 +13,7 @@ from mapyard.http.answer import GEOJSON, Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
 from mapyard.http.paging import PAGE_HEADERS, answer_page
+from mapyard.http.routes.overpass import answer_plan
 from mapyard.library.questions import sparql as library
 from mapyard.results.cursor import decode_cursor, encode_cursor, hash_query
 from mapyard.results.pages import PageEnd, write_collection
@@ -47,6 +48,10 @@ class SparqlParams(library.SparqlQuestion, kw_only=True):
         ]
         | None
     ) = None
+    explain: Annotated[
+        bool,
+        Meta(description="answer the steps of the query instead: rows, estimates, time"),
+    ] = False
 
 
 @endpoint(
@@ -82,6 +87,8 @@ def sparql(ctx: Context, params: SparqlParams) -> Answer:
     The geometry is the first variable that holds WKT, else that of the first OpenStreetMap
     element; the other variables become properties. See docs/sparql.md.
     """
+    if params.explain:
+        return answer_plan(library.explain_sparql(ctx, params))
     result = library.run(ctx, params.query)
     answer = _answer_in_form(ctx, params, result)
     answer.headers = {**(answer.headers or {}), **warning_headers(ctx, params.query)}

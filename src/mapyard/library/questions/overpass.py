@@ -12,11 +12,12 @@ from mapyard.library.call import Call
 from mapyard.library.macro_places import make_geocode
 from mapyard.library.question import question
 from mapyard.library.results.overpass import OverpassFeatures, OverpassResult
-from mapyard.overpass.engine import Result, run_text
+from mapyard.overpass.engine import Result, explain_text, run_text
 from mapyard.overpass.parse.macros import Geocode, Place, Surroundings
 from mapyard.overpass.write.results import ResultCache
 from mapyard.params.parser import Bbox, Params, Position, spelled
 from mapyard.results.cursor import hash_query
+from mapyard.results.plan import QueryPlan
 
 
 class OverpassQuestion(Params, kw_only=True):
@@ -54,6 +55,21 @@ def overpass(call: Call, params: OverpassQuestion) -> OverpassResult:
     return OverpassResult(call, run(call, params.data, params.bbox, params.center))
 
 
+@question("explain_overpass", path="/api/v1/overpass", leading=("data",), fixed={"explain": True})
+def explain_overpass(call: Call, params: OverpassQuestion) -> QueryPlan:
+    """Run an Overpass QL query and show its steps: rows expected and found, and time.
+
+    The query runs whole; its answer is not written.
+    """
+    return explain_text(
+        call.store,
+        params.data,
+        deadline=call.deadline,
+        surroundings=_surroundings(call, params.bbox, params.center),
+        max_bytes=call.max_bytes,
+    )
+
+
 def find_kept(call: Call, params: OverpassQuestion, *, is_first_page: bool) -> OverpassResult:
     """Return the same, out of the results kept for further pages where it is among them."""
     key = hash_query("overpass", params.data, params.bbox, params.center)
@@ -73,17 +89,20 @@ def find_kept(call: Call, params: OverpassQuestion, *, is_first_page: bool) -> O
 
 def run(call: Call, data: str, bbox: Bbox | None, center: Position | None = None) -> Result:
     """Return what the engine found; the macros of the text may refer to box and center."""
-    surroundings = Surroundings(
-        box=None if bbox is None else (bbox.south, bbox.west, bbox.north, bbox.east),
-        center=None if center is None else (center.lat, center.lon),
-        geocode=_geocoder(call),
-    )
     return run_text(
         call.store,
         data,
         deadline=call.deadline,
-        surroundings=surroundings,
+        surroundings=_surroundings(call, bbox, center),
         max_bytes=call.max_bytes,
+    )
+
+
+def _surroundings(call: Call, bbox: Bbox | None, center: Position | None) -> Surroundings:
+    return Surroundings(
+        box=None if bbox is None else (bbox.south, bbox.west, bbox.north, bbox.east),
+        center=None if center is None else (center.lat, center.lon),
+        geocode=_geocoder(call),
     )
 
 

@@ -15,6 +15,7 @@ from mapyard.library.results.solutions import GEOJSON, Kind, SparqlResult
 from mapyard.library.snapshot import Snapshot, register_part
 from mapyard.params.parser import Params
 from mapyard.results.pages import open_collection
+from mapyard.results.plan import QueryPlan
 from mapyard.sparql.engine import Engine, Result, Solutions, Triples, Truth
 from mapyard.sparql.osm.source import OsmSource
 from mapyard.sparql.run.runtime import Limits
@@ -91,6 +92,16 @@ def sparql(call: Call, params: SparqlQuestion) -> SparqlResult:
     The prefixes of osm2rdf/QLever and Sophox are declared.
     """
     return LocalResult(call, run(call, params.query))
+
+
+@question("explain_sparql", path="/api/v1/sparql", leading=("query",), fixed={"explain": True})
+def explain_sparql(call: Call, params: SparqlQuestion) -> QueryPlan:
+    """Run a SPARQL query and show its steps: rows expected and found, and time.
+
+    The query runs whole; its answer is not written.
+    """
+    engine: Engine = call.part("sparql")
+    return engine.explain(params.query, call.deadline)
 
 
 def run(call: Call, query: str) -> Result:

@@ -161,6 +161,15 @@ def _lines(statement: Statement) -> list[str]:
             return [f"{_simple(statement)};"]
 
 
+def write_head(statement: Statement) -> str:
+    """Return a statement, or of one with a block the line that begins it."""
+    if isinstance(statement, Union | Difference):
+        sign = "; - " if isinstance(statement, Difference) else "; "
+        return f"( …{sign}… ){_into(statement.into)}"
+    lines = _lines(statement)
+    return lines[0].removesuffix(";").removesuffix(" {")
+
+
 def _simple(statement: Statement) -> str:
     match statement:
         case Query():

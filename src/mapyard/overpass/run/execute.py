@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from mapyard.overpass.convert.ql import write_head
 from mapyard.overpass.osm.rowsets import (
     EMPTY_SET,
     ElementSet,
@@ -53,6 +54,19 @@ def execute(run: Run, statements: tuple[Statement, ...]) -> None:
 
 
 def _execute_one(run: Run, statement: Statement) -> None:
+    if run.recorder is None:
+        _do(run, statement)
+        return
+    name = type(statement).__name__.lower()
+    detail = write_head(statement).removeprefix(name).strip()
+    with run.recorder.step(statement, name, detail) as step:
+        _do(run, statement)
+        shown = getattr(statement, "into", None) or getattr(statement, "source", None)
+        if shown is not None:
+            step.rows += run.get(shown).size
+
+
+def _do(run: Run, statement: Statement) -> None:
     match statement:
         case Query():
             run.put(statement.into, run_query(run, statement))

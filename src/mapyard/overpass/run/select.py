@@ -67,6 +67,7 @@ class Spatial(NamedTuple):
 
     boxes: list[Box]
     test: Callable[[Rows], Mask]
+    item: Filter
 
 
 def run_query(run: Run, query: Query) -> ElementSet:
@@ -107,14 +108,18 @@ def _find_rows(run: Run, query: Query, among: Rows | None) -> Rows:
     for item in filters:
         if len(rows) and isinstance(item, UserFilter | NewerFilter | ChangedFilter):
             rows = rows[_edited(run, item, rows)]
+            run.note(item, "filter", rows)
         elif len(rows) and isinstance(item, LinkFilter):
             rows = rows[_linked(run, item, rows)]
+            run.note(item, "filter", rows)
     for test in spatial:
         if len(rows):
             rows = rows[test.test(rows)]
+            run.note(test.item, "exact test", rows)
     for item in filters:
         if len(rows) and isinstance(item, ConditionFilter):
             rows = _keep_if(run, query, item, rows)
+            run.note(item, "filter", rows)
     return rows
 
 
@@ -198,7 +203,7 @@ def _spatial_filters(run: Run, query: Query, filters: list[Any]) -> list[Spatial
     only_ids = len(query.filters) == 1 and isinstance(query.filters[0], IdFilter)
     if run.global_box is not None and query.kind != "area" and not only_ids:
         boxes.append(run.global_box)
-    found = [_box_filter(run, to_boxes(box)) for box in boxes]
+    found = [_box_filter(run, box) for box in boxes]
     for item in filters:
         if isinstance(item, AroundFilter):
             pieces = line_pieces(item.points) if item.points else None
@@ -207,7 +212,7 @@ def _spatial_filters(run: Run, query: Query, filters: list[Any]) -> list[Spatial
             if not len(pieces):
                 return None
             budget.check(pieces.nbytes * 4)
-            found.append(_around_filter(run, pieces, item.radius_m))
+            found.append(_around_filter(run, pieces, item))
         elif isinstance(item, PolygonFilter | AreaFilter):
             if isinstance(item, AreaFilter):
                 shapes = resolve_area(run, item)
@@ -215,24 +220,26 @@ def _spatial_filters(run: Run, query: Query, filters: list[Any]) -> list[Spatial
                 shapes = make_polygon(item.points, budget)
             if not len(shapes):
                 return None
-            found.append(_inside_filter(run, shapes))
+            found.append(_inside_filter(run, shapes, item))
     return found
 
 
-def _box_filter(run: Run, boxes: list[Box]) -> Spatial:
-    return Spatial(boxes, lambda rows: meets(run.store, rows, boxes, run.budget))
+def _box_filter(run: Run, item: BoxFilter) -> Spatial:
+    boxes = to_boxes(item)
+    return Spatial(boxes, lambda rows: meets(run.store, rows, boxes, run.budget), item)
 
 
-def _around_filter(run: Run, pieces: Any, radius_m: float) -> Spatial:
+def _around_filter(run: Run, pieces: Any, item: AroundFilter) -> Spatial:
     return Spatial(
-        reach_boxes(pieces, radius_m),
-        lambda rows: is_within(run.store, rows, pieces, radius_m, run.budget),
+        reach_boxes(pieces, item.radius_m),
+        lambda rows: is_within(run.store, rows, pieces, item.radius_m, run.budget),
+        item,
     )
 
 
-def _inside_filter(run: Run, shapes: Any) -> Spatial:
+def _inside_filter(run: Run, shapes: Any, item: PolygonFilter | AreaFilter) -> Spatial:
     return Spatial(
-        shape_boxes(shapes), lambda rows: are_inside(run.store, rows, shapes, run.budget)
+        shape_boxes(shapes), lambda rows: are_inside(run.store, rows, shapes, run.budget), item
     )
 
 
@@ -250,6 +257,8 @@ def _seed(
         rows = min((restrict(part, ranges) for part in exact), key=len)
         for part in exact:
             rows = intersect(rows, restrict(part, ranges))
+        named = next((f for f in query.filters if isinstance(f, SetFilter) or _is_exact(f)), query)
+        run.note(named, "start", rows, min(map(len, exact)))
         return rows
     positive = [item for item in tags if not item.negated]
     whole = sum(stop - start for start, stop in ranges)
@@ -267,12 +276,18 @@ def _seed(
         if best is None or by_place < by_tag:
             run.budget.check(int(by_place) * 16)
             types = KIND_TYPES[query.kind]
-            return find_candidates(store, nearest.boxes, types, all_nodes=not positive)
+            rows = find_candidates(store, nearest.boxes, types, all_nodes=not positive)
+            run.note(nearest.item, "start by place", rows, by_place)
+            return rows
     if best is not None:
         tags.remove(best)
-        return restrict(tagging.positive_rows(store, best), ranges)
+        rows = restrict(tagging.positive_rows(store, best), ranges)
+        run.note(best, "start by tag", rows, by_tag)
+        return rows
     run.budget.check(whole * 8)
-    return np.concatenate([np.arange(start, stop, dtype=np.uint32) for start, stop in ranges])
+    rows = np.concatenate([np.arange(start, stop, dtype=np.uint32) for start, stop in ranges])
+    run.note(query, "start with all", rows, whole)
+    return rows
 
 
 def _apply_tags(run: Run, tags: list[Any], rows: Rows, ranges: list[tuple[int, int]]) -> Rows:
@@ -286,6 +301,7 @@ def _apply_tags(run: Run, tags: list[Any], rows: Rows, ranges: list[tuple[int, i
     for item in tags:
         run.budget.check(rows.nbytes * 4)
         rows = tagging.apply(run.store, item, rows)
+        run.note(item, "filter", rows)
     return rows
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from mapyard.overpass.osm.rowsets import EMPTY_SET, ElementSet
-from mapyard.overpass.parse.syntax import DEFAULT_SET, BoxFilter, Out
+from mapyard.overpass.convert.ql import write_filter
+from mapyard.overpass.osm.rowsets import EMPTY_SET, ElementSet, Rows
+from mapyard.overpass.parse.syntax import DEFAULT_SET, BoxFilter, Filter, Out, Query
 from mapyard.overpass.parse.text import Source
 from mapyard.overpass.run.budget import Budget
 from mapyard.overpass.run.evaluate import Scope
 from mapyard.overpass.space.polygons import Shapes
+from mapyard.results.plan import Recorder
 from mapyard.store.reader import Store
 
 #: What keeping one more out costs besides its elements.
@@ -31,6 +33,8 @@ class Run:
     warnings: list[str] = field(default_factory=list)
     #: Areas by the rows they are made of, so that the members of a union share them.
     shapes: dict[bytes, Shapes] = field(default_factory=dict)
+    #: Notes the steps, where somebody wants to see them.
+    recorder: Recorder | None = None
     last_derived_id: int = 0
     out_bytes: int = 0
 
@@ -57,6 +61,14 @@ class Run:
         elements = self.get(out.source)
         self.outs.append((out, elements))
         self.out_bytes += elements.nbytes + _OUT_BYTES
+
+    def note(
+        self, item: Filter | Query, name: str, rows: Rows, estimated: float | None = None
+    ) -> None:
+        """Note what a filter left of a query's rows, where somebody wants to see it."""
+        if self.recorder is not None:
+            detail = "" if isinstance(item, Query) else write_filter(item)
+            self.recorder.note(item, name, detail, len(rows), estimated)
 
     def warn(self, at: int, message: str) -> None:
         """Note something that the user should know, once."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from mapyard.errors import TooLarge
 from mapyard.sparql.plan.algebra import Bgp, Expression, Node, Path, Repeat, TriplePattern, Var
+from mapyard.sparql.plan.show import show_expression, show_triple
 from mapyard.sparql.plan.variables import mentioned, triple_variables, visible
 from mapyard.sparql.run.expressions import Evaluator
 from mapyard.sparql.run.paths import match_path
@@ -208,6 +209,36 @@ def _cost(triple: TriplePattern, known: set[Var], runtime: Runtime) -> float:
     return cost * 10 if isinstance(triple.predicate, Repeat) and s is None and o is None else cost
 
 
+def estimate_rows(plan: list[Step], index: int, seed: Table, runtime: Runtime) -> float | None:
+    """Return how many rows a step should give for its seed, filters aside; None: unknown."""
+    what = plan[index].what
+    known = {Var(name) for name in seed.columns}
+    known |= {var for step in plan[:index] for var in _variables(step.what)}
+    if isinstance(what, TriplePattern):
+        return seed.length * _cost(what, known, runtime)
+    if isinstance(what, Near):
+        return float(what.count if what.var not in known else min(what.count, seed.length))
+    return None
+
+
+def _describe(step: Step) -> tuple[str, Callable[[], str]]:
+    """Return what a step is called, and what it is done with."""
+    what = step.what
+
+    def detail() -> str:
+        if isinstance(what, TriplePattern):
+            text = show_triple(what)
+        elif isinstance(what, Near):
+            text = f"?{what.var.name} near a shape, by the spatial index"
+        else:
+            text = f"with ?{what.outer.name}, by nearness"
+        return " ".join([text, *(f"FILTER({show_expression(f)})" for f in step.filters)])
+
+    if isinstance(what, TriplePattern):
+        return ("triple" if isinstance(what.predicate, Var | Iri) else "path"), detail
+    return ("index" if isinstance(what, Near) else "spatial join"), detail
+
+
 class BgpRunner:
     """Runs one pattern over one seed table."""
 
@@ -231,6 +262,25 @@ class BgpRunner:
             yield seed
             return
         step = plan[first]
+        recorder = self._runtime.recorder
+        if recorder is None:
+            tables = self._pass(step, seed)
+        else:
+            tables = recorder.watch(
+                step, *_describe(step), lambda: self._pass(step, seed),
+                estimate_rows(plan, first, seed, self._runtime),
+            )  # fmt: skip
+        for table in tables:
+            # All steps hold a table each while the last one goes on.
+            size = _ENTRY_BYTES * len(table.columns) * table.length
+            self._runtime.hold(size, 0, "the pattern")
+            try:
+                yield from self.run(plan, table, first + 1)
+            finally:
+                self._runtime.release(size)
+
+    def _pass(self, step: Step, seed: Table) -> Iterator[Table]:
+        """Yield what a step finds and its filters leave."""
         for table in self._step(step, seed):
             self._runtime.deadline.check()
             for expression in step.filters:
@@ -241,13 +291,7 @@ class BgpRunner:
                 continue
             if step.drop:
                 table = table.keep(n for n in table.columns if n not in step.drop)
-            # All steps hold a table each while the last one goes on.
-            size = _ENTRY_BYTES * len(table.columns) * table.length
-            self._runtime.hold(size, 0, "the pattern")
-            try:
-                yield from self.run(plan, table, first + 1)
-            finally:
-                self._runtime.release(size)
+            yield table
 
     def _step(self, step: Step, table: Table) -> Iterator[Table]:
         what = step.what

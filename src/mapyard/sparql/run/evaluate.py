@@ -37,6 +37,7 @@ from mapyard.sparql.plan.algebra import (
     Var,
 )
 from mapyard.sparql.plan.optimize import is_seedable
+from mapyard.sparql.plan.show import NAMES, show_pattern
 from mapyard.sparql.plan.variables import certain, pattern_mentions, visible
 from mapyard.sparql.run.aggregates import aggregate, rank_ids
 from mapyard.sparql.run.bgp import BgpRunner, Step, make_plan
@@ -79,7 +80,15 @@ class Executor:
 
     def run(self, pattern: Pattern, seed: Table, graph: int | None = None) -> Iterator[Table]:
         """Yield the solutions of a pattern that are compatible with the seed's rows."""
-        return self._OPERATORS[type(pattern)](self, pattern, seed, graph)
+        operator = self._OPERATORS[type(pattern)]
+        if self.runtime.recorder is None or pattern == UNIT:
+            return operator(self, pattern, seed, graph)
+        return self.runtime.recorder.watch(
+            pattern,
+            NAMES[type(pattern).__name__],
+            lambda: show_pattern(pattern),
+            lambda: operator(self, pattern, seed, graph),
+        )
 
     def collect(self, pattern: Pattern, seed: Table, graph: int | None, what: str) -> Table:
         """Return all solutions as one table, counted against the memory limit."""
@@ -117,7 +126,7 @@ class Executor:
             self.runtime,
             evaluator,
             graph,
-            lambda inner, given: self._bgp(inner, given, graph),
+            lambda inner, given: self.run(inner, given, graph),
             self._early_stop > 0,
         )
         return runner.run(plan, seed)

@@ -11,6 +11,7 @@ from typing import Any, Final
 from mapyard.caches import call_weakly
 from mapyard.deadline import Deadline
 from mapyard.errors import TooLarge
+from mapyard.results.plan import Recorder
 from mapyard.sparql.run.term_pool import TermPool
 from mapyard.sparql.sources.source import Source
 from mapyard.sparql.terms.ids import Ids
@@ -39,6 +40,8 @@ class Runtime:
         self.limits = limits or Limits()
         self.pool = TermPool(source, call_weakly(self._spend_on_term))
         self.graph: int | None = None
+        #: Notes the steps, where somebody wants to see them.
+        self.recorder: Recorder | None = None
         #: Blank nodes that BNODE made, and shapes parsed from WKT, by what they came from.
         self.made: dict[Any, Any] = {}
         self._held_bytes = 0
