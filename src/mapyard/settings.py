@@ -12,6 +12,7 @@ from functools import lru_cache
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, get_type_hints
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta
@@ -169,6 +170,15 @@ class Settings(msgspec.Struct, kw_only=True):
         int, Meta(ge=2, le=100, description="Tours with more stops become jobs that are polled.")
     ] = 50
 
+    # Queries
+    sparql_services: Annotated[
+        list[str],
+        Meta(
+            description="Other SPARQL endpoints that SERVICE may ask, by their whole addresses; "
+            "empty: none. A private address is asked only where it is listed by its number."
+        ),
+    ] = []
+
     # Tiles
     tile_languages: Annotated[
         list[str],
@@ -254,10 +264,21 @@ def _check_listen(value: str) -> None:
         split_listen(value)
 
 
+def _check_services(value: list[str]) -> None:
+    for text in value:
+        parts = urlsplit(text)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.fragment:
+            raise ValueError(f"{text!r} is no address such as https://query.example.org/sparql")
+        if parts.username or parts.password:
+            raise ValueError(f"{text!r} must have no user name")
+        _ = parts.port  # raises for what is none
+
+
 #: Settings that need more than a type and bounds: what raises ValueError where they are wrong.
 _CHECKS: Final[dict[str, Callable[[Any], None]]] = {
     "trusted_networks": _check_networks,
     "metrics_listen": _check_listen,
+    "sparql_services": _check_services,
 }
 
 

@@ -577,7 +577,8 @@ class Questions:
     ) -> Heights:
         """Return heights of positions in meters above the sea (EGM96), in input order.
 
-        Bilinear between the cells of the raster; null where there is no data.
+        Bilinear between the cells of the raster; null where there is no data. Small voids are filled
+        from around, which property `filled` tells.
 
         Args:
             coordinates: positions.
@@ -1298,7 +1299,8 @@ class AsyncQuestions:
     ) -> Heights:
         """Return heights of positions in meters above the sea (EGM96), in input order.
 
-        Bilinear between the cells of the raster; null where there is no data.
+        Bilinear between the cells of the raster; null where there is no data. Small voids are filled
+        from around, which property `filled` tells.
 
         Args:
             coordinates: positions.

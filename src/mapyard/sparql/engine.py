@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -20,9 +20,10 @@ from mapyard.deadline import Deadline, no_deadline
 from mapyard.errors import TooLarge
 from mapyard.results.plan import QueryPlan, Recorder
 from mapyard.sparql.parse.parser import parse_query
-from mapyard.sparql.plan.algebra import Node, Pattern, Query, TriplePattern, Var
+from mapyard.sparql.plan.algebra import Node, Pattern, Query, Remote, TriplePattern, Var
 from mapyard.sparql.plan.optimize import optimize
 from mapyard.sparql.plan.variables import predicates_of, triple_variables
+from mapyard.sparql.remote.joins import Federation, join_remote
 from mapyard.sparql.run import (  # noqa: F401 - they register functions
     geosparql,
     shape_functions,
@@ -101,8 +102,15 @@ Result = Solutions | Truth | Triples
 class Engine:
     """Answers queries over one source; may be used by several threads."""
 
-    def __init__(self, source: Source, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        source: Source,
+        limits: Limits | None = None,
+        federation: Federation | None = None,
+    ) -> None:
+        """Make an engine; `federation` has the other services that SERVICE may ask."""
         self._source = source
+        self._federation = federation or Federation({})
         self._limits = limits or Limits()
         self._prepared: OrderedDict[str, Prepared] = OrderedDict()
         self._lock = threading.Lock()
@@ -115,7 +123,7 @@ class Engine:
                 self._prepared.move_to_end(text)
                 return found
         try:
-            prepared = _prepare(parse_query(text))
+            prepared = _prepare(parse_query(text), self._federation.endpoints)
         except RecursionError:
             raise _too_deep() from None
         if len(text) <= _PREPARED_LENGTH:
@@ -160,6 +168,9 @@ class Engine:
             rows = sum(1 for _ in result.triples)
         return recorder.finish("sparql", rows, self.warnings(prepared))
 
+    def _ask_remote(self, pattern: Remote, seed: Table, runtime: Runtime) -> Iterator[Table]:
+        return join_remote(pattern, seed, runtime, self._federation.endpoints[pattern.endpoint])
+
     def run(
         self, prepared: Prepared, deadline: Deadline, recorder: Recorder | None = None
     ) -> Result:
@@ -170,6 +181,7 @@ class Engine:
             source = source.select(query.from_graphs, query.from_named)
         runtime = Runtime(source, deadline, self._limits)
         runtime.recorder = recorder
+        runtime.ask_remote = self._ask_remote
         tables = _refuse_depth(
             Executor(runtime, prepared.plans, prepared.seedable).run(prepared.pattern, unit_table())
         )
@@ -197,7 +209,7 @@ def _refuse_depth(tables: Iterator[Table]) -> Iterator[Table]:
         raise _too_deep() from None
 
 
-def _prepare(query: Query) -> Prepared:
+def _prepare(query: Query, endpoints: Container[str] = ()) -> Prepared:
     needed: set[Var] | None
     if query.form == "ask":
         needed = set()
@@ -205,7 +217,7 @@ def _prepare(query: Query) -> Prepared:
         needed = {var for triple in query.template for var in triple_variables(triple)}
     else:
         needed = set(query.variables)
-    return Prepared(query, optimize(query.pattern, needed))
+    return Prepared(query, optimize(query.pattern, needed, endpoints))
 
 
 def _construct(

@@ -110,6 +110,10 @@ ERROR_CODES: Final = (
         "Use what the message names.",
     ),
     ErrorCode(
+        502, "service_failed", "Another SPARQL service, which a query names, did not answer well.",
+        "Ask again, or write SERVICE SILENT to go on without it.",
+    ),
+    ErrorCode(
         503, "overloaded", "More requests wait than can be answered in time.",
         "Try again after the seconds in Retry-After.",
     ),

@@ -67,7 +67,9 @@ class SparqlParams(library.SparqlQuestion, kw_only=True):
         GEOJSON, JSON_TYPE, XML_TYPE, CSV_TYPE, TSV_TYPE, TURTLE_TYPE, N_TRIPLES_TYPE,
     ),
     headers={**PAGE_HEADERS, "X-Query-Warning": "predicates that no triple has, in ASCII"},
-    errors=("invalid_query", "invalid_cursor", "stale_cursor", "timeout", "too_large"),
+    errors=(
+        "invalid_query", "invalid_cursor", "stale_cursor", "timeout", "too_large", "service_failed",
+    ),
     examples=[
         Example(
             {"query": 'SELECT ?s ?name WHERE { ?s osm:name ?name . ?s osm:amenity "cafe" } LIMIT 2'}

@@ -53,7 +53,7 @@ class ProtocolParams(Params):
     },
     media_types=(*library.SOLUTION_WRITERS, *library.TRIPLE_WRITERS),
     headers={"X-Query-Warning": "predicates that no triple has, in ASCII"},
-    errors=("invalid_query", "not_acceptable", "timeout", "too_large"),
+    errors=("invalid_query", "not_acceptable", "timeout", "too_large", "service_failed"),
     examples=[Example({"query": 'ASK { ?s osmkey:amenity "cafe" }'})],
 )  # fmt: skip
 def sparql_protocol(ctx: Context, params: ProtocolParams) -> Answer:
@@ -119,6 +119,8 @@ def describe(ctx: Context) -> Iterator[Triple]:
     yield service, a, Iri(_SD + "Service")
     yield service, Iri(_SD + "endpoint"), service
     yield service, Iri(_SD + "supportedLanguage"), Iri(_SD + "SPARQL11Query")
+    if ctx.settings.sparql_services:
+        yield service, Iri(_SD + "feature"), Iri(_SD + "BasicFederatedQuery")
     for name in ("SPARQL_Results_JSON", "SPARQL_Results_XML", "SPARQL_Results_CSV",
                  "SPARQL_Results_TSV", "Turtle", "N-Triples", "RDF_XML", "JSON-LD"):  # fmt: skip
         yield service, Iri(_SD + "resultFormat"), Iri(_FORMATS + name)

@@ -18,6 +18,7 @@ from mapyard.results.pages import open_collection
 from mapyard.results.plan import QueryPlan
 from mapyard.sparql.engine import Engine, Result, Solutions, Triples, Truth
 from mapyard.sparql.osm.source import OsmSource
+from mapyard.sparql.remote.joins import Federation
 from mapyard.sparql.run.runtime import Limits
 from mapyard.sparql.run.table import Table, slice_tables
 from mapyard.sparql.write.features import FeatureWriter
@@ -67,7 +68,7 @@ def open_engine(snapshot: Snapshot) -> Engine:
     """Return the engine of a snapshot, which keeps its plans."""
     limits = Limits(max_bytes=snapshot.settings.query_bytes)
     source = OsmSource(snapshot.store, lambda: snapshot.part("text"))
-    return Engine(source, limits)
+    return Engine(source, limits, Federation.of(snapshot.settings.sparql_services))
 
 
 register_part("sparql", open_engine)

@@ -145,7 +145,10 @@ class PatternParser(ExpressionParser):
                 name = self.expect_var_or_iri()
                 line = self.text.count("\n", 0, token.position) + 1
                 column = token.position - self.text.rfind("\n", 0, token.position)
-                service = Service(name, self.parse_group(), silent, line, column)
+                begin = self.index
+                inner = self.parse_group()
+                text, prologue = self._spell(begin, self.index)
+                service = Service(name, inner, silent, line, column, text, prologue)
                 if is_label_service(service):
                     self._labelers.append(service)
                     return group
@@ -157,6 +160,15 @@ class PatternParser(ExpressionParser):
         if keyword in ("SELECT", "WHERE"):
             hint = "a subquery stands in braces of its own: { SELECT … }"
         return self.fail(f"{token.text!r} cannot begin a pattern", hint)
+
+    def _spell(self, begin: int, end: int) -> tuple[str, str]:
+        """Return tokens as they are spelled, and the declarations that they need."""
+        tokens = self.tokens[begin:end]
+        last = tokens[-1]
+        text = self.text[tokens[0].position : last.position + len(last.text)]
+        used = {t.text.partition(":")[0] for t in tokens if t.kind == "pname"}
+        lines = [f"PREFIX {name}: <{self.prefixes[name]}>\n" for name in sorted(used)]
+        return text, (f"BASE <{self.base}>\n" if self.base else "") + "".join(lines)
 
     def _parse_union(self) -> Pattern:
         parts = [self.parse_group()]

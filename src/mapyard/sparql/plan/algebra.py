@@ -205,6 +205,21 @@ class Service:
     silent: bool
     line: int
     column: int
+    #: The pattern as the query spells it, in its braces, and the declarations that it needs.
+    text: str = ""
+    prologue: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A SERVICE that another server answers; `bound` are the variables it surely binds."""
+
+    endpoint: str
+    text: str
+    prologue: str
+    variables: tuple[Var, ...]
+    bound: frozenset[Var]
+    silent: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,6 +294,7 @@ Pattern = (
     | Extend
     | Graph
     | Service
+    | Remote
     | Nearest
     | Values
     | Group

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import replace
 
 from mapyard.sparql.plan.algebra import (
@@ -25,13 +26,14 @@ from mapyard.sparql.plan.algebra import (
     OrderBy,
     Pattern,
     Project,
+    Remote,
     Service,
     Slice,
     Union,
     Values,
     Var,
 )
-from mapyard.sparql.plan.services import rewrite_pairs, rewrite_service
+from mapyard.sparql.plan.services import resolve_services, rewrite_pairs
 from mapyard.sparql.plan.variables import certain, mentioned, visible
 from mapyard.sparql.terms.prefixes import GEOF
 from mapyard.sparql.terms.terms import Iri, Literal
@@ -39,9 +41,15 @@ from mapyard.sparql.terms.terms import Iri, Literal
 _UNSTABLE = frozenset(("RAND", "UUID", "STRUUID", "BNODE"))
 
 
-def optimize(pattern: Pattern, needed: set[Var] | None) -> Pattern:
-    """Return the pattern to run; `needed` names the variables that are read of it, None all."""
-    return _prune(_sink(pattern), needed)
+def optimize(pattern: Pattern, needed: set[Var] | None, endpoints: Container[str] = ()) -> Pattern:
+    """Return the pattern to run.
+
+    Args:
+        pattern: as it was parsed.
+        needed: the variables that are read of it, None: all.
+        endpoints: the other services that may be asked.
+    """
+    return _prune(_sink(resolve_services(pattern, endpoints)), needed)
 
 
 # Filters ----------------------------------------------------------------------------------------
@@ -55,10 +63,6 @@ def _sink(pattern: Pattern) -> Pattern:
             constants = _constants(inner)
             prepared = [_substitute(f, constants) for f in _conjuncts(filters)]
             return _push(inner, prepared)
-        case Join(left, Service() as service):
-            return _sink(rewrite_service(left, service))
-        case Service():
-            return _sink(rewrite_service(UNIT, pattern))
         case Nearest(left, right):
             return replace(pattern, left=_sink(left), right=_sink(right))
         case Join(left, right):
@@ -76,8 +80,10 @@ def _sink(pattern: Pattern) -> Pattern:
         case Bgp():
             rewritten = rewrite_pairs(pattern)
             return pattern if rewritten is pattern else _sink(rewritten)
-        case Values():
+        case Values() | Remote():
             return pattern
+        case Service():
+            raise AssertionError("services are resolved before")
         case Extend(inner, var, expression):
             return Extend(_sink(inner), var, _inside(expression))
         case Group(inner, keys, aggregates):
@@ -220,6 +226,10 @@ def _join(left: Pattern, right: Pattern) -> Pattern:
         return right
     if right == UNIT:
         return left
+    if isinstance(left, Remote) and not isinstance(right, Remote):
+        left, right = right, left  # what is bound here goes along to the other service
+    if isinstance(left, Join) and isinstance(left.right, Remote) and not isinstance(right, Remote):
+        return Join(_join(left.left, right), left.right)
     if isinstance(left, Bgp) and isinstance(right, Bgp):
         return Bgp(left.triples + right.triples, left.filters + right.filters)
     if is_seedable(left) and not is_seedable(right):
@@ -235,7 +245,7 @@ def is_seedable(pattern: Pattern) -> bool:
     That is so where nothing in it depends on a variable being unbound.
     """
     match pattern:
-        case Bgp():
+        case Bgp() | Remote():
             return True
         case Union(left, right):
             return is_seedable(left) and is_seedable(right)
@@ -258,7 +268,7 @@ def _prune(pattern: Pattern, needed: set[Var] | None) -> Pattern:
         case Bgp(triples, filters, _):
             keep = None if needed is None else frozenset(needed & visible(pattern).keys())
             return Bgp(triples, filters, keep)
-        case Values():
+        case Values() | Remote():
             return pattern
         case Join(left, right):
             wanted = _with(needed, visible(left).keys() & visible(right).keys())

@@ -2,14 +2,16 @@
 
 Sophox: `wikibase:around`, `wikibase:box`; `wikibase:label` is labels.py's.
 QLever: `spatialSearch:`, and pairs by distance as a predicate, `?a <nearest-neighbors:3> ?b`.
-Anything else would be another server: refused.
+Any other name is another server: asked where the operator lists it, else refused.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from typing import Final
+from collections.abc import Container
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, Final
 
 from mapyard.errors import Unsupported
 from mapyard.sparql.plan.algebra import (
@@ -23,11 +25,12 @@ from mapyard.sparql.plan.algebra import (
     Nearest,
     Node,
     Pattern,
+    Remote,
     Service,
     TriplePattern,
     Var,
 )
-from mapyard.sparql.plan.variables import triple_variables
+from mapyard.sparql.plan.variables import certain, triple_variables, visible
 from mapyard.sparql.terms.prefixes import BIGDATA, GEOF, QUDT_UNIT, SPATIAL_SEARCH, WIKIBASE
 from mapyard.sparql.terms.terms import XSD_DOUBLE, Iri, Literal
 from mapyard.sparql.terms.values import find_number, number_literal
@@ -41,21 +44,51 @@ _JOIN_TYPES: Final = {
 _LOCATION: Final = "https://www.openstreetmap.org/meta/loc"
 
 
-def rewrite_service(left: Pattern, service: Service) -> Pattern:
+def resolve_services(pattern: Pattern, endpoints: Container[str]) -> Pattern:
+    """Return the pattern with every SERVICE made what answers it; raises Unsupported."""
+
+    def resolve(item: Any) -> Any:
+        if isinstance(item, Join) and isinstance(item.right, Service):
+            return _resolve(resolve(item.left), item.right, endpoints)
+        if isinstance(item, Service):
+            return _resolve(UNIT, item, endpoints)
+        if isinstance(item, tuple) and type(item) is tuple:
+            return tuple(resolve(one) for one in item)
+        if not is_dataclass(item) or isinstance(item, type | Var | TriplePattern):
+            return item
+        values = {field.name: getattr(item, field.name) for field in fields(item)}
+        changed = {name: resolve(value) for name, value in values.items()}
+        if all(changed[name] is value for name, value in values.items()):
+            return item
+        return replace(item, **changed)
+
+    found: Pattern = resolve(pattern)
+    return found
+
+
+def _resolve(left: Pattern, service: Service, endpoints: Container[str]) -> Pattern:
     """Return what joins the service to what stands before it; raises Unsupported."""
     name = service.name.value if isinstance(service.name, Iri) else ""
     if name in (WIKIBASE + "around", WIKIBASE + "box"):
         return _near(left, service, is_box=name.endswith("box"))
     if name.rstrip("/") == SPATIAL_SEARCH.rstrip("/"):
         return _spatial_search(left, service)
+    if name in endpoints:
+        variables = tuple(v for v in visible(service.pattern) if not v.name.startswith(" "))
+        remote = Remote(
+            name, service.text, service.prologue, variables,
+            frozenset(certain(service.pattern)).intersection(variables), service.silent,
+        )  # fmt: skip
+        return remote if left == UNIT else Join(left, remote)
     if service.silent:
         return left  # section 4.3 of SPARQL Federated Query: as if it gave one empty solution
     raise _refuse(
         service,
-        f"SERVICE <{name}> is another server, and this one asks no others"
+        f"SERVICE <{name}> is another server, which this one may not ask"
         if name
         else "SERVICE takes the name of a service here, no variable",
-        "known are wikibase:around, wikibase:box, wikibase:label and spatialSearch:",
+        "the operator lists those that may be asked; answered here are wikibase:around, "
+        "wikibase:box, wikibase:label and spatialSearch:",
     )
 
 

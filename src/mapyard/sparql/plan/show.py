@@ -25,6 +25,7 @@ from mapyard.sparql.plan.algebra import (
     Path,
     Pattern,
     Project,
+    Remote,
     Repeat,
     Sequence,
     Service,
@@ -50,6 +51,7 @@ _LENGTH: Final = 160
 NAMES: Final = {
     "Bgp": "pattern", "Join": "join", "LeftJoin": "optional", "Union": "union", "Minus": "minus",
     "Filter": "filter", "Extend": "bind", "Graph": "graph", "Service": "service",
+    "Remote": "service",
     "Nearest": "nearest", "Values": "values", "Group": "group", "OrderBy": "order",
     "Project": "select", "Distinct": "distinct", "Slice": "slice",
 }  # fmt: skip
@@ -67,6 +69,8 @@ def show_pattern(pattern: Pattern) -> str:
             return "" if triples else "nothing"
         case Graph(name, _) | Service(name, _):
             return show_node(name)
+        case Remote():
+            return f"<{pattern.endpoint}>"
         case Nearest():
             sides = f"{_var(pattern.left_shape)} {_var(pattern.right_shape)}"
             return f"{pattern.count} of {sides} within {pattern.max_distance_m:g} m"

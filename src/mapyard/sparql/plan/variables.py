@@ -24,6 +24,7 @@ from mapyard.sparql.plan.algebra import (
     OrderBy,
     Pattern,
     Project,
+    Remote,
     Service,
     Slice,
     TriplePattern,
@@ -59,6 +60,8 @@ def visible(pattern: Pattern) -> dict[Var, None]:
             return ({name: None} if isinstance(name, Var) else {}) | visible(inner)
         case Values(variables, _) | Project(_, variables):
             return dict.fromkeys(variables)
+        case Remote():
+            return dict.fromkeys(pattern.variables)
         case Group(_, keys, aggregates):
             return {var: None for var, _ in keys} | {var: None for var, _ in aggregates}
         case Filter() | OrderBy() | Distinct() | Slice():
@@ -82,6 +85,8 @@ def certain(pattern: Pattern) -> set[Var]:
             return ({name} if isinstance(name, Var) else set()) | certain(inner)
         case Service(_, inner):
             return certain(inner)
+        case Remote():
+            return set(pattern.bound)
         case Values(variables, rows):
             return {v for i, v in enumerate(variables) if all(row[i] is not None for row in rows)}
         case Project(inner, variables):
@@ -130,7 +135,7 @@ def pattern_mentions(pattern: Pattern) -> set[Var]:
             return pattern_mentions(inner) | mentioned(expression) | {var}
         case Graph(name, inner) | Service(name, inner):
             return pattern_mentions(inner) | ({name} if isinstance(name, Var) else set())
-        case Values(variables, _):
+        case Values(variables, _) | Remote(variables=variables):
             return set(variables)
         case Group(inner, keys, aggregates):
             found = pattern_mentions(inner) | {var for var, _ in keys}

@@ -30,6 +30,7 @@ from mapyard.sparql.plan.algebra import (
     OrderBy,
     Pattern,
     Project,
+    Remote,
     Service,
     Slice,
     Union,
@@ -267,7 +268,12 @@ class Executor:
             yield from self._hash_join(seed, table)
 
     def _service(self, pattern: Service, seed: Table, graph: int | None) -> Iterator[Table]:
-        raise AssertionError("services are rewritten by optimize")
+        raise AssertionError("services are resolved by optimize")
+
+    def _remote(self, pattern: Remote, seed: Table, graph: int | None) -> Iterator[Table]:
+        ask = self.runtime.ask_remote
+        assert ask is not None, "there are no remote patterns without services"
+        return ask(pattern, seed, self.runtime)
 
     def _nearest(self, pattern: Nearest, seed: Table, graph: int | None) -> Iterator[Table]:
         return self._alone(pattern, seed, graph, lambda: self._find_nearest(pattern, graph))
@@ -436,6 +442,7 @@ class Executor:
     _OPERATORS: ClassVar[dict[type, Callable[..., Iterator[Table]]]] = {
         Bgp: _bgp, Join: _join, LeftJoin: _left_join, Union: _union, Minus: _minus,
         Filter: _filter, Extend: _extend, Graph: _graph, Values: _values, Service: _service,
+        Remote: _remote,
         Nearest: _nearest,
         Group: _group, OrderBy: _order, Project: _project, Distinct: _distinct, Slice: _slice,
     }  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -40,6 +40,8 @@ class Runtime:
         self.limits = limits or Limits()
         self.pool = TermPool(source, call_weakly(self._spend_on_term))
         self.graph: int | None = None
+        #: Asks other services: (pattern, seed, this) → tables.
+        self.ask_remote: Callable[[Any, Any, Runtime], Iterator[Any]] | None = None
         #: Notes the steps, where somebody wants to see them.
         self.recorder: Recorder | None = None
         #: Blank nodes that BNODE made, and shapes parsed from WKT, by what they came from.

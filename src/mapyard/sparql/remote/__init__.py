@@ -1,0 +1,1 @@
+"""Other SPARQL services: SERVICE asks those that the operator allows."""
