@@ -41,6 +41,8 @@ class Scene:
     nodes: dict[str, dict[str, str]] = field(default_factory=dict)
     restrictions: list[tuple[str, str, str, dict[str, str]]] = field(default_factory=list)
     corner: tuple[float, float] = RIGHT_HAND
+    #: Multipolygons: role per way, tags.
+    areas: list[tuple[dict[str, str], dict[str, str]]] = field(default_factory=list)
     #: Filled in by `write_scenes`.
     positions: dict[str, tuple[float, float]] = field(default_factory=dict)
     way_ids: dict[str, int] = field(default_factory=dict)
@@ -113,6 +115,12 @@ def write_scenes(scenes: list[Scene], path: Path) -> None:
                     tags={"type": "restriction"} | tags,
                     version=1,
                 )
+            )
+        for roles, tags in scene.areas:
+            members = [("w", scene.way_ids[letters], role) for letters, role in roles.items()]
+            tags = {"type": "multipolygon"} | tags
+            relations.append(
+                mutable.Relation(id=len(relations) + 1, members=members, tags=tags, version=1)
             )
     with osmium.SimpleWriter(str(path)) as writer:
         for node in nodes:

@@ -26,7 +26,8 @@ _OPPOSITE: Final = frozenset(
     ("opposite", "opposite_lane", "opposite_track", "opposite_share_busway")
 )
 _LANES: Final = frozenset(("lane", "track", "shared_lane", "share_busway", "separate", "yes"))
-_FOOT_WAYS: Final = frozenset(
+#: Ways for walkers, whose one-way holds for riders.
+FOOT_WAYS: Final = frozenset(
     ("footway", "pedestrian", "steps", "path", "corridor", "platform", "track", "bridleway")
 )
 _MODES: Final = {"motor": "motorcar", "bicycle": "bicycle", "foot": "foot"}
@@ -78,7 +79,7 @@ def tag_directions(
             written["oneway:bicycle"] = "no"
         written |= _spell("bicycle", bicycle)
     if foot != _NONE and _is_for(states, "foot", highway):
-        by_itself = motor if highway in _FOOT_WAYS else _BOTH
+        by_itself = motor if highway in FOOT_WAYS else _BOTH
         if foot != by_itself:
             written |= _spell("foot", foot)
     return written

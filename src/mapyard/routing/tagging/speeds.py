@@ -20,7 +20,7 @@ _TRACKS_KMH: Final = {"grade1": 25.0, "grade2": 20.0, "grade3": 15.0, "grade4": 
 _DIRECTED: Final[tuple[str, ...]] = ("maxspeed:forward", "maxspeed:backward")
 _TRACK_KMH: Final = 15.0
 _PAVED: Final = frozenset(("asphalt", "paved", "concrete", "chipseal", "paving_stones"))
-_SURFACES_KMH: Final = {
+SURFACES_KMH: Final = {
     "cobblestone": 30.0, "unhewn_cobblestone": 20.0, "sett": 40.0, "cobblestone:flattened": 40.0,
     "sand": 20.0, "mud": 10.0, "rock": 10.0, "grass": 15.0, "ice": 20.0, "snow": 20.0,
     "pebblestone": 25.0, "grass_paver": 20.0,
@@ -96,8 +96,8 @@ def find_pace(tags: dict[str, str], limit: float | None = None) -> float | None:
     elif (highway == "living_street" and limit is None) or highway in _WALKED:
         caps.append(WALKING_KMH)
     surface = tags.get("surface", "")
-    if surface in _SURFACES_KMH:
-        caps.append(_SURFACES_KMH[surface])
+    if surface in SURFACES_KMH:
+        caps.append(SURFACES_KMH[surface])
     smoothness = tags.get("smoothness", "")
     if smoothness in _SMOOTHNESS_KMH:
         caps.append(_SMOOTHNESS_KMH[smoothness])

@@ -6,6 +6,7 @@ from typing import Final
 
 from mapyard.routing.tagging import access, directions, speeds
 from mapyard.routing.tagging.access import State, is_open_by_kind, read_access, read_states
+from mapyard.routing.tagging.areas import WALKED
 from mapyard.routing.tagging.conditions import is_about_time, split_conditional
 
 #: Keys that make a way one to travel on.
@@ -23,6 +24,15 @@ _READ: Final = (
     | speeds.KEYS
     | {"motorroad", "service", "surface", "area", "emergency", "opening_hours"}
 )
+#: What the engine reads as it is meant, on plain ways.
+_CLEAR: Final = {
+    "maxspeed": frozenset(str(speed) for speed in range(10, 131)),
+    "oneway": frozenset(("no",)),
+    "foot": frozenset(("yes", "designated", "no")),
+    "bicycle": frozenset(("yes", "designated", "no")),
+    "service": frozenset(("parking_aisle", "spur", "siding", "yard")),
+    "smoothness": frozenset(("excellent", "good", "intermediate")),
+}
 #: Ways along which people walk though nothing calls them a way, but as walls and such.
 _PLATFORMS: Final = (
     ("railway", "platform"),
@@ -42,15 +52,21 @@ def tag_way(tags: dict[str, str]) -> dict[str, str] | None:
         if any(tags.get(key) == value for key, value in _PLATFORMS):
             return _rewrite({**tags, "highway": "footway"}, "footway")
         return None
-    if highway in _PLAIN and _READ.isdisjoint(tags) and not _has_conditional(tags):
+    if highway in _PLAIN and all(_says_enough(highway, *tag) for tag in tags.items()):
         return tags
     if highway == "platform":
         return _rewrite({**tags, "highway": "footway"}, "footway")
     return _rewrite(tags, highway)
 
 
-def _has_conditional(tags: dict[str, str]) -> bool:
-    return any(key.endswith(":conditional") for key in tags)
+def _says_enough(highway: str, key: str, value: str) -> bool:
+    """Return whether the engine reads a tag of a plain way as it is meant."""
+    if key in _READ:
+        return value in _CLEAR.get(key, ()) or (
+            (key == "surface" and value not in speeds.SURFACES_KMH)
+            or (key == "oneway" and value == "yes" and highway not in directions.FOOT_WAYS)
+        )
+    return not key.endswith(":conditional")
 
 
 def _rewrite(tags: dict[str, str], highway: str | None) -> dict[str, str]:
@@ -66,6 +82,8 @@ def _rewrite(tags: dict[str, str], highway: str | None) -> dict[str, str]:
         and not key.endswith(":conditional")
     }
     kept |= written | speeds.tag_speeds(tags) | timed
+    if highway in WALKED:
+        kept.pop("area", None)  # its rim is a way, and `areas` draws lines across it
     service = tags.get("service")
     if states.get("foot") == "ends" and highway is not None:
         _make_alley(kept, highway, service)

@@ -1,0 +1,267 @@
+"""Areas to walk on: lines across them, along which the engine finds its way.
+
+Between the places where ways meet an area, and around its corners and holes, the lines of sight
+that lie on a shortest way are added, under the id and with the tags of the area's own way. Parks
+are left out: what lies on their lawns is not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Final, cast
+
+import numpy as np
+import osmium
+import shapely
+from numpy.typing import NDArray
+
+from mapyard.geo.azimuthal import project
+from mapyard.routing.tagging.access import read_access
+
+type Tags = dict[str, str]
+type Ring = list[int]
+type Floats = NDArray[np.float64]
+type Bools = NDArray[np.bool_]
+
+#: Kinds of ways that people walk on, also where they are areas.
+WALKED: Final = frozenset(("pedestrian", "footway", "platform", "corridor", "path"))
+_PLATFORM_KEYS: Final = ("railway", "public_transport", "highway")
+#: Places of an area between which lines are drawn; corners give way to entrances.
+_MOST_PLACES: Final = 100
+#: A line may leave the area by so much: positions are rounded.
+_TOLERANCE_M: Final = 0.05
+#: A detour of so little is none.
+_LEAST_GAIN_M: Final = 0.01
+
+
+@dataclass(slots=True)
+class Area:
+    """An area to walk on, as rings of node ids: the outer ones, then the holes."""
+
+    way_id: int
+    tags: Tags
+    outers: list[Ring]
+    holes: list[Ring] = field(default_factory=list)
+    #: The ways of a multipolygon, which are no ways to walk on by themselves.
+    members: set[int] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line across an area, between two of its nodes."""
+
+    ends: tuple[int, int]
+    tags: Tags
+
+
+def is_walked_area(tags: Tags) -> bool:
+    """Return whether a closed way, or a multipolygon, is an area that people walk on."""
+    if tags.get("area") == "no" or read_access(tags, "foot")[0] == "closed":
+        return False
+    if any(tags.get(key) == "platform" for key in _PLATFORM_KEYS):
+        return True
+    is_area = tags.get("area") == "yes" or tags.get("type") == "multipolygon"
+    return is_area and tags.get("highway") in WALKED
+
+
+def find_lines(pbf: Path) -> dict[int, list[Line]]:
+    """Return the lines across all areas of a file, by the id of the way that they belong to."""
+    areas = _read_areas(pbf)
+    if not areas:
+        return {}
+    rims = {node for area in areas for ring in (*area.outers, *area.holes) for node in ring}
+    positions = _read_positions(pbf, rims)
+    entrances = _find_entrances(pbf, areas, rims)
+    lines: dict[int, list[Line]] = {}
+    for area in areas:
+        found = draw_lines(area, positions, entrances)
+        if found:
+            lines.setdefault(area.way_id, []).extend(found)
+    return lines
+
+
+def _read_areas(pbf: Path) -> list[Area]:
+    areas: list[Area] = []
+    relations: list[tuple[Tags, list[tuple[int, str]]]] = []
+    found = osmium.FileProcessor(pbf, osmium.osm.WAY | osmium.osm.RELATION).with_filter(
+        osmium.filter.KeyFilter(*_PLATFORM_KEYS)
+    )
+    for one in found:
+        if isinstance(one, osmium.osm.Relation):
+            tags = dict(one.tags)
+            if tags.get("type") == "multipolygon" and is_walked_area(tags):
+                ways = [(member.ref, member.role) for member in one.members if member.type == "w"]
+                relations.append((tags, ways))
+        elif isinstance(one, osmium.osm.Way) and one.is_closed():
+            tags = dict(one.tags)
+            if is_walked_area(tags):
+                areas.append(Area(one.id, tags, [[node.ref for node in one.nodes]]))
+    rings = _read_rings(pbf, {ref for _, ways in relations for ref, _ in ways})
+    for tags, ways in relations:
+        known = [(ref, role) for ref, role in ways if ref in rings]
+        outers = _join([rings[ref] for ref, role in known if role != "inner"])
+        holes = _join([rings[ref] for ref, role in known if role == "inner"])
+        if outers:
+            way_id = next(ref for ref, role in known if role != "inner")
+            areas.append(Area(way_id, tags, outers, holes, {ref for ref, _ in ways}))
+    return areas
+
+
+def _read_rings(pbf: Path, ids: set[int]) -> dict[int, Ring]:
+    if not ids:
+        return {}
+    ways = osmium.FileProcessor(pbf, osmium.osm.WAY).with_filter(osmium.filter.IdFilter(ids))
+    return {
+        way.id: [node.ref for node in way.nodes] for way in cast("Iterable[osmium.osm.Way]", ways)
+    }
+
+
+def _join(ways: list[Ring]) -> list[Ring]:
+    """Return closed rings out of ways that share ends; what stays open is left out."""
+    rings = [way for way in ways if way[0] == way[-1]]
+    open_ = [way for way in ways if way[0] != way[-1]]
+    while open_:
+        ring = open_.pop()
+        while ring[0] != ring[-1]:
+            at = next((n for n, way in enumerate(open_) if ring[-1] in (way[0], way[-1])), None)
+            if at is None:
+                break
+            way = open_.pop(at)
+            ring = ring + (way[1:] if way[0] == ring[-1] else way[-2::-1])
+        if ring[0] == ring[-1]:
+            rings.append(ring)
+    return rings
+
+
+def _read_positions(pbf: Path, ids: set[int]) -> dict[int, tuple[float, float]]:
+    nodes = osmium.FileProcessor(pbf, osmium.osm.NODE).with_filter(osmium.filter.IdFilter(ids))
+    return {node.id: (node.lon, node.lat) for node in cast("Iterable[osmium.osm.Node]", nodes)}
+
+
+def _find_entrances(pbf: Path, areas: list[Area], rims: set[int]) -> set[int]:
+    """Return the nodes of rims that another way leads to, or another area shares."""
+    tracker = osmium.IdTracker()
+    for node in rims:
+        tracker.add_node(node)
+    met: set[int] = set()
+    entrances: set[int] = set()
+    for area in areas:
+        if area.members:
+            nodes = {node for ring in (*area.outers, *area.holes) for node in ring}
+            entrances |= nodes & met
+            met |= nodes
+    members = {way_id for area in areas for way_id in area.members}
+    ways = osmium.FileProcessor(pbf, osmium.osm.WAY).with_filter(tracker.contains_filter())
+    ways = ways.with_filter(osmium.filter.KeyFilter(*_PLATFORM_KEYS))
+    for way in cast("Iterable[osmium.osm.Way]", ways):
+        if way.id not in members:
+            nodes = {node.ref for node in way.nodes} & rims
+            entrances |= nodes & met
+            met |= nodes
+    return entrances
+
+
+def draw_lines(
+    area: Area, positions: dict[int, tuple[float, float]], entrances: set[int]
+) -> list[Line]:
+    """Return the lines that shortest ways between the entrances of an area go along."""
+    rings = [*area.outers, *area.holes]
+    if any(node not in positions for ring in rings for node in ring):
+        return []  # cut off at the extract's edge
+    lon0, lat0 = positions[rings[0][0]]
+    planes = [_project(ring, positions, lon0, lat0) for ring in rings]
+    polygon = _make_polygon(planes, len(area.outers))
+    if polygon is None:
+        return []
+    places = _choose_places(rings, planes, len(area.outers), entrances)
+    doors = np.array([node in entrances for node in places], np.bool_)
+    if doors.sum() < 2:
+        return []
+    xy = _project(places, positions, lon0, lat0)
+    lengths_m = _find_sight(polygon, xy)
+    kept = _keep_on_shortest(lengths_m, doors)
+    # The rim of a closed way is a way to walk on already.
+    beside = set() if area.members else _find_neighbors(area.outers)
+    tags = {key: value for key, value in area.tags.items() if key not in ("area", "type")}
+    return [
+        Line((places[a], places[b]), tags)
+        for a, b in np.argwhere(np.triu(kept)).tolist()
+        if frozenset((places[a], places[b])) not in beside
+    ]
+
+
+def _find_neighbors(rings: list[Ring]) -> set[frozenset[int]]:
+    return {frozenset(pair) for ring in rings for pair in pairwise(ring)}
+
+
+def _project(
+    nodes: list[int], positions: dict[int, tuple[float, float]], lon0: float, lat0: float
+) -> Floats:
+    lonlat = np.array([positions[node] for node in nodes])
+    return np.asarray(project(lonlat[:, 0], lonlat[:, 1], lon0, lat0))
+
+
+def _make_polygon(planes: list[Floats], outer_count: int) -> shapely.Geometry | None:
+    if any(len(plane) < 4 for plane in planes):
+        return None
+    parts = [shapely.make_valid(shapely.Polygon(plane)) for plane in planes]
+    outer, holes = shapely.union_all(parts[:outer_count]), shapely.union_all(parts[outer_count:])
+    polygon = shapely.buffer(shapely.difference(outer, holes), _TOLERANCE_M, join_style="mitre")
+    return None if polygon.is_empty else polygon
+
+
+def _choose_places(
+    rings: list[Ring], planes: list[Floats], outer_count: int, entrances: set[int]
+) -> list[int]:
+    """Return entrances, and corners that a way may have to go around, each once."""
+    doors: dict[int, None] = {}
+    corners: dict[int, None] = {}
+    for number, (ring, plane) in enumerate(zip(rings, planes, strict=True)):
+        doors |= dict.fromkeys(node for node in ring if node in entrances)
+        turns = _find_reflex(plane[:-1], is_hole=number >= outer_count)
+        corners |= dict.fromkeys(node for node, turn in zip(ring, turns, strict=False) if turn)
+    every = max(1, -(-len(doors) // _MOST_PLACES))
+    chosen = list(doors)[::every]
+    room = _MOST_PLACES - len(chosen)
+    others = [node for node in corners if node not in doors]
+    every = max(1, -(-len(others) // max(room, 1)))
+    return chosen + others[::every][:room]
+
+
+def _find_reflex(ring: Floats, *, is_hole: bool) -> Bools:
+    """Return the corners that point into the area."""
+    before, after = ring - np.roll(ring, 1, axis=0), np.roll(ring, -1, axis=0) - ring
+    turn = before[:, 0] * after[:, 1] - before[:, 1] * after[:, 0]
+    nxt = np.roll(ring, -1, axis=0)
+    area2 = float((ring[:, 0] * nxt[:, 1] - nxt[:, 0] * ring[:, 1]).sum())
+    is_reflex = turn * np.sign(area2) < 0
+    return np.asarray(~is_reflex if is_hole else is_reflex)
+
+
+def _find_sight(polygon: shapely.Geometry, xy: Floats) -> Floats:
+    """Return the meters between places that see each other over the area, else infinity."""
+    count = len(xy)
+    lengths_m = np.full((count, count), np.inf)
+    np.fill_diagonal(lengths_m, 0.0)
+    a, b = np.triu_indices(count, 1)
+    shapely.prepare(polygon)
+    sees = shapely.covers(polygon, shapely.linestrings(np.stack([xy[a], xy[b]], axis=1)))
+    a, b = a[sees], b[sees]
+    lengths_m[a, b] = lengths_m[b, a] = np.hypot(*(xy[a] - xy[b]).T)
+    return lengths_m
+
+
+def _keep_on_shortest(lengths_m: Floats, doors: Bools) -> Bools:
+    """Return the lines that lie on a shortest way between two doors."""
+    shortest_m = lengths_m.copy()
+    for via in range(len(lengths_m)):  # Floyd and Warshall, a whole matrix at a time
+        np.minimum(shortest_m, shortest_m[:, via, None] + shortest_m[None, via], out=shortest_m)
+    between_m = shortest_m[np.ix_(doors, doors)]
+    kept = np.zeros(lengths_m.shape, np.bool_)
+    for a, b in np.argwhere(np.triu(np.isfinite(lengths_m) & (lengths_m > 0))).tolist():
+        over_m = shortest_m[doors, a, None] + lengths_m[a, b] + shortest_m[None, b, doors]
+        kept[a, b] = (over_m <= between_m + _LEAST_GAIN_M).any()
+    return kept | kept.T
