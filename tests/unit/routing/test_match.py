@@ -186,7 +186,7 @@ def test_a_refined_match_is_whole(engine):
     assert set(match.legs[20].way_ids) <= set(match.matchings[0].way_ids)
 
 
-@pytest.mark.parametrize(("points_back", "least_m"), [(5, 420), (15, 600)])
+@pytest.mark.parametrize(("points_back", "least_m"), [(6, 480), (15, 600)])
 def test_going_back_on_the_way_is_kept(engine, points_back, least_m):
     """The points are as near to the way without, which is shorter."""
     route = find_routes(engine, PAIR, "foot")[0]
