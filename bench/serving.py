@@ -232,7 +232,7 @@ def main() -> None:
                     )
                 )
                 wait_until_ready(port)
-                return port, [child for child in server.children() if "web" in child.cmdline()]
+                return port, [child for child in server.children() if child.name() == "mapyard-web"]
 
             port = free_port()
             command = [sys.executable, "-c", script, str(port)]

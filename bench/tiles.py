@@ -232,7 +232,7 @@ def cached_tiles(source: Path, folder: Path) -> None:
         running([*command, "--port", str(port)], port, **variables) as served,
     ):
         wait_until_ready(port)
-        worker = [p for p in served.children() if "web" in p.cmdline()]
+        worker = [p for p in served.children() if p.name() == "mapyard-web"]
         theirs: list[Load] = []
         ours: list[Load] = []
         for _ in range(ROUNDS):

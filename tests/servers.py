@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import httpx
@@ -49,7 +49,7 @@ class Server:
         found = []
         for child in psutil.Process(self.process.pid).children():
             with contextlib.suppress(psutil.NoSuchProcess):  # zombies too
-                if "web" in child.cmdline():
+                if child.name() == "mapyard-web":
                     found.append(child)
         return found
 
@@ -79,8 +79,10 @@ def copy_data(data: Path, target: Path) -> Path:
 
 
 @contextlib.contextmanager
-def running(data: Path, log: Path, workers: int = 1, **environment: str) -> Iterator[Server]:
-    """Serve a data folder, with one account on the Enterprise plan."""
+def running(
+    data: Path, log: Path, workers: int = 1, before: Sequence[str] = (), **environment: str
+) -> Iterator[Server]:
+    """Serve a data folder, with one account on the Enterprise plan; `before` starts the command."""
     from mapyard.accounts import registry
     from mapyard.accounts.open import ensure_owner, open_accounts
 
@@ -100,7 +102,7 @@ def running(data: Path, log: Path, workers: int = 1, **environment: str) -> Iter
     }
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [COMMAND, "serve", "--port", str(port), "--workers", str(workers)],
+            [*before, COMMAND, "serve", "--port", str(port), "--workers", str(workers)],
             env={**os.environ, "MAPYARD_DATA": str(data), **variables, **environment},
             stdout=output,
             stderr=output,

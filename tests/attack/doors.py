@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -103,8 +105,6 @@ def open_door(
     access_log: AccessLog | None = None, queries: str = "", **settings: Any,
 ) -> Iterator[Door]:  # fmt: skip
     """Serve the endpoints of this module (and of `modules`) with these limits."""
-    import sys
-
     chosen = Settings(data=data, **settings)
     services = Services(chosen, Snapshots(chosen))
     if database is not None:
@@ -123,10 +123,8 @@ def open_door(
             import asyncio
 
             sweeper = asyncio.ensure_future(guard.keep_sweeping())
-            pool = QueryPool(chosen, queries) if queries else None
-            if pool is not None:
-                pool.start()
-                application.apart = pool
+            pool = QueryPool(chosen, asked) if queries else None
+            application.apart = pool
             await server.serve(sockets=[listener])
             sweeper.cancel()
             if pool is not None:
@@ -141,12 +139,23 @@ def open_door(
 
         thread = threading.Thread(target=run)
         address = listener.getsockname()
+        asked, asked_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        forker = None
+        if queries:
+            forker = subprocess.Popen(
+                [sys.executable, "-m", queries, str(asked_end.fileno())],
+                pass_fds=[asked_end.fileno()],
+            )
+        asked_end.close()
         thread.start()
         try:
             yield Door(address, guard, application)
         finally:
             server.should_exit = server.force_exit = True
             thread.join(20)
+            asked.close()
+            if forker is not None:
+                forker.wait(20)
             application.close()
             if services.accounts is not None:
                 services.accounts.close()

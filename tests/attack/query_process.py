@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
+import signal
+import socket
 import sys
 import time
 from collections.abc import Iterator
@@ -16,6 +18,8 @@ from mapyard.http.answer import Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import endpoint
 from mapyard.params.parser import Params
+from mapyard.server.queries.process import Forker
+from mapyard.settings import get_settings
 
 
 class Seconds(Params):
@@ -85,7 +89,14 @@ def whole(ctx: Context, params: Seconds) -> Answer:
     return Answer(b"a" * params.n, "application/octet-stream")
 
 
-if __name__ == "__main__":
-    from mapyard.server.queries.process import main
+def main(asked_fd: int) -> None:
+    """Fork a child for each socket that comes."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    asked = socket.socket(fileno=asked_fd)
+    forker = Forker(get_settings(), asked, [sys.modules[__name__]])
+    while forker.fork():
+        pass
 
-    raise SystemExit(main(sys.argv[1:], [sys.modules[__name__]]))
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -38,7 +38,7 @@ def door(
     options: dict[str, Any] = {"timeout_s": 6.0, "query_bytes": 64 << 20, "query_processes": 3}
     modules = [endpoints, overpass, sparql]
     with open_door(data, modules=modules, queries=MODULE, read_s=30, **options) as opened:
-        ask(opened, "/api/v1/pid", timeout=60)  # the processes are up
+        wait_until(lambda: ask(opened, "/api/v1/pid", 60).status_code == 200, 60)
         yield opened
 
 
@@ -164,7 +164,7 @@ def test_one_account_leaves_room_for_others(door: Door, tmp_path: Path) -> None:
     with open_door(
         data, modules=[endpoints], queries=MODULE, database=database, read_s=30, **options
     ) as shared:
-        ask(shared, "/api/v1/pid", 60, keys[1])
+        wait_until(lambda: ask(shared, "/api/v1/pid", 60, keys[1]).status_code == 200, 60)
         greedy = [
             in_background(lambda: ask(shared, "/api/v1/obedient?s=5", 60, keys[0]))
             for _ in range(8)

@@ -11,6 +11,7 @@ import http.client
 import os
 import random
 import shutil
+import subprocess
 import threading
 import time
 from collections import Counter
@@ -28,7 +29,7 @@ from mapyard.accounts.models import UsageDay
 from mapyard.accounts.open import open_accounts
 from mapyard.dataset.catalog import Catalog
 from mapyard.dataset.manifest import read_manifest, write_manifest
-from servers import Server, copy_data, running
+from servers import Server, running
 
 SECONDS = float(os.environ.get("CHAOS_S", "0"))
 SEED = int(os.environ.get("CHAOS_SEED", "0")) or random.SystemRandom().randrange(1, 10**6)
@@ -102,9 +103,13 @@ class Load:
 class Storm:
     """What goes wrong; each event notes when a client may have felt it."""
 
-    def __init__(self, server: Server, data: Path, proxies: list[Proxy], seed: int) -> None:
+    def __init__(
+        self, server: Server, data: Path, proxies: list[Proxy], seed: int, clock: Path | None
+    ) -> None:
         self.server = server
         self.data = data
+        self.is_small_disk = os.path.ismount(data.parent)
+        self.clock = clock
         self.proxies = proxies
         self.chance = random.Random(seed)
         self.names = Catalog(data).ids()
@@ -117,6 +122,11 @@ class Storm:
             self.kill_jobs, self.switch,
         ]  # fmt: skip
         events += [self.silence, self.slow_down, self.cut] if self.proxies else [self.lock_sqlite]
+        events += [self.forbid_writing]
+        if self.is_small_disk:
+            events.append(self.fill_disk)
+        if self.clock is not None:
+            events.append(self.step_clock)
         return self.chance.choice(events)
 
     def run(self, ends_s: float) -> None:
@@ -176,7 +186,7 @@ class Storm:
     def kill_jobs(self) -> float:
         for child in psutil.Process(self.server.process.pid).children():
             with contextlib.suppress(psutil.NoSuchProcess):
-                if "jobs" in child.cmdline():
+                if child.name() == "mapyard-jobs":
                     child.kill()
         return 0.0
 
@@ -211,14 +221,57 @@ class Storm:
         database.close()
         return 3.0
 
+    def fill_disk(self) -> float:
+        """No byte is left where the data is, for some seconds."""
+        filler = self.data.parent / "filler"
+        with contextlib.suppress(OSError), filler.open("wb") as file:
+            while True:
+                file.write(bytes(4_096))
+                file.flush()
+        time.sleep(self.chance.uniform(1.0, 6.0))
+        filler.unlink()
+        return 3.0
+
+    def forbid_writing(self) -> float:
+        """Nothing can be made or opened for writing in the data folder, for some seconds."""
+        folders = [self.data, *(path for path in self.data.rglob("*") if path.is_dir())]
+        files = list(self.data.glob("accounts*"))
+        modes = [(path, path.stat().st_mode) for path in (*folders, *files)]
+        for path, mode in modes:
+            path.chmod(mode & ~0o222)
+        time.sleep(self.chance.uniform(1.0, 6.0))
+        for path, mode in modes:
+            with contextlib.suppress(FileNotFoundError):  # SQLite removes its log
+                path.chmod(mode)
+        return 3.0
+
+    def step_clock(self) -> float:
+        """The clock of all processes jumps ahead or back, by up to a day."""
+        assert self.clock is not None
+        self.clock.write_text(f"{self.chance.randint(-86_400, 86_400):+d}\n")
+        return 3.0
+
 
 @pytest.fixture
-def data(build_once: Callable[..., Path], tmp_path: Path) -> Path:
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A folder on a file system of 256 MB, where one may be mounted; else a plain folder."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=256m,mode=755", "tmpfs", str(folder)]
+    is_mounted = os.geteuid() == 0 and subprocess.run(mount, check=False).returncode == 0
+    yield folder
+    if is_mounted:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+@pytest.fixture
+def data(build_once: Callable[..., Path], small_disk: Path) -> Path:
     """Two datasets with the same content."""
     from osm_files import EXAMPLES
 
     store = build_once("monaco-store", EXAMPLES / "monaco.osm.pbf", ["store"])
-    folder = copy_data(store, tmp_path / "data")
+    folder = small_disk / "data"
+    shutil.copytree(store, folder, symlinks=True)
     catalog = Catalog(folder)
     first = catalog.find_current()
     assert first is not None
@@ -229,6 +282,28 @@ def data(build_once: Callable[..., Path], tmp_path: Path) -> Path:
     (catalog.folder / second / "manifest.json").unlink()
     write_manifest(catalog.folder / second, manifest)
     return folder
+
+
+def faulty_clock(tmp_path: Path) -> tuple[Path | None, dict[str, str]]:
+    """A file that says how wrong the server's clock is, where libfaketime is installed."""
+    for library in sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")):
+        clock = tmp_path / "clock"
+        clock.write_text("+0\n")
+        return clock, {
+            "LD_PRELOAD": str(library),
+            "PYTHONPATH": str(Path(__file__).with_name("clock")),
+            "FAKETIME_TIMESTAMP_FILE": str(clock),
+            "FAKETIME_CACHE_DURATION": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+            "DONT_FAKE_MONOTONIC": "1",
+        }
+    return None, {}
+
+
+def without_root_rights() -> list[str]:
+    """What starts a server for which the modes of files hold, for root too."""
+    rights = "-dac_override,-dac_read_search,-fowner"
+    return ["setpriv", "--bounding-set", rights] if os.geteuid() == 0 else []
 
 
 @contextlib.contextmanager
@@ -273,11 +348,13 @@ def test_a_storm(data: Path, tmp_path: Path, kind: str) -> None:
         )
         key = registry.create_key(database, account.id)[1]
         log = tmp_path / "storm.log"
-        with running(data, log, WORKERS, MAPYARD_TIMEOUT_S="20", **settings) as server:
+        clock, wrong = faulty_clock(tmp_path)
+        settings |= {"MAPYARD_TIMEOUT_S": "20", **wrong}
+        with running(data, log, WORKERS, before=without_root_rights(), **settings) as server:
             server.key = key
             asked_quietly = len(QUERIES)
             load = Load(server)
-            storm = Storm(server, data, proxies, SEED)
+            storm = Storm(server, data, proxies, SEED, clock)
             threads = [threading.Thread(target=load.run, args=(i,)) for i in range(6)]
             for thread in threads:
                 thread.start()

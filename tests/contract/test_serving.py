@@ -184,7 +184,7 @@ def test_workers_end_when_the_supervisor_is_killed(store_data: Path, tmp_path: P
     data = copy_data(store_data, tmp_path / "data")
     with running(data, tmp_path / "serve.log", workers=1) as server:
         family = psutil.Process(server.process.pid).children()
-        assert len(family) == 2
+        assert len(family) == 3  # the nursery, a worker and the background jobs
         server.process.kill()
         _, alive = psutil.wait_procs(family, timeout=30)
         assert alive == []

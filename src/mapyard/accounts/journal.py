@@ -43,6 +43,9 @@ PREMIUM: Final = 1
 OVERAGE: Final = 2
 HEADER_BYTES: Final = 128  # the first word is the count of records
 _CAPACITY: Final = 16_384
+#: Where no journal can be made, records are held in memory, at most so many; how often to try.
+_MOST_HELD: Final = 100_000
+_RETRY_S: Final = 0.5
 
 
 class JournalWriter:
@@ -59,7 +62,10 @@ class JournalWriter:
         self._is_ahead = False
         self._spare: tuple[int, mmap.mmap] | None = None
         self._maker: threading.Thread | None = None
-        #: Records that could not be kept because no journal could be made (a full disk).
+        #: Records that wait for a journal: the disk is full, or the folder may not be written.
+        self._held: list[bytes] = []
+        self._closed = threading.Event()
+        #: Records that could not be kept: no journal could be made for too long.
         self.lost = 0
 
     def append(
@@ -91,22 +97,46 @@ class JournalWriter:
             request_id.encode()[:32],
         )
         with self._lock:
+            if self._held:
+                self._hold(record)
+                return
             if self._map is None or self._count == self._capacity:
-                self._begin()
+                if not self._begin():
+                    self._hold(record)
+                    threading.Thread(target=self._write_held, name="journal", daemon=True).start()
+                    return
             elif self._is_ahead and self._count == self._capacity // 2:
                 self._maker = threading.Thread(target=self.prepare, name="journal", daemon=True)
                 self._maker.start()
-            if self._map is None:
-                self.lost += 1
-                return
-            at = HEADER_BYTES + self._count * RECORD.itemsize
-            self._map[at : at + RECORD.itemsize] = record
-            self._count += 1
-            self._map[:8] = self._count.to_bytes(8, "little")
+            self._write(record)
+
+    def _write_held(self) -> None:
+        """Try until all that is held is written."""
+        while not self._closed.wait(_RETRY_S):
+            with self._lock:
+                if not self._held or self._begin():
+                    return
+
+    def _hold(self, record: bytes) -> None:
+        if len(self._held) < _MOST_HELD:
+            self._held.append(record)
+        else:
+            self.lost += 1
+
+    def _write(self, record: bytes) -> None:
+        assert self._map is not None
+        at = HEADER_BYTES + self._count * RECORD.itemsize
+        self._map[at : at + RECORD.itemsize] = record
+        self._count += 1
+        self._map[:8] = self._count.to_bytes(8, "little")
 
     def close(self) -> None:
         """Let the journal go; it stays on disk until it was entered into the ledger."""
         with self._lock:
+            self._closed.set()
+            if self._held and not self._begin():
+                self.lost += len(self._held)
+                log.error("the usage of %d requests is lost: no journal", len(self._held))
             if self._map is not None:
                 self._map.close()
                 os.close(self._fd)
@@ -129,29 +159,49 @@ class JournalWriter:
                 made[1].close()
                 os.close(made[0])
 
-    def _begin(self) -> None:
+    def _begin(self) -> bool:
+        """Go on in another journal, if one can be made, with all that was held."""
         if self._map is not None:
             self._map.close()
             os.close(self._fd)
             self._map = None
-        made, self._spare = self._spare or self._make(), None
-        if made is not None:
-            self._fd, self._map = made
-            self._count = 0
+        while self._map is None or self._held or self._count == self._capacity:
+            if self._map is None or self._count == self._capacity:
+                made, self._spare = self._spare or self._make(), None
+                if self._map is not None:
+                    self._map.close()
+                    os.close(self._fd)
+                    self._map = None
+                if made is None:
+                    return False
+                self._fd, self._map = made
+                self._count = 0
+            room = self._capacity - self._count
+            for record in self._held[:room]:
+                self._write(record)
+            del self._held[:room]
+        return True
 
     def _make(self) -> tuple[int, mmap.mmap] | None:
-        path = self._folder / f"{folder_mark(self._folder)}-{uuid.uuid4().hex}{SUFFIX}"
         size = HEADER_BYTES + self._capacity * RECORD.itemsize
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        fd, path = -1, None
         try:
+            path = self._folder / f"{folder_mark(self._folder)}-{uuid.uuid4().hex}{SUFFIX}"
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             fcntl.flock(fd, fcntl.LOCK_EX)  # held as long as this worker lives
-            os.pwrite(fd, bytes(size), 0)  # a full disk shows here, not as a bus error later
+            os.posix_fallocate(fd, 0, size)  # a full disk shows here, not as a bus error later
             return fd, mmap.mmap(fd, size)
         except OSError as error:
-            os.close(fd)
-            path.unlink(missing_ok=True)
-            if not self.lost:
-                log.error("usage is not recorded: no journal can be made: %s", error.strerror)
+            if fd >= 0:
+                os.close(fd)
+            if path is not None:
+                with contextlib.suppress(OSError):
+                    path.unlink(missing_ok=True)
+            if not self._held:
+                log.error(
+                    "no usage journal can be made: %s; usage is held in memory until one can",
+                    error.strerror,
+                )
             return None
 
 

@@ -97,8 +97,9 @@ class MappedWords:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)
             head = self._magic.to_bytes(8, "little") + self._length.to_bytes(8, "little")
-            # Written whole: a full disk is an error here and now, and not a bus error later.
-            os.pwrite(fd, head + bytes(8 * self._length - len(head)), 0)
+            # All of it: a full disk is an error here and now, and not a bus error later.
+            os.posix_fallocate(fd, 0, 8 * self._length)
+            os.pwrite(fd, head, 0)
             draft.replace(self._path)
         except OSError:
             os.close(fd)
@@ -118,11 +119,11 @@ class MappedWords:
         self._remap()
 
     def _allocate(self, length: int) -> None:
-        # Written, not truncated to length: a full disk is an error here and now, and not a bus
-        # error when the mapping is touched.
+        # Not truncated to length: a full disk is an error here and now, and not a bus error when
+        # the mapping is touched.
         size = os.fstat(self._fd).st_size
         if size < 8 * length:
-            os.pwrite(self._fd, bytes(8 * length - size), size)
+            os.posix_fallocate(self._fd, size, 8 * length - size)
 
     def _remap(self) -> None:
         self.words.release()

@@ -1,10 +1,11 @@
 """The family of processes behind `mapyard serve`: N workers and one for background jobs.
 
-All workers accept from the same listening sockets, which the supervisor opens and keeps: a worker
-that ends takes no waiting connection with it. A process that died is started again, and so is one
-that lives but does not work: its loop says nothing for ten seconds, or its threads are stuck. On
-SIGTERM the workers first say 503 at /readyz, then take nothing new, finish what runs, and end; on
-SIGINT they do so at once.
+All are forked from one process that has read the modules (nursery.py), so that another starts in
+a fraction of a second. All workers accept from the same listening sockets, which the supervisor
+opens and keeps: a worker that ends takes no waiting connection with it. A process that died is
+started again, and so is one that lives but does not work: its loop says nothing for ten seconds,
+or its threads are stuck. On SIGTERM the workers first say 503 at /readyz, then take nothing new,
+finish what runs, and end; on SIGINT they do so at once.
 """
 
 from __future__ import annotations
@@ -17,8 +18,6 @@ import select
 import shutil
 import signal
 import socket
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -26,12 +25,11 @@ from typing import Final
 
 from mapyard.errors import MapyardError
 from mapyard.server.files import FEWEST_FILES, OWN_FILES, raise_file_limit
+from mapyard.server.nursery import CANNOT_START, Child, Nursery, adopt_orphans
 from mapyard.settings import Settings
 
 log = logging.getLogger(__name__)
 
-#: Exit code of a process that cannot start: starting it again would not help.
-CANNOT_START: Final = 3
 BACKLOG: Final = 2_048
 #: A process that lived shorter than this is started again only after a pause that doubles.
 SHORT_LIFE_S: Final = 10.0
@@ -42,8 +40,8 @@ READY, ALIVE, STUCK = b"r", b"a", b"s"
 #: How often it says that it starts or that its loop turns, and when it is given up, seconds.
 HEARTBEAT_S: Final = 1.0
 SILENT_S: Final = {"web": 10.0, "jobs": 60.0}
-#: Its first word may take as long: all modules are read before it, perhaps from a slow disk.
-FIRST_WORD_S: Final = 60.0
+#: How long reading all modules may take, perhaps from a slow disk, seconds.
+NURSERY_S: Final = 120.0
 
 
 class CannotServe(MapyardError):  # noqa: N818 - reported on the command line
@@ -53,25 +51,15 @@ class CannotServe(MapyardError):  # noqa: N818 - reported on the command line
 class Process:
     """One child: its role, and the socket that is its lifeline."""
 
-    def __init__(
-        self, role: str, sockets: list[socket.socket], environment: dict[str, str]
-    ) -> None:
+    def __init__(self, role: str, child: Child, lifeline: socket.socket) -> None:
         self.role = role
-        self.lifeline, child_end = socket.socketpair()
-        fds = [child_end.fileno(), *(sock.fileno() for sock in sockets)]
-        self.child = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-            [sys.executable, "-m", "mapyard.server.worker", role, *map(str, fds)],
-            pass_fds=fds,
-            env=environment,
-            process_group=0,  # a Ctrl-C in the terminal reaches the supervisor only
-        )
-        child_end.close()
+        self.child = child
+        self.lifeline = lifeline
         self.lifeline.setblocking(False)
         self.started_s = time.monotonic()
         self.is_ready = False
         #: When it was last heard.
         self.heard_s = self.started_s
-        self.has_spoken = False
         #: Another took its place: it answers what it has, until it is killed then.
         self.killed_at_s: float | None = None
 
@@ -82,7 +70,6 @@ class Process:
             said = self.lifeline.recv(4_096)
         if said:
             self.heard_s = time.monotonic()
-            self.has_spoken = True
             self.is_ready = self.is_ready or READY in said
         return said
 
@@ -106,6 +93,10 @@ class Supervisor:
         self._on_ready = on_ready
         self._environment = {**os.environ, **(environment or {})}
         self._sockets: list[socket.socket] = []
+        #: Over the first, workers ask for query processes; the nursery reads them from the second.
+        #: Both are kept here, so that a request outlives the nursery.
+        self._asked: tuple[socket.socket, socket.socket] | None = None
+        self._nursery: Nursery | None = None
         self._processes: list[Process] = []
         self._due: list[tuple[float, str]] = []  # (when, role) of processes to start again
         self._pause_s = 0.0
@@ -117,6 +108,8 @@ class Supervisor:
         """Serve until a signal says to stop; return the exit code."""
         self._check_file_limit()
         self._sockets = open_sockets(self.settings.host, self.settings.port)
+        self._asked = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        adopt_orphans()
         folder = tempfile.mkdtemp(prefix="mapyard-metrics-")
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
         self._environment["PROMETHEUS_MULTIPROC_DIR"] = folder
@@ -126,7 +119,9 @@ class Supervisor:
                     signal.signal(number, self._note_signal)
                 return self._watch(wakeup)
         finally:
-            for sock in self._sockets:
+            if self._nursery is not None:
+                self._nursery.close()
+            for sock in (*self._sockets, *self._asked):
                 sock.close()
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -153,9 +148,13 @@ class Supervisor:
         now_s = time.monotonic()
         self._due = [(now_s, "web")] * self.settings.workers + [(now_s, "jobs")]
         while not self._stop_signal:
+            fits = self._look_after_nursery()
             self._start_due()
-            wakeup.wait([process.lifeline for process in self._processes if not process.is_ready])
-            if not self._look():
+            starting = [process.lifeline for process in self._processes if not process.is_ready]
+            if self._nursery is not None and not self._nursery.is_ready:
+                starting.append(self._nursery.control)
+            wakeup.wait(starting)
+            if not (fits and self._look()):
                 self._stop(signal.SIGUSR1, wakeup)
                 return 1
         self._stop(
@@ -163,13 +162,49 @@ class Supervisor:
         )
         return 0
 
+    def _look_after_nursery(self) -> bool:
+        """Have a nursery; return False when there cannot be one."""
+        assert self._asked is not None
+        nursery = self._nursery
+        if nursery is not None:
+            nursery.look()
+            if time.monotonic() - nursery.started_s > NURSERY_S and not nursery.is_ready:
+                nursery.process.kill()
+            code = nursery.process.poll()
+            if code is None:
+                return True
+            nursery.control.close()
+            if not self._was_ready and not nursery.is_ready:
+                return False  # it has said why
+            log.error(
+                "the process that forks the others died (%s); starting another",
+                _describe_exit(code),
+            )
+        self._nursery = Nursery(self._asked[1], self._environment)
+        return True
+
     def _start_due(self) -> None:
+        nursery = self._nursery
         now_s = time.monotonic()
         for entry in [entry for entry in self._due if entry[0] <= now_s]:
+            if nursery is None or not nursery.is_ready:
+                return  # it is asked for again
+            process = self._start(nursery, entry[1])
+            if process is None:
+                return
             self._due.remove(entry)
-            role = entry[1]
-            sockets = self._sockets if role == "web" else []
-            self._processes.append(Process(role, sockets, self._environment))
+            self._processes.append(process)
+
+    def _start(self, nursery: Nursery, role: str) -> Process | None:
+        assert self._asked is not None
+        lifeline, child_end = socket.socketpair()
+        with child_end:
+            sockets = [self._asked[0], *self._sockets] if role == "web" else []
+            child = nursery.fork(role, [child_end, *sockets])
+        if child is None:
+            lifeline.close()
+            return None
+        return Process(role, child, lifeline)
 
     def _look(self) -> bool:
         """Look after the children; return False when going on is of no use."""
@@ -190,6 +225,7 @@ class Supervisor:
             if code == CANNOT_START and not self._was_ready:
                 return False
             self._plan_restart(process, code)
+        self._bury_orphans()
         web = [
             process
             for process in self._processes
@@ -201,9 +237,19 @@ class Supervisor:
                 self._on_ready()
         return True
 
+    def _bury_orphans(self) -> None:
+        """Take note of the end of processes that fell to us, or they stay as zombies."""
+        ours = {process.child.pid for process in self._processes}
+        if self._nursery is not None:
+            ours.add(self._nursery.process.pid)
+        with contextlib.suppress(ChildProcessError):
+            options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+            while (found := os.waitid(os.P_ALL, 0, options)) and found.si_pid not in ours:
+                os.waitpid(found.si_pid, 0)
+
     def _replace_if_hung(self, process: Process, said: bytes, now_s: float) -> None:
         """Start another in the place of a process that does not work."""
-        limit_s = SILENT_S[process.role] if process.has_spoken else FIRST_WORD_S
+        limit_s = SILENT_S[process.role]
         is_silent = now_s - process.heard_s > limit_s
         if process.killed_at_s is not None:
             if is_silent or now_s > process.killed_at_s:

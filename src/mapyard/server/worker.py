@@ -1,4 +1,4 @@
-"""A process under the supervisor: `python -m mapyard.server.worker ROLE LIFELINE_FD [SOCKET_FD…]`.
+"""A process under the supervisor, forked by the nursery.
 
 Role "web" answers requests on the inherited sockets; role "jobs" runs the background jobs. The
 lifeline is a socket to the supervisor: one byte says that this process is ready, further ones that
@@ -29,8 +29,9 @@ from mapyard.http.routes import load_modules
 from mapyard.server.assembly import build_application, build_services
 from mapyard.server.connections import Connections, protocol_of
 from mapyard.server.memory import keep_trimmed
+from mapyard.server.nursery import CANNOT_START
 from mapyard.server.queries.pool import QueryPool
-from mapyard.server.supervisor import ALIVE, CANNOT_START, HEARTBEAT_S, READY, STUCK
+from mapyard.server.supervisor import ALIVE, HEARTBEAT_S, READY, STUCK
 from mapyard.settings import Settings, get_settings
 
 log = logging.getLogger(__name__)
@@ -50,7 +51,7 @@ class _Server(uvicorn.Server):
 
 
 def main(arguments: list[str]) -> int:
-    """Run one process; return its exit code."""
+    """Run one process, ROLE LIFELINE_FD [ASKED_FD SOCKET_FD…]; return its exit code."""
     role, lifeline_fd, *socket_fds = arguments
     settings = get_settings()
     set_up_logging(settings.log_level)
@@ -60,8 +61,8 @@ def main(arguments: list[str]) -> int:
     _beat_until(has_started, lifeline)
     try:
         if role == "web":
-            sockets = [socket.socket(fileno=int(fd)) for fd in socket_fds]
-            serving = _serve(settings, sockets, lifeline, has_started)
+            asked, *sockets = (socket.socket(fileno=int(fd)) for fd in socket_fds)
+            serving = _serve(settings, asked, sockets, lifeline, has_started)
             asyncio.run(serving, loop_factory=_new_loop)
         else:
             _run_background(settings, lifeline)
@@ -95,6 +96,7 @@ def _say(word: bytes, lifeline: socket.socket) -> None:
 
 async def _serve(
     settings: Settings,
+    asked: socket.socket,
     sockets: list[socket.socket],
     lifeline: socket.socket,
     has_started: threading.Event,
@@ -117,9 +119,7 @@ async def _serve(
     flusher = asyncio.ensure_future(_flush_log(access_log, application))
     sweeper = asyncio.ensure_future(guard.keep_sweeping())
     application.warm_up()
-    queries = QueryPool(settings)
-    queries.start()
-    application.apart = queries
+    application.apart = queries = QueryPool(settings, asked)
     if services.accounts is not None:
         services.accounts.start()
     sys.setswitchinterval(SWITCH_S)
@@ -204,7 +204,3 @@ def _run_background(settings: Settings, lifeline: socket.socket) -> None:
     services.snapshots.close()
     if services.accounts is not None:
         services.accounts.close()
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))

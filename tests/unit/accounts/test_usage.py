@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -231,22 +234,54 @@ def test_last_use_is_noted(tmp_path: Path, database: Database, account: Account)
     writer.close()
 
 
-def test_a_full_disk_fails_no_request(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("broken", ["posix_fallocate", "open"])
+def test_a_full_disk_or_closed_folder_loses_no_usage(
+    tmp_path: Path,
+    database: Database,
+    account: Account,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    broken: str,
 ) -> None:
+    monkeypatch.setattr("mapyard.accounts.journal._RETRY_S", 0.05)
+    writer = JournalWriter(tmp_path / "usage", capacity=2)
+    note(writer, account_id=account.id)
+    note(writer, account_id=account.id)
+    real = getattr(os, broken)
+
+    def full(path: object, *rest: Any) -> int:
+        if broken == "open" and not str(path).endswith(".journal"):
+            return int(real(path, *rest))
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(f"os.{broken}", full)
+        for _ in range(5):
+            note(writer, account_id=account.id)
+        time.sleep(0.2)
+    assert caplog.text.count("No space left") == 1
+    ends_s = time.monotonic() + 10
+    while writer._held and time.monotonic() < ends_s:
+        time.sleep(0.01)  # a thread tries again and again
+    note(writer, account_id=account.id)
+    writer.close()
+    assert writer.lost == 0
+    flush_usage(database, tmp_path)
+    assert total(database) == (8, 8, 0)
+
+
+def test_what_no_journal_takes_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> int:
         raise OSError(28, "No space left on device")
 
+    monkeypatch.setattr("mapyard.accounts.journal._MOST_HELD", 2)
+    monkeypatch.setattr("os.posix_fallocate", full)
     writer = JournalWriter(tmp_path / "usage")
-    with monkeypatch.context() as patch:
-        patch.setattr("os.pwrite", full)
+    for _ in range(3):
         note(writer)
-        note(writer)
-    assert writer.lost == 2
-    assert caplog.text.count("No space left") == 1
-    note(writer)
-    assert writer.lost == 2
+    assert writer.lost == 1
     writer.close()
+    assert writer.lost == 3
 
 
 def test_latency_buckets() -> None:

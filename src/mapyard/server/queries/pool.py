@@ -14,8 +14,6 @@ import logging
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 import weakref
 from collections.abc import AsyncIterator
@@ -39,8 +37,6 @@ from mapyard.settings import Settings
 
 log = logging.getLogger(__name__)
 
-#: What a query process runs.
-MODULE: Final = "mapyard.server.queries.process"
 #: How long after its deadline, or after its client left, a query is waited for, seconds.
 GRACE_S: Final = 1.0
 #: How often a running query's memory is looked at, seconds.
@@ -122,18 +118,17 @@ class Process:
 class QueryPool:
     """Answers requests in processes; of one event loop."""
 
-    def __init__(self, settings: Settings, module: str = MODULE) -> None:
+    def __init__(self, settings: Settings, asked: socket.socket) -> None:
+        """Processes are asked for over `asked`; other event loops may use the same socket."""
         self.settings = settings
-        self._module = module
         self.queue: FairQueue[asyncio.Future[None]] = FairQueue(
             settings.query_processes, settings.queue
         )
+        self._asked = asked
         self._idle: list[Process] = []
         self._all: weakref.WeakSet[Process] = weakref.WeakSet()
         self._streaming = 0
-        self._forker: subprocess.Popen[bytes] | None = None
-        self._control: socket.socket | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop = asyncio.get_running_loop()
         self._dataset = ""
         self._background: set[asyncio.Task[None]] = set()
 
@@ -142,37 +137,16 @@ class QueryPool:
         """Return the queries running, waiting or streaming."""
         return self.queue.running + self.queue.waiting + self._streaming
 
-    def start(self) -> None:
-        """Start the process that forks the others; queries that come before it is ready wait."""
-        control, other = socket.socketpair()
-        self._forker = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-            [sys.executable, "-m", self._module, str(other.fileno())],
-            pass_fds=[other.fileno()],
-            stdin=subprocess.DEVNULL,
-            env={k: v for k, v in os.environ.items() if k != metrics.FOLDER_VARIABLE},
-        )
-        other.close()
-        control.setblocking(False)
-        self._control = control
-        self._loop = asyncio.get_running_loop()
-
     async def close(self) -> None:
         """End all processes."""
         for process in list(self._all):
             process.end()
         await asyncio.sleep(0)  # the connections are closed by the loop
-        if self._control is not None:
-            self._control.close()
-            self._control = None
-        if self._forker is not None:
-            self._forker.kill()
-            self._forker.wait()
-            self._forker = None
+        self._asked.close()
 
     def note_dataset(self, dataset: str) -> None:
         """Let idle processes that hold another dataset go; called from any thread."""
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._end_others, dataset)
+        self._loop.call_soon_threadsafe(self._end_others, dataset)
 
     def _end_others(self, dataset: str) -> None:
         self._dataset = dataset
@@ -191,7 +165,7 @@ class QueryPool:
             await self._wait_for_turn(account, deadline, gone)
             turn = _Turn(self, account)
             try:
-                process = await self._take()
+                process = await self._take(deadline)
                 run = _Run(self, process, request, deadline, gone)
                 try:
                     process.dataset = dataset
@@ -241,24 +215,25 @@ class QueryPool:
             else:
                 turn.set_result(None)
 
-    async def _take(self) -> Process:
+    async def _take(self, deadline: Deadline) -> Process:
         while self._idle:
             process = self._idle.pop()
             if not process.reader.at_eof():
                 return process
             process.end()
-        return await self._fork()
+        try:
+            async with asyncio.timeout(deadline.remaining_s()):
+                return await self._fork()
+        except (TimeoutError, OSError, asyncio.IncompleteReadError):
+            raise Overloaded("no query process could be started; try again in a moment") from None
 
     async def _fork(self) -> Process:
-        if self._forker is None or self._forker.poll() is not None:
-            if self._control is not None:
-                self._control.close()
-                log.error("the process that forks query processes died; starting another")
-            self.start()
-        assert self._control is not None
         ours, theirs = socket.socketpair()
         try:
-            socket.send_fds(self._control, [b"f"], [theirs.fileno()])
+            socket.send_fds(self._asked, [b"f"], [theirs.fileno()], socket.MSG_DONTWAIT)
+        except BaseException:
+            ours.close()
+            raise
         finally:
             theirs.close()
         ours.setblocking(False)
@@ -266,9 +241,6 @@ class QueryPool:
         try:
             length, _ = wire.LENGTH.unpack(await reader.readexactly(wire.LENGTH.size))
             pid = msgspec.msgpack.decode(await reader.readexactly(length), type=int)
-        except asyncio.IncompleteReadError:
-            writer.close()
-            raise Overloaded("no query process could be started; try again in a moment") from None
         except BaseException:
             writer.close()
             raise

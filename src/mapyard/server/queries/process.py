@@ -1,21 +1,18 @@
-"""The processes that answer queries: `python -m mapyard.server.queries.process FD`.
+"""The processes that answer queries: each asks nobody but the mapped dataset.
 
-This process opens no dataset and runs no thread: it loads all modules once and forks a child for
-each socket that comes over FD, in milliseconds. A child answers one question after the other on
-the mapped dataset, ends with its socket, and dies with this process; this one ends with FD.
+A child is forked in milliseconds for each socket that a worker sends. It answers one question after
+the other, and ends with its socket, or by the system's timer when a query outlives its limit by
+far and nobody is left to kill it.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import gc
 import logging
 import os
 import resource
 import signal
 import socket
-import sys
 import traceback
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -26,7 +23,6 @@ import msgspec
 
 from mapyard.deadline import Cancelled
 from mapyard.errors import MapyardError, Overloaded, TooLarge
-from mapyard.http.access_log import set_up_logging
 from mapyard.http.context import Context
 from mapyard.http.endpoints import collect
 from mapyard.http.parameters import read_params
@@ -37,18 +33,21 @@ from mapyard.http.router import Router
 from mapyard.http.routes import load_modules
 from mapyard.http.services import Services
 from mapyard.library.snapshot import Snapshot, Snapshots
+from mapyard.server.names import set_process_name
 from mapyard.server.queries import wire
-from mapyard.settings import Settings, get_settings
+from mapyard.settings import Settings
 
 log = logging.getLogger(__name__)
 
-_PR_SET_PDEATHSIG: Final = 1
 #: Beside what queries may hold: what a child needs for itself, bytes.
 OWN_BYTES: Final = 512 << 20
 #: Where there are more queries than cores, the workers' loops go first.
 NICENESS: Final = 10
 #: A stream may take this long in all, seconds.
 _STREAM_S: Final = 3_600.0
+#: The worker kills a query that does not end; the system does where the worker is gone, so much
+#: later, seconds.
+_ORPHAN_S: Final = 10.0
 
 
 def data_limit_bytes(settings: Settings) -> int:
@@ -56,39 +55,34 @@ def data_limit_bytes(settings: Settings) -> int:
     return 2 * settings.query_bytes + OWN_BYTES
 
 
-def main(arguments: list[str], modules: Iterable[ModuleType] = ()) -> int:
-    """Fork a child for each socket that comes, until the control socket ends.
+class Forker:
+    """Forks a child for each socket that comes over `asked`, which all workers share."""
 
-    `modules` have further endpoints.
-    """
-    settings = get_settings()
-    control = socket.socket(fileno=int(arguments[0]))
-    set_up_logging(settings.log_level, in_thread=False)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children leave no zombies
-    endpoints = collect([*load_modules(), *modules])
-    router = Router(endpoints)
-    gc.collect()
-    gc.freeze()
-    while True:
-        try:
-            data, fds, _, _ = socket.recv_fds(control, 1, 1)
-        except ConnectionResetError:  # the worker was killed while it asked
-            return 0
+    def __init__(
+        self, settings: Settings, asked: socket.socket, modules: Iterable[ModuleType] = ()
+    ) -> None:
+        """Read all modules; `modules` have further endpoints."""
+        self.settings = settings
+        self._asked = asked
+        self._router = Router(collect([*load_modules(), *modules]))
+
+    def fork(self) -> bool:
+        """Wait for a socket and fork the child that serves it; return False at the end."""
+        data, fds, _, _ = socket.recv_fds(self._asked, 1, 1)
         if not data:
-            return 0
-        sock = socket.socket(fileno=fds[0])
-        if os.fork() == 0:
-            control.close()
-            _die_with_parent()
-            with contextlib.suppress(KeyboardInterrupt, BrokenPipeError, ConnectionResetError):
-                Child(settings, router, sock).serve()
-            os._exit(0)
-        sock.close()
-
-
-def _die_with_parent() -> None:
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            return False
+        for fd in fds:
+            sock = socket.socket(fileno=fd)
+            if os.fork() == 0:
+                self._asked.close()
+                set_process_name("mapyard-query")
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
+                signal.signal(signal.SIGTERM, signal.SIG_IGN)
+                with contextlib.suppress(KeyboardInterrupt, BrokenPipeError, ConnectionResetError):
+                    Child(self.settings, self._router, sock).serve()
+                os._exit(0)
+            sock.close()
+        return True
 
 
 class Child:
@@ -110,8 +104,10 @@ class Child:
         signal.signal(signal.SIGUSR1, self._cancel)
         self.sock.sendall(wire.encode(wire.HELLO, os.getpid()))
         while (question := self._read()) is not None:
+            signal.setitimer(signal.ITIMER_REAL, question.remaining_s + _ORPHAN_S)
             for part in self._answer(question):
                 self.sock.sendall(part)
+            signal.setitimer(signal.ITIMER_REAL, 0)
 
     def _cancel(self, *_: object) -> None:
         """The client went away: the query ends where it next looks at its deadline."""
@@ -167,6 +163,7 @@ class Child:
         chunks: Iterator[bytes] = reply.stream if reply.stream is not None else _cut(reply.body)
         chunk = next(chunks, None)  # an error before the first part is still told as one
         deadline.extend(_STREAM_S)
+        signal.setitimer(signal.ITIMER_REAL, _STREAM_S + _ORPHAN_S)
         yield wire.encode(wire.HEAD, head)
         while chunk is not None:
             for part in _cut(chunk):
@@ -241,7 +238,3 @@ def too_much_memory(settings: Settings) -> TooLarge:
         "ask for less at once: a smaller area, fewer elements, a narrower filter",
         details={"limit": settings.query_bytes},
     )
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
