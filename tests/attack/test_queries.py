@@ -84,7 +84,7 @@ def test_native_code_that_never_looks_is_killed_and_nobody_else_suffers(door: Do
         started_s = time.monotonic()
         assert ask(door, "/api/v1/pid").status_code == 200
         assert door.is_well()
-        assert time.monotonic() - started_s < 3.0
+        assert time.monotonic() - started_s < 4.5
     for thread in threads:
         thread.join(20)
     assert [answer.status_code for answer in answers] == [408]
@@ -146,7 +146,7 @@ def test_streams_pass_in_bounded_chunks(door: Door) -> None:
     assert psutil.Process().memory_info().rss - base < 30 << 20
     started_s = time.monotonic()
     assert ask(door, "/api/v1/pid").status_code == 200  # who reads slowly holds no slot
-    assert time.monotonic() - started_s < 3.0
+    assert time.monotonic() - started_s < 4.5
     for connection in held:
         connection.close()
     wait_until(lambda: len(query_processes()) <= 4)
@@ -173,7 +173,7 @@ def test_one_account_leaves_room_for_others(door: Door, tmp_path: Path) -> None:
         for _ in range(5):
             started_s = time.monotonic()
             assert ask(shared, "/api/v1/obedient?s=0.2", 20, keys[1]).status_code == 200
-            assert time.monotonic() - started_s < 3.0
+            assert time.monotonic() - started_s < 4.5
         for thread in greedy:
             thread.join(60)
     database.close()
