@@ -49,6 +49,9 @@ def iter_triples(store: Store, *, sophox: bool = False) -> Iterator[str]:
                     yield f"{subject} <{SOPHOX}{name}> {_value('', value)} .\n"
             if meta is not None:
                 yield f"{subject} <{OSM}meta/version> {_integer(meta.version[index])} .\n"
+                if meta.timestamp[index]:
+                    time = np.datetime64(int(meta.timestamp[index]), "s")
+                    yield f'{subject} <{OSM}meta/timestamp> "{time}Z"^^<{XSD}dateTime> .\n'
             shape = shapes[index]
             if shape is not None:
                 node = f"<{GEOM}{SHORT[kind]}_{osm_id}>"

@@ -73,3 +73,20 @@ def test_namespaces_keep_their_hash_under_a_base() -> None:
     text = "BASE <http://a.b/> PREFIX x: <http://c.d/e#> PREFIX y: <f#> ASK { x:z y:z ?o }"
     prefixes = parse_query(text).prefixes
     assert (prefixes["x"], prefixes["y"]) == ("http://c.d/e#", "http://a.b/f#")
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("xsd:byte('127')", "127"), ("xsd:byte('128')", None), ("xsd:byte('-129')", None),
+        ("xsd:unsignedShort('65536')", None), ("xsd:nonNegativeInteger('-1')", None),
+        ("xsd:positiveInteger('0')", None), ("xsd:negativeInteger('5')", None),
+        ("xsd:unsignedLong('18446744073709551615')", "18446744073709551615"),
+        ("xsd:int(5.9)", "5"), ("STR(DATATYPE(xsd:int('5')))", "http://www.w3.org/2001/XMLSchema#int"),
+        ("xsd:int('5') + 1", "6"), ("xsd:int('5') = 5", "true"),
+    ],
+)  # fmt: skip
+def test_casts_look_at_the_range_of_a_type(
+    engine: Engine, expression: str, expected: str | None
+) -> None:
+    assert value(engine, expression) == expected

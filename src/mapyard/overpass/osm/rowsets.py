@@ -40,6 +40,8 @@ class Derived(NamedTuple):
     def nbytes(self) -> int:
         """Return a fair guess of the memory held."""
         texts = sum(len(key) + len(text) + 100 for key, text in self.tags.items())
+        if self.geometry is None:  # as in most; to ask GEOS would take longer than to make it
+            return 500 + texts
         return 500 + texts + 16 * int(shapely.get_num_coordinates(self.geometry))
 
 

@@ -24,6 +24,7 @@ from mapyard.sparql.terms.terms import (
     INTEGER_TYPES,
     RDF_DIR_LANG_STRING,
     RDF_LANG_STRING,
+    XSD,
     XSD_BOOLEAN,
     XSD_DATE,
     XSD_DATETIME,
@@ -399,6 +400,30 @@ def _cast_number(term: Term, kind: int) -> Literal:
     return number_literal(value, kind)
 
 
+#: Least and greatest value of the types derived from xsd:integer, None: without end.
+_RANGES: Final[dict[str, tuple[int | None, int | None]]] = {
+    "integer": (None, None), "nonPositiveInteger": (None, 0), "negativeInteger": (None, -1),
+    "nonNegativeInteger": (0, None), "positiveInteger": (1, None),
+    **{name: (-(2**bits), 2**bits - 1)
+       for name, bits in (("long", 63), ("int", 31), ("short", 15), ("byte", 7))},
+    **{f"unsigned{name}": (0, 2**bits - 1)
+       for name, bits in (("Long", 64), ("Int", 32), ("Short", 16), ("Byte", 8))},
+}  # fmt: skip
+
+
+def _cast_integer(datatype: str) -> Callable[[Term], Literal]:
+    least, greatest = _RANGES[datatype.removeprefix(XSD)]
+
+    def apply(term: Term) -> Literal:
+        found = _cast_number(term, INTEGER)
+        value = int(found.lexical)
+        if (least is not None and value < least) or (greatest is not None and value > greatest):
+            raise ExpressionError
+        return Literal(found.lexical, datatype)
+
+    return apply
+
+
 def _cast_string(term: Term) -> Literal:
     """Return the canonical text of numbers and booleans, the lexical form of the rest."""
     found = find_number(term)
@@ -617,7 +642,7 @@ SCALAR: Final[dict[str, Callable[..., Term]]] = {
     XSD_YEAR_MONTH: _cast_period(XSD_YEAR_MONTH, 7),
     XSD_DURATION: _cast_duration(XSD_DURATION, get_duration_s),
     XSD_MONTHS: _cast_duration(XSD_MONTHS, get_duration_months),
-    **{name: (lambda a: _cast_number(a, INTEGER)) for name in INTEGER_TYPES},
+    **{name: _cast_integer(name) for name in INTEGER_TYPES},
     **{_MATH + name: function for name, function in _MATH_FUNCTIONS.items()},
 }
 #: Functions of XPath that have another name here.

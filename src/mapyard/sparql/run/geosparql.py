@@ -250,18 +250,20 @@ def _is_after(a: Any, b: Any) -> bool:
 
 
 def _plane_distances_m(a: ShapeArray, b: ShapeArray) -> Floats:
-    bounds, others = shapely.bounds(a), shapely.bounds(b)
+    bounds = shapely.bounds(a)
     lon0, lat0 = (bounds[:, 0] + bounds[:, 2]) / 2, (bounds[:, 1] + bounds[:, 3]) / 2
     if len(a) > 1:  # the middle of both: the same from either side
+        others = shapely.bounds(b)
         lon0 = (lon0 + (others[:, 0] + others[:, 2]) / 2) / 2
         lat0 = (lat0 + (others[:, 1] + others[:, 3]) / 2) / 2
-    flat_a = _flatten(a, lon0, lat0)
+    flat_a, reach_a_m = _flatten(a, lon0, lat0)
     if len(a) == 1:
         shapely.prepare(flat_a)
-    flat_b = _flatten(b, lon0, lat0)
+    flat_b, reach_b_m = _flatten(b, lon0, lat0)
     found = np.asarray(shapely.distance(flat_a, flat_b), np.float64)
-    reach = _reach_m(flat_a, flat_b)
-    far = np.flatnonzero((reach > _EXACT_M) & (found > 0))
+    if reach_a_m <= _EXACT_M and reach_b_m <= _EXACT_M:  # so it mostly is
+        return found
+    far = np.flatnonzero((_reach_m(flat_a, flat_b) > _EXACT_M) & (found > 0))
     if len(far):
         one = len(a) == 1
         found[far] = _refined_m(
@@ -282,7 +284,8 @@ def _reach_m(a: ShapeArray, b: ShapeArray) -> Floats:
 def _refined_m(a: ShapeArray, b: ShapeArray, lon0: Floats, lat0: Floats) -> Floats:
     """Return distances by drawing each pair around the middle of what was nearest before."""
     for _ in range(_REFINEMENTS):
-        lines = shapely.shortest_line(_flatten(a, lon0, lat0), _flatten(b, lon0, lat0))
+        flat = _flatten(a, lon0, lat0)[0], _flatten(b, lon0, lat0)[0]
+        lines = shapely.shortest_line(*flat)
         ends = shapely.get_coordinates(lines).reshape(-1, 2, 2)
         places = unproject(ends.reshape(-1, 2), np.repeat(lon0, 2), np.repeat(lat0, 2))
         places = places.reshape(-1, 2, 2)
@@ -319,13 +322,15 @@ def _arcs(shape: Any) -> tuple[Floats, Floats]:
     return starts, np.concatenate([vectors[1:][inside], vectors[single]])
 
 
-def _flatten(shapes: ShapeArray, lon0: Floats, lat0: Floats) -> ShapeArray:
+def _flatten(shapes: ShapeArray, lon0: Floats, lat0: Floats) -> tuple[ShapeArray, float]:
+    """Return shapes in the plane around a center each, and how far from it any place may lie."""
     coordinates, owner = shapely.get_coordinates(shapes, return_index=True)
     if len(lon0) == len(shapes) and len(lon0) > 1:
         lon0, lat0 = lon0[owner], lat0[owner]
     plane = project(coordinates[:, 0], coordinates[:, 1], lon0, lat0)
     result: ShapeArray = shapely.set_coordinates(shapes.copy(), plane)
-    return result
+    extent = max(float(plane.max(initial=0.0)), -float(plane.min(initial=0.0)))
+    return result, extent * np.sqrt(2.0)
 
 
 def areas_m2(shapes: ShapeArray) -> Floats:
