@@ -75,6 +75,13 @@ class Settings(msgspec.Struct, kw_only=True):
     max_body_bytes: Annotated[int, Meta(ge=1024, description="Largest request body, bytes.")] = (
         10_485_760
     )
+    bodies_bytes: Annotated[
+        int,
+        Meta(
+            ge=1024,
+            description="Request bodies that a worker holds in all, bytes; further ones get 503.",
+        ),
+    ] = 256 << 20
     read_s: Annotated[
         float,
         Meta(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
@@ -126,6 +127,24 @@ def test_a_client_that_reads_nothing_is_given_up(
         while door.guard.open and time.monotonic() < ends_s:
             time.sleep(0.1)
         assert not door.guard.open
+
+
+def test_bodies_of_all_requests_together_are_bounded(tmp_path: Path) -> None:
+    head = b"POST /api/v1/echo HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    with open_door(
+        tmp_path, max_body_bytes=100_000, bodies_bytes=300_000, read_s=20
+    ) as door, contextlib.ExitStack() as stack:  # fmt: skip
+        started = head + b"Content-Length: 90000\r\n\r\n{" + b" " * 80_000
+        held = [stack.enter_context(door.connect(started)) for _ in range(3)]
+        time.sleep(0.5)
+        refused = error_of(door.ask(started))
+        assert (refused["status"], refused["code"]) == (503, "overloaded")
+        for connection in held:
+            connection.sendall(b" " * 9_998 + b"}")
+            assert connection.recv(100).startswith(b"HTTP/1.1 200")
+        whole = head + b"Connection: close\r\nContent-Length: 90000\r\n\r\n{" + b" " * 89_998 + b"}"
+        for _ in range(5):  # what was answered is not held any more
+            assert door.ask(whole).startswith(b"HTTP/1.1 200")
 
 
 @pytest.mark.parametrize("length", [True, False])

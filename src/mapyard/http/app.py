@@ -145,6 +145,7 @@ class Application:
             request.status = CLIENT_GONE
         finally:
             self.requests.running -= 1
+            request.let_go()
             self._note(request)
 
     async def _answer(self, request: Request) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, Final
 
 from mapyard.deadline import Cancelled
-from mapyard.errors import InvalidRequest, Timeout, TooLarge
+from mapyard.errors import InvalidRequest, Overloaded, Timeout, TooLarge
 from mapyard.http.admission import Admission
 from mapyard.settings import Settings
 
@@ -20,6 +20,8 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+#: Bytes of bodies that all requests of this process hold; one event loop, no lock.
+_held: Final = {"bytes": 0}
 _HOST: Final = re.compile(r"[A-Za-z0-9._\[\]:-]{1,255}")
 
 
@@ -27,8 +29,9 @@ class Request:
     """What is known of a request while it is answered, and of its answer."""
 
     __slots__ = (
-        "admission", "bytes_sent", "client", "code", "headers", "id", "ignored", "method",
-        "must_close", "receive", "route", "scope", "send", "started_s", "status", "statuses",
+        "admission", "body_bytes", "bytes_sent", "client", "code", "headers", "id",
+        "ignored", "method", "must_close", "receive", "route", "scope", "send",
+        "started_s", "status", "statuses",
     )  # fmt: skip
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -55,6 +58,8 @@ class Request:
         self.statuses: Mapping[str, int] = {}
         self.code = ""
         self.bytes_sent = 0
+        #: What is held of the body.
+        self.body_bytes = 0
         #: The connection cannot be used again: a body was left unread.
         self.must_close = False
 
@@ -67,7 +72,11 @@ class Request:
         return f"{self.scope.get('scheme', 'http')}://{host}"
 
     async def read_body(self, settings: Settings) -> bytes:
-        """Return the whole body; raise TooLarge, Timeout, or Cancelled when the client leaves."""
+        """Return the whole body, held until `let_go`.
+
+        Raises TooLarge, Overloaded when all bodies together are too many bytes, Timeout, or
+        Cancelled when the client leaves.
+        """
         limit = settings.max_body_bytes
         encoding = self.headers.get("content-encoding", "identity")
         if encoding != "identity":
@@ -83,6 +92,7 @@ class Request:
             body: bytes = message.get("body", b"")
             if len(body) > limit:
                 raise self._too_large(limit, len(body))
+            self._hold(len(body), settings)
             return body
         chunks: list[bytes] = []
         size = 0
@@ -95,6 +105,7 @@ class Request:
                     size += len(chunk)
                     if size > limit:
                         raise self._too_large(limit, size)
+                    self._hold(len(chunk), settings)
                     chunks.append(chunk)
                     if not message.get("more_body"):
                         return b"".join(chunks)
@@ -102,6 +113,18 @@ class Request:
         except TimeoutError:
             self.must_close = True
             raise Timeout(f"the body did not arrive within {settings.timeout_s:g} s") from None
+
+    def let_go(self) -> None:
+        """The body is not held any more."""
+        _held["bytes"] -= self.body_bytes
+        self.body_bytes = 0
+
+    def _hold(self, count: int, settings: Settings) -> None:
+        if _held["bytes"] + count > max(settings.bodies_bytes, settings.max_body_bytes):
+            self.must_close = True
+            raise Overloaded("the server holds too many request bodies; try again in a moment")
+        _held["bytes"] += count
+        self.body_bytes += count
 
     def _too_large(self, limit: int, count: int) -> TooLarge:
         self.must_close = True
