@@ -126,6 +126,7 @@ def write_kinds(package: Path) -> None:
     tags = {name: find_tag(p["tags"]) for name, p in presets.items() if p.get("searchable", True)}
     tags = {name: tag for name, tag in tags.items() if tag}
     strong: dict[str, dict[str, None]] = defaultdict(dict)
+    others: dict[str, dict[str, None]] = defaultdict(dict)
     weak: dict[str, dict[str, None]] = defaultdict(dict)
 
     def add(table: dict[str, dict[str, None]], phrase: str, tag: str) -> None:
@@ -139,14 +140,20 @@ def write_kinds(package: Path) -> None:
         for name, text in texts.items():
             if name not in tags:
                 continue
-            names = [text.get("name", ""), *text.get("aliases", "").split("\n")]
-            for phrase in filter(None, names):
-                for single in phrase.split(" / "):
-                    add(strong, single, tags[name])
+            aliases = text.get("aliases", "").split("\n")
+            for table, phrases in ((strong, [text.get("name", "")]), (others, aliases)):
+                for single in " / ".join(phrases).split(" / "):
+                    add(table, single, tags[name])
                     if lang.startswith("en") and not single.endswith("s"):
-                        add(strong, single + "s", tags[name])
+                        add(table, single + "s", tags[name])
             for phrase in filter(None, text.get("terms", "").split(",")):
                 add(weak, phrase, tags[name])
+    for phrase, found in strong.items():
+        # 약국 is a pharmacy (amenity) before it is a chemist's (shop).
+        first = min(KEYS.index(tag.partition("=")[0]) for tag in found)
+        strong[phrase] = {tag: None for tag in found if tag.startswith(f"{KEYS[first]}=")}
+    for phrase, found in others.items():
+        strong.setdefault(phrase, found)
     lines = []
     for phrase, found in sorted(strong.items()):
         if len(found) <= 2 * MAX_PRESETS:
@@ -185,7 +192,8 @@ def write_brands(package: Path) -> None:
 
 
 def write_country_names() -> None:
-    """Write names of countries, folded."""
+    """Write names of countries and of parts of them, folded."""
+    from mapyard.osm.countries import get_regions
     from mapyard.text.folding import fold, split_words
 
     names: dict[str, dict[str, None]] = defaultdict(dict)
@@ -197,6 +205,9 @@ def write_country_names() -> None:
             words = " ".join(split_words(fold(name)))
             if len(code) == 2 and code.isalpha() and len(words) > 2:
                 names[code][words] = None
+    for region in get_regions():  # England
+        if region.name != region.country_name and region.code:
+            names[region.code][" ".join(split_words(fold(region.name)))] = None
     lines = [f"{code}\t{'|'.join(found)}" for code, found in sorted(names.items())]
     write(SOURCE / "geocoding/data/country_names.txt.gz", lines)
 

@@ -30,6 +30,9 @@ from mapyard.geocoding.batch import (
     answer_rows,
     check_columns,
     find_delimiter,
+    find_encoding,
+    find_unused,
+    kept_columns,
 )
 from mapyard.geocoding.geocoder import Geocoder, open_geocoder
 from mapyard.geocoding.matching import Filters
@@ -64,15 +67,20 @@ def command(
     limit: Annotated[
         int, typer.Option(min=1, max=20, help="Results of one address; a file has one per row.")
     ] = 5,
+    encoding: Annotated[
+        str, typer.Option(help="Encoding of the file; found by itself where it is not given.")
+    ] = "",
     url: Url = "",
     key: Key = "",
     json: Json = False,
 ) -> None:
     """Geocode a CSV file of any length, or one address, or say what is at a position.
 
-    The columns q (or address), or street, housenumber, postcode, city, county, state, country, or
-    lat and lon (reverse) are read; all columns are kept, and those of the best match are added. A
-    row that is not found has the reason in match_error.
+    The columns q (or address), name, street, housenumber, neighbourhood, postcode, city, county,
+    state, country, lang are read together, lat and lon as the position nearby which to look, or
+    alone (reverse). All columns are kept, those that are not read are named, and those of the best
+    match are added, or written anew where an earlier run added them. A row that is not found has
+    the reason in match_error.
 
     Examples:
 
@@ -97,7 +105,11 @@ def command(
     with ExitStack() as stack:
         read: IO[str] = sys.stdin
         if source != "-":
-            read = stack.enter_context(Path(source).open(encoding="utf-8-sig", newline=""))
+            encoding = encoding or find_encoding(Path(source))
+            try:
+                read = stack.enter_context(Path(source).open(encoding=encoding, newline=""))
+            except LookupError:
+                raise MapyardError(f"there is no encoding {encoding}") from None
         write: IO[str] = sys.stdout
         if output is not None:
             write = stack.enter_context(output.open("w", encoding="utf-8", newline=""))
@@ -128,15 +140,19 @@ def _geocode_file(
     columns = check_columns(next(csv.reader([header], delimiter=delimiter), None))
     reader = csv.DictReader(read, columns, delimiter=delimiter, restkey="", restval="")
     writer = csv.writer(write, delimiter=delimiter)
-    writer.writerow([*columns, *ADDED])
+    unused = find_unused(columns)
+    if unused:
+        typer.echo(f"not used: {', '.join(unused)}", err=True)
+    kept = kept_columns(columns)
+    writer.writerow([*kept, *ADDED])
     total = found = 0
     with ExitStack() as stack:
         show = stack.enter_context(_Meter())
         for chunk, answers in _answer_chunks(folder, reader, options, workers, stack):
             for row, added in zip(chunk, answers, strict=True):
-                writer.writerow([*(row[name] for name in columns), *added])
+                writer.writerow([*(row[name] for name in kept), *added])
             total += len(chunk)
-            found += sum(not added[-1] for added in answers)
+            found += sum(not added[ADDED.index("match_error")] for added in answers)
             show.update(total, found)
     return total, found
 

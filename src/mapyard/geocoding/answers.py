@@ -44,6 +44,8 @@ class Result(NamedTuple):
     position: tuple[float, float] | None = None
     #: The element, −1: the document's or address's own.
     row: int = -1
+    #: The other street, where the result is the crossing of two; −1.
+    crossing: int = -1
 
 
 class Writer:
@@ -125,11 +127,15 @@ class Writer:
         postcode = self._postcode(document, entry)
         written = g.city_text(entry, document)
         city = (written if not langs else "") or region.city or written
+        if result.crossing >= 0:
+            name = street = f"{name} & {self.name(result.crossing, langs)}"
         row = result.row if result.row >= 0 else self._row(result)
         tags = g.store.tags(row) if row >= 0 and (is_house or kind != PLACE) else g.tags(document)
         if is_house and kind != POI and get_name(tags) and result.house is None:
             name = get_name(tags, langs)
         category, subcategory = self._category(kind, tags, is_house)
+        if result.crossing >= 0:
+            category, subcategory = "highway", "intersection"
         lon, lat = result.position or self._position(result)
         line = format_street(street, number, region.country_code)
         if kind == PLACE and not is_house:

@@ -6,7 +6,8 @@ import re
 from typing import Final
 
 from mapyard.geocoding.answers import Result
-from mapyard.geocoding.forward import Focus, find
+from mapyard.geocoding.crossings import find
+from mapyard.geocoding.forward import Focus
 from mapyard.geocoding.gazetteer import Gazetteer
 from mapyard.geocoding.kinds import STREET
 from mapyard.geocoding.matching import NO_FILTERS, Filters
@@ -33,11 +34,13 @@ def complete(
     if not results:
         return []
     top = results[0]
-    if gazetteer.kind[top.document] != STREET and top.entry < 0:
+    if top.crossing >= 0 or (gazetteer.kind[top.document] != STREET and top.entry < 0):
         return results
     typed = _NUMBER.match(text.strip())
     if typed is not None:
         key = typed["number"].replace(" ", "").lower()
+        if top.entry >= 0 and not _is_number(top, key):
+            return results  # a house, and behind it the beginning of a postcode
         more = _houses(gazetteer, top, key, limit)
         return [*([top] if top.entry >= 0 else []), *more, *results[1:]][:limit] or results
     if len(results) < limit and (top.confidence or 0) >= _SURE and _is_whole(top):
@@ -54,6 +57,13 @@ def _houses(gazetteer: Gazetteer, street: Result, key: str, limit: int) -> list[
         for entry in gazetteer.find_prefixed(street.document, key, limit)
         if entry != street.entry
     ]  # fmt: skip
+
+
+def _is_number(result: Result, key: str) -> bool:
+    """Return whether the number of a house is what was typed last, or begins so."""
+    matched = (result.match or {}).get("matched", ())
+    numbers = [word["word"] for word in matched if word["as"] == "house_number"]
+    return (bool(numbers) and key.startswith(numbers[-1])) or "".join(numbers).endswith(key)
 
 
 def _is_whole(result: Result) -> bool:

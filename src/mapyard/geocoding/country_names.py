@@ -11,7 +11,6 @@ from functools import lru_cache
 from importlib import resources
 from typing import Final
 
-from mapyard.osm.countries import get_regions
 from mapyard.text.folding import fold, split_words
 from mapyard.text.words import LITTLE_WORDS
 
@@ -72,9 +71,6 @@ def read_country_names(codes: tuple[str, ...]) -> dict[tuple[str, ...], str]:
             found |= {tuple(name.split(" ")): code for name in names.split("|")}
     for code in codes:
         found |= {tuple(split_words(fold(name))): code for name in _aliases().get(code, ())}
-    for region in get_regions():
-        if region.code in codes and region.name != region.country_name:
-            found.setdefault(tuple(split_words(fold(region.name))), region.code)
     return found
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import orjson
 
 from mapyard.geocoding.assembly import Assembly
-from mapyard.geocoding.categories import CATEGORY_KEYS
+from mapyard.geocoding.categories import CATEGORY_KEYS, FURTHER_KEYS, find_brand_names
 from mapyard.geocoding.columns import Ints, count_pairs
 from mapyard.geocoding.kinds import LAYERS, NAMES, PLACE
 from mapyard.geocoding.places import COUNTRY
@@ -88,6 +88,7 @@ class DocumentTexts:
             # An operator is a name only where nothing else is.
             if key in tags and (key != "operator" or not names):
                 names += split_values(tags[key])
+        names += find_brand_names(tags.get("brand") or tags.get("name", ""))
         if label is not None and label not in names:
             names.append(label)
         return names, _local_names(tags), _categories(tags)
@@ -218,5 +219,11 @@ def _categories(tags: dict[str, str]) -> list[str]:
         if key in tags
         for value in split_values(tags[key])
     ]
-    found += [f"cuisine={value}" for value in split_values(tags.get("cuisine", "")) if value]
+    found += [
+        f"{key}={value}"
+        for key in FURTHER_KEYS
+        if key in tags
+        for value in split_values(tags[key])
+        if value
+    ]
     return found

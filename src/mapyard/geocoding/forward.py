@@ -18,6 +18,7 @@ from mapyard.geocoding.housenumbers import (
 )
 from mapyard.geocoding.kinds import PLACE, POSTCODE, STREET
 from mapyard.geocoding.matching import (
+    CATEGORY,
     CONTEXT,
     CONTEXT_FUZZY,
     CONTEXT_PREFIX,
@@ -49,6 +50,10 @@ FOCUS_PULL: Final = 0.75
 PARTLY: Final = 0.85
 #: How well the name fits a thing of the kind that was asked for, whatever it is called.
 OF_KIND: Final = 0.9
+#: What other things of the name lose where the name is that of a kind.
+KIND: Final = 0.1
+#: Things of a kind in a place: at this distance from its middle the pull is half.
+IN_PLACE_HALF_M: Final = 1_500.0
 #: Less of the query matched than this is no match.
 MIN_MATCHED: Final = 0.45
 #: Confidence with one word that is not part of the answer, less for each further one.
@@ -94,6 +99,8 @@ def find(
         results = _find_near(gazetteer, query, limit, filters, complete=complete)
         if results:
             return results
+    if focus is None and query.place_of_kind:
+        focus = _find_focus(gazetteer, query.place_of_kind)
     ranking = rank(gazetteer, query, filters, focus, complete=complete)
     if all(word.country for word in query.words):
         return _put_country_first(gazetteer, query, filters, ranking.results(limit))[:limit]
@@ -104,13 +111,24 @@ def find(
     return ranking.results(limit)
 
 
+def _find_focus(gazetteer: Gazetteer, place: list[str]) -> Focus | None:
+    """Return the middle of the place that things of a kind are asked for in, None without one."""
+    found = find(gazetteer, " ".join(place), 1)
+    if not found or gazetteer.kind[found[0].document] != PLACE or (found[0].confidence or 0) < 0.9:
+        return None
+    return Focus(*gazetteer.position(found[0].document), IN_PLACE_HALF_M)
+
+
 def _put_country_first(
     gazetteer: Gazetteer, query: Understood, filters: Filters, results: list[Result]
 ) -> list[Result]:
     """Return the results of a country's name or code alone, behind the country itself."""
     code = query.words[0].country
     document = gazetteer.country_documents.get(code, -1)
-    if document < 0 or filters.layer not in ("", "admin") or filters.countries not in ((), (code,)):
+    is_narrow = filters._replace(layer="", countries=()) != NO_FILTERS
+    if document < 0 or is_narrow or filters.layer not in ("", "admin"):
+        return results
+    if filters.countries and code not in filters.countries:
         return results
     top = results[0] if results else None
     if top is not None and top.confidence == 1.0 and gazetteer.kind[top.document] == PLACE:
@@ -186,6 +204,9 @@ class Ranking:
         self._by_category = candidates.by_category
         self._weights = np.array([word.weight for word in query.words])
         self._worth: Floats = WORTH[self._levels]
+        of_kind = np.array([bool(word.categories) for word in query.words])
+        # A thing of the kind that is asked for is what is meant, whatever it is called.
+        self._worth[(self._levels == CATEGORY) & of_kind] = 1.0
         count = len(self.documents)
         #: Address entry of an exact house number, −1 none; and the candidate it answers.
         self._entry = np.full(count, -1, np.int64)
@@ -226,6 +247,10 @@ class Ranking:
             PARTLY * np.where(self._by_category, np.maximum(share, OF_KIND), share),
         )
         scores = TEXT * self.text + NAMED * named + BIAS * self._bias
+        if self._query.asks_for_kind:
+            # The post office before a street or a car park called Post.
+            is_place = self._gazetteer.kind[self.documents] == PLACE
+            scores = scores - KIND * ~(self._by_category | is_place)
         # What is matched only by where it is, or only by "street", is not what was asked for.
         is_postcode = self._gazetteer.kind[self.documents] == POSTCODE
         telling = np.array(
@@ -247,6 +272,8 @@ class Ranking:
         worth = self._worth[int(self.scores.argmax())]
         strong = np.array([not (w.slot.is_little or w.is_filler) for w in self._query.words])
         unknown = np.array([word.slot.has_digit for word in self._query.words])
+        if self._query.begun >= 0:
+            unknown[self._query.begun] = True
         for candidate in self._query.numbers:
             if candidate.is_known and not candidate.key[0].isdigit():
                 unknown[candidate.start : candidate.stop] = False

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from mapyard.caches import cache_method
 from mapyard.geo.sphere import DEGREE_M
+from mapyard.geocoding.categories import Kinds
 from mapyard.geocoding.country_names import add_names, read_country_names
 from mapyard.geocoding.housenumbers import leading_number
 from mapyard.geocoding.interpolation import position_on_line, project_on_line
@@ -163,6 +164,11 @@ class Gazetteer:
         return found
 
     @cached_property
+    def kinds(self) -> Kinds:
+        """The words for kinds of things that there are."""
+        return Kinds(lambda tag: self.index.frequency("category", tag) > 0)
+
+    @cached_property
     def has_other_scripts(self) -> bool:
         """Whether names are written in another script than Latin."""
         return bool(self.index.complete("place_name", MARK, 1))
@@ -292,6 +298,16 @@ class Gazetteer:
         stop = np.searchsorted(self._member_rows, rows, side="right")
         found = np.flatnonzero(stop > start)
         return found, self._member_documents[start[found]].astype(np.int64)
+
+    def rows_of(self, documents: Ints) -> tuple[Ints, Ints]:
+        """Return the rows that belong to documents, and the place in `documents` of each."""
+        if not len(documents) or not len(self._member_documents):
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        order = np.argsort(documents)
+        place = np.searchsorted(documents[order], self._member_documents)
+        place[place == len(documents)] = 0
+        found = np.flatnonzero(documents[order][place] == self._member_documents)
+        return self._member_rows[found].astype(np.int64), order[place[found]]
 
     def entries_of(self, rows: NDArray[Any]) -> tuple[Ints, Ints]:
         """Return (place in `rows`, address entry) for the rows that have an address."""

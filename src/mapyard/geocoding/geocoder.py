@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from mapyard.geocoding import forward, reverse
+from mapyard.geocoding import crossings, forward, reverse, structured
 from mapyard.geocoding.answers import Result, Writer
 from mapyard.geocoding.autocomplete import complete
 from mapyard.geocoding.coordinates import Coordinates, find_coordinates
@@ -19,6 +19,7 @@ from mapyard.geocoding.forward import Focus
 from mapyard.geocoding.gazetteer import Gazetteer, open_gazetteer
 from mapyard.geocoding.matching import NO_FILTERS, Filters, Keep
 from mapyard.geocoding.plus_codes import decode_plus_code, find_plus_code
+from mapyard.geocoding.structured import Address
 from mapyard.store.reader import Store
 
 Feature = dict[str, Any]
@@ -26,26 +27,6 @@ Feature = dict[str, Any]
 TYPED_RADIUS_M: Final = 1_000.0
 #: Focus of coordinates behind a name: "starbucks 48.2,16.36".
 TYPED_HALF_M: Final = 500.0
-
-
-class Address(NamedTuple):
-    """A structured address; "" where a part is not given."""
-
-    street: str = ""
-    housenumber: str = ""
-    postcode: str = ""
-    city: str = ""
-    county: str = ""
-    state: str = ""
-    country: str = ""
-
-    @property
-    def text(self) -> str:
-        """The address in one line."""
-        line = " ".join(part for part in (self.street, self.housenumber) if part)
-        town = " ".join(part for part in (self.postcode, self.city) if part)
-        parts = (line, town, self.county, self.state, self.country)
-        return ", ".join(part for part in parts if part)
 
 
 class Geocoder:
@@ -70,7 +51,7 @@ class Geocoder:
             return self._around(typed, limit, langs)
         if typed is not None:
             text, focus = typed.rest, Focus(typed.lon, typed.lat, TYPED_HALF_M)
-        results = forward.find(self.gazetteer, text, 2 * limit + 8, filters=filters, focus=focus)
+        results = crossings.find(self.gazetteer, text, 2 * limit + 8, filters=filters, focus=focus)
         return self._write(results, limit, langs)
 
     def structured(
@@ -84,28 +65,9 @@ class Geocoder:
     ) -> list[Feature]:
         """Return features for an address in fields: a street is looked for as a street only.
 
-        Where the street is not found, the town is, and `match` says so.
+        Where the street is not found in the town, the town is, and `match` says so.
         """
-        country = address.country.strip().upper()
-        if len(country) == 2 and country.isalpha():
-            filters = filters._replace(countries=(country,))
-            address = address._replace(country="")
-        kinds = ("street", "address") if address.street else ("admin", "postcode")
-        results: list[Result] = []
-        if address.street:
-            found = forward.find(
-                self.gazetteer, address.text, limit,
-                filters=filters._replace(layer=filters.layer or kinds[1]), focus=focus,
-            )  # fmt: skip
-            results = [r for r in found if _has_named(r, address.street)]
-        if not results and address._replace(street="", housenumber="").text:
-            lost = [w for w in (address.street, address.housenumber) if w]
-            layer = "admin" if address.city or not address.postcode else "postcode"
-            place = address._replace(street="", housenumber="").text
-            results = forward.find(
-                self.gazetteer, place, limit, filters=filters._replace(layer=layer), focus=focus
-            )
-            results = [_with_lost(result, lost) for result in results]
+        results = structured.find(self.gazetteer, address, 2 * limit, filters, focus)
         return self._write(results, limit, langs)
 
     def autocomplete(
@@ -173,19 +135,6 @@ class Geocoder:
             if features.setdefault(key, feature) is feature and len(features) >= limit:
                 break
         return list(features.values())
-
-
-def _has_named(result: Result, street: str) -> bool:
-    """Whether a result is called by the street's words, not only placed by them."""
-    matched = (result.match or {}).get("matched", ())
-    return any(word["as"] == "name" for word in matched) and bool(street)
-
-
-def _with_lost(result: Result, lost: list[str]) -> Result:
-    report = dict(result.match or {})
-    report["unmatched"] = [*lost, *report.get("unmatched", ())]
-    confidence = None if result.confidence is None or not lost else min(result.confidence, 0.5)
-    return result._replace(match=report, confidence=confidence or result.confidence)
 
 
 def open_geocoder(folder: Path, store: Store) -> Geocoder:

@@ -19,7 +19,7 @@ from mapyard.store.distinct import distinct
 from mapyard.store.reader import E7
 from mapyard.text.analysis import name_key
 from mapyard.text.folding import is_spaceless
-from mapyard.text.index import all_of, any_of, at_least, constant
+from mapyard.text.index import all_of, any_of, at_least, constant, with_optional
 from mapyard.text.words import SUFFIX_FORMS
 
 Ints = NDArray[np.int64]
@@ -128,6 +128,11 @@ class Matcher:
         if not required:
             return np.empty(0, np.int64)
         queries, names = [], []
+        begun = self._query.begun
+        optional = []
+        if begun >= 0 and begun not in required:
+            variants = self._exact_variants(begun) + self._prefix_variants(begun)
+            optional = [self._scored(begun, variants)] if variants else []
         for i in required:
             variants = self._exact_variants(i)
             if not self._query.words[i].is_known:
@@ -138,7 +143,7 @@ class Matcher:
                 return np.empty(0, np.int64)
             queries.append(self._scored(i, variants))
             names += [query for level, query in variants if IS_NAME[level]]
-        return self._run(queries, names)
+        return self._run(queries, names, optional)
 
     def find_most(self) -> Ints:
         """Return the documents that most words match, exactly or loosely."""
@@ -156,12 +161,12 @@ class Matcher:
         minimum = min(minimum, len(queries))
         return self._run([at_least(queries, minimum)], names)
 
-    def _run(self, queries: list[Any], names: list[Any]) -> Ints:
+    def _run(self, queries: list[Any], names: list[Any], optional: list[Any] | None = None) -> Ints:
         """Return the best documents of which at least one word is (in) the name."""
         if not names:
             return np.empty(0, np.int64)
         named = constant(at_least(names, 1), 0.0)
-        query = all_of([*queries, named, *self._filters])
+        query = with_optional(all_of([*queries, named, *self._filters]), optional or [])
         hits = self._index.search(query, self._limit)
         # As long as nothing is cut off, the query itself stands for its documents.
         self._selection = len(hits.addresses), constant(query, 0.0)
@@ -222,7 +227,7 @@ class Matcher:
         if len(word) < shortest:
             return []
         found = [(NAME_PREFIX, self._index.prefix("place_name", word))]
-        if len(word) >= 2:
+        if len(word) >= 2 or word.isdigit():
             found.append((CONTEXT_PREFIX, self._index.prefix("context", word)))
         return found
 

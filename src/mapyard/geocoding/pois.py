@@ -9,7 +9,7 @@ import shapely
 from numpy.typing import NDArray
 
 from mapyard.geocoding.addresses import Addresses, find_positions
-from mapyard.geocoding.categories import CATEGORY_KEYS, indexed_tags
+from mapyard.geocoding.categories import CATEGORY_KEYS, FURTHER_KEYS, indexed_tags
 from mapyard.geocoding.cells import Cells, boxes_of_points
 from mapyard.geocoding.columns import Ints, TagColumn
 from mapyard.geocoding.memo import Memo
@@ -30,7 +30,7 @@ def find_poi_rows(store: Store, taken: NDArray[np.bool_]) -> Ints:
     named += [store.rows_with_key("addr:housename"), store.rows_with_key("brand")]
     for tag in indexed_tags():
         key, _, value = tag.partition("=")
-        if key != "cuisine":
+        if key not in FURTHER_KEYS:
             named.append(store.rows_with_tag(key, value))
     wanted = distinct_rows(named)
     said = distinct_rows([store.rows_with_key(key) for key in CATEGORY_KEYS])

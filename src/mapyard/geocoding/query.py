@@ -12,7 +12,7 @@ from functools import lru_cache
 from math import log2
 from typing import Final, NamedTuple
 
-from mapyard.geocoding.categories import IN_WORDS, NEAR_WORDS, find_phrase
+from mapyard.geocoding.categories import IN_WORDS, NEAR_WORDS
 from mapyard.geocoding.country_names import find_countries
 from mapyard.geocoding.fillers import NUMBER_WORDS, drop_recipients, find_fillers
 from mapyard.geocoding.gazetteer import Gazetteer
@@ -44,6 +44,12 @@ _NUMBER_WEIGHT: Final = 0.35
 _COUNTRY_WEIGHT: Final = 0.25
 _FILLER_WEIGHT: Final = 0.02
 _POSTCODE_LETTERS: Final = 4
+#: The beginning of a kind's name, while typing, and the most kinds that it may be.
+_COMPLETED_LETTERS: Final = 4
+_COMPLETED_KINDS: Final = 8
+#: A last word of no more letters is just begun, and weighs less.
+_BEGUN_LETTERS: Final = 3
+_BEGUN_WEIGHT: Final = 0.3
 #: A word and a number written as one: Städtle25, 25Städtle.
 _GLUED = re.compile(
     r"^(?:(?P<number>\d{1,4})(?=[^\W\d_]{4}))?(?P<word>[^\W\d_]{4,})"
@@ -71,6 +77,8 @@ class Word(NamedTuple):
     is_street_word: bool
     #: Whether it says nothing about where: "Nr.", the number of a flat.
     is_filler: bool
+    #: Whether it says of anything where it is.
+    is_context: bool
     #: Whether it is (part of) the name of a country behind or before everything else.
     is_country: bool
 
@@ -94,6 +102,8 @@ class Understood(NamedTuple):
     ranges: frozenset[tuple[str, str]] = frozenset()
     #: What was left out: "c/o Meier".
     ignored: tuple[str, ...] = ()
+    #: Place of a last word that is just begun, −1: nothing has to match it.
+    begun: int = -1
 
     def required(self, *, names_of_houses: bool) -> list[int]:
         """Return the words that a document is to match: neither little ones nor numbers.
@@ -102,6 +112,7 @@ class Understood(NamedTuple):
         numbers too, as long as other words remain.
         """
         strong = [i for i, w in enumerate(self.words) if not w.slot.is_little and not w.is_filler]
+        strong = [i for i in strong if i != self.begun] or strong
         strong = [i for i in strong if not self.words[i].is_country] or strong
         tests = (self._may_be_number, self._has_number)
         for is_number in tests if names_of_houses else tests[1:]:
@@ -109,6 +120,22 @@ class Understood(NamedTuple):
             if kept:
                 return kept
         return strong or list(range(len(self.words)))
+
+    @property
+    def asks_for_kind(self) -> bool:
+        """Whether all words but little ones and countries name a kind."""
+        return all(
+            word.categories or word.slot.is_little or word.is_filler or word.is_country
+            for word in self.words
+        ) and any(word.categories for word in self.words)
+
+    @property
+    def place_of_kind(self) -> list[str]:
+        """The words besides those for a kind, where all of them may say where it is; else ()."""
+        if not any(word.categories for word in self.words):
+            return []
+        rest = [w for w in self.words if not (w.categories or w.slot.is_little or w.is_filler)]
+        return [w.text for w in rest] if all(w.is_context or w.is_country for w in rest) else []
 
     def _has_number(self, i: int) -> bool:
         slot = self.words[i].slot
@@ -135,7 +162,7 @@ def understand(gazetteer: Gazetteer, text: str, *, complete: bool = False) -> Un
         return Understood(text, (), (), 0)
     kept, ignored = drop_recipients(text)
     kept = spell_numbers(kept)
-    typed = [part for slot in slots(kept) for part in _split(index, slot)][:MAX_WORDS]
+    typed = [part for slot in slots(kept) for part in _split(gazetteer, slot)][:MAX_WORDS]
     if complete and typed:
         typed[-1] = typed[-1]._replace(is_little=False)
     for i, (slot, following) in enumerate(itertools.pairwise(typed)):
@@ -143,7 +170,7 @@ def understand(gazetteer: Gazetteer, text: str, *, complete: bool = False) -> Un
         if len(slot.word) <= 2 and slot.word.isalpha() and _POSTCODE.match(following.word):
             typed[i] = slot._replace(is_little=True)
     plain = [slot.word for slot in typed]
-    categories = _find_categories(plain)
+    categories = _find_categories(gazetteer, plain, complete=complete)
     named = find_countries(plain, gazetteer.country_set, gazetteer.country_phrases)
     edge = _find_edge(plain, named)
     fillers = find_fillers(plain[:-1] if complete else plain)
@@ -166,13 +193,27 @@ def understand(gazetteer: Gazetteer, text: str, *, complete: bool = False) -> Un
         words.append(
             Word(
                 slot, alternatives, frequency > 0, weight, categories[i], named[i], is_street_word,
-                is_filler, i in edge,
+                is_filler,
+                any(index.frequency("context", a[0]) for a in slot.alternatives if len(a) == 1),
+                i in edge,
             )
         )  # fmt: skip
     numbers = _find_numbers(gazetteer, plain, {i for i in fillers if plain[i] not in NUMBER_WORDS})
     near, is_near = _find_near(plain, categories)
+    begun = _find_begun(words) if complete else -1
+    if begun >= 0:
+        share = len(plain[begun]) / _BEGUN_LETTERS
+        words[begun] = words[begun]._replace(weight=words[begun].weight * share * _BEGUN_WEIGHT)
     ranges = frozenset((m[1], m[2]) for m in _RANGES.finditer(kept))
-    return Understood(text, tuple(words), numbers, near, is_near, ranges, tuple(ignored))
+    return Understood(text, tuple(words), numbers, near, is_near, ranges, tuple(ignored), begun)
+
+
+def _find_begun(words: list[Word]) -> int:
+    """Return the place of a last word of few letters behind others, −1 without one."""
+    last = words[-1].text if words else ""
+    is_begun = 0 < len(last) <= _BEGUN_LETTERS and not is_spaceless(last)
+    others = [w for w in words[:-1] if not (w.slot.is_little or w.is_filler or w.slot.has_digit)]
+    return len(words) - 1 if is_begun and others else -1
 
 
 def _find_edge(words: list[str], countries: list[str]) -> set[int]:
@@ -215,13 +256,13 @@ def _find_numbers(
     return tuple(plain or candidates)
 
 
-def _split(index: TextIndex, slot: Slot) -> list[Slot]:
+def _split(gazetteer: Gazetteer, slot: Slot) -> list[Slot]:
     """Split what is written as one word and is none: 練馬駅, 台北市中山區, Städtle25."""
-    word = slot.word
+    word, index = slot.word, gazetteer.index
     if len(word) < 3 or index.frequency("place_name", word):
         return [slot]
     if is_spaceless(word):
-        return _split_kind(index, slot) or _split_areas(index, word) or [slot]
+        return _split_kind(gazetteer, slot) or _split_areas(index, word) or [slot]
     glued = _GLUED.match(word)
     if glued is None:
         return [slot]
@@ -232,11 +273,11 @@ def _split(index: TextIndex, slot: Slot) -> list[Slot]:
     return [slot for part in parts if part for slot in slots(part)]
 
 
-def _split_kind(index: TextIndex, slot: Slot) -> list[Slot]:
+def _split_kind(gazetteer: Gazetteer, slot: Slot) -> list[Slot]:
     """Split a kind off the end of a word of a script without spaces: 練馬駅 → 練馬, 駅."""
-    word = slot.word
-    for length in range(min(3, len(word) - 2), 0, -1):
-        if find_phrase([word[-length:]], 0) and _has_grams(index, word[:-length]):
+    word, index = slot.word, gazetteer.index
+    for length in range(min(8, len(word) - 2), 0, -1):
+        if gazetteer.kinds.find([word[-length:]], 0) and _has_grams(index, word[:-length]):
             return [*slots(word[:-length]), *slots(word[-length:])]
     return []
 
@@ -303,17 +344,28 @@ def _weigh(frequency: int, total: float) -> float:
     return max(0.35, 1.0 - 0.65 * log2(frequency + 1) / total)
 
 
-def _find_categories(words: list[str]) -> list[tuple[str, ...]]:
+def _find_categories(
+    gazetteer: Gazetteer, words: list[str], *, complete: bool
+) -> list[tuple[str, ...]]:
+    """Return the tags of kinds that each word names.
+
+    A term that only describes a kind counts where no name has it: "petrol", but not "art".
+    """
     found: list[tuple[str, ...]] = [()] * len(words)
     start = 0
     while start < len(words):
-        phrase = find_phrase(words, start)
+        phrase = gazetteer.kinds.find(words, start)
+        if phrase and not phrase.is_name:
+            terms = words[start : phrase.stop]
+            if all(gazetteer.index.frequency("place_name", term) for term in terms):
+                phrase = None
         if phrase:
-            for i in range(start, phrase[0]):
-                found[i] = phrase[1]
-            start = phrase[0]
+            found[start : phrase.stop] = [phrase.tags] * (phrase.stop - start)
+            start = phrase.stop
         else:
             start += 1
+    if complete and words and not found[-1] and len(words[-1]) >= _COMPLETED_LETTERS:
+        found[-1] = gazetteer.kinds.complete(words[-1], _COMPLETED_KINDS)
     return found
 
 

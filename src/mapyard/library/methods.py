@@ -226,6 +226,8 @@ class Questions:
         county: str | None = None,
         state: str | None = None,
         country: str | None = None,
+        amenity: str | None = None,
+        neighbourhood: str | None = None,
         limit: int | None = None,
         timeout: float | None = None,
         max_bytes: int | None = None,
@@ -253,7 +255,9 @@ class Questions:
             city: town or village.
             county: county or district.
             state: state or region.
-            country: name or ISO 3166-1 alpha-2 code.
+            country: name or ISO 3166-1 alpha-2 code; alone, too.
+            amenity: name or kind of a point of interest.
+            neighbourhood: quarter, suburb or district.
             limit: largest number of results; default 20.
             timeout: seconds, after which `Timeout` is raised.
             max_bytes: memory that a query language may use.
@@ -333,6 +337,7 @@ class Questions:
         addresses: Sequence[Any] | None = None,
         *,
         csv: str | None = None,
+        ndjson: str | None = None,
         limit: int | None = None,
         focus: PositionLike | None = None,
         country_code: Texts | None = None,
@@ -351,6 +356,7 @@ class Questions:
             addresses: 1 to 1000 rows: texts, address parts ({street, housenumber, postcode, city,
                 state, country}), or positions ({lat, lng}, [lng, lat], Point) for reverse.
             csv: the rows as CSV with a header line; or send the body as text/csv.
+            ndjson: the rows as NDJSON; or send the body as application/x-ndjson.
             limit: results per row; default 1.
             focus: results near to it come first.
             country_code: ISO 3166-1 alpha-2 codes, one or several.
@@ -948,6 +954,8 @@ class AsyncQuestions:
         county: str | None = None,
         state: str | None = None,
         country: str | None = None,
+        amenity: str | None = None,
+        neighbourhood: str | None = None,
         limit: int | None = None,
         timeout: float | None = None,
         max_bytes: int | None = None,
@@ -975,7 +983,9 @@ class AsyncQuestions:
             city: town or village.
             county: county or district.
             state: state or region.
-            country: name or ISO 3166-1 alpha-2 code.
+            country: name or ISO 3166-1 alpha-2 code; alone, too.
+            amenity: name or kind of a point of interest.
+            neighbourhood: quarter, suburb or district.
             limit: largest number of results; default 20.
             timeout: seconds, after which `Timeout` is raised.
             max_bytes: memory that a query language may use.
@@ -1055,6 +1065,7 @@ class AsyncQuestions:
         addresses: Sequence[Any] | None = None,
         *,
         csv: str | None = None,
+        ndjson: str | None = None,
         limit: int | None = None,
         focus: PositionLike | None = None,
         country_code: Texts | None = None,
@@ -1073,6 +1084,7 @@ class AsyncQuestions:
             addresses: 1 to 1000 rows: texts, address parts ({street, housenumber, postcode, city,
                 state, country}), or positions ({lat, lng}, [lng, lat], Point) for reverse.
             csv: the rows as CSV with a header line; or send the body as text/csv.
+            ndjson: the rows as NDJSON; or send the body as application/x-ndjson.
             limit: results per row; default 1.
             focus: results near to it come first.
             country_code: ISO 3166-1 alpha-2 codes, one or several.

@@ -252,6 +252,15 @@ def at_least(queries: Sequence[Any], minimum: int) -> Any:
     )
 
 
+def with_optional(query: Any, optional: Sequence[Any]) -> Any:
+    """Return the query with more for documents that match further ones."""
+    if not optional:
+        return query
+    return Query.boolean_query(
+        [(Occur.Must, query), *((Occur.Should, other) for other in optional)]
+    )
+
+
 def without(query: Any, excluded: Sequence[Any]) -> Any:
     """Return the query less the documents of the excluded ones."""
     return Query.boolean_query(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mapyard.geocoding.geocoder import Geocoder
+from mapyard.geocoding.structured import Address
 
 OpenMap = Callable[[str], Geocoder]
 VADUZ, BALTIMORE, QUEENS = "vaduz-cut", "baltimore-cut", "queens-cut"
@@ -197,3 +198,163 @@ SCRIPTS = [
 @pytest.mark.parametrize(("where", "text", "shown"), SCRIPTS)
 def test_names_in_other_scripts(open_map: OpenMap, where: str, text: str, shown: str) -> None:
     assert shown in ask(open_map(where), text)["display_name"]
+
+
+KINDS = [
+    (VADUZ, "Post", "post_office"),
+    (VADUZ, "Postamt", "post_office"),
+    (VADUZ, "correos", "post_office"),
+    (VADUZ, "Schloss", "castle"),
+    (VADUZ, "castle", "castle"),
+    (VADUZ, "château", "castle"),
+    (VADUZ, "zamek", "castle"),
+    (VADUZ, "Museum", "museum"),
+    (VADUZ, "Museen", "museum"),
+    (VADUZ, "muzeum vaduz", "museum"),
+    (VADUZ, "Apotheke", "pharmacy"),
+    (VADUZ, "pharmacie", "pharmacy"),
+    (VADUZ, "farmacia", "pharmacy"),
+    (VADUZ, "apteka", "pharmacy"),
+    (VADUZ, "eczane vaduz", "pharmacy"),
+    (VADUZ, "аптека", "pharmacy"),
+    (VADUZ, "薬局", "pharmacy"),
+    (VADUZ, "صيدلية", "pharmacy"),
+    (VADUZ, "약국", "pharmacy"),
+    (VADUZ, "ร้านขายยา", "pharmacy"),
+    (VADUZ, "בית מרקחת", "pharmacy"),
+    (VADUZ, "gyógyszertár", "pharmacy"),
+    (VADUZ, "φαρμακείο", "pharmacy"),
+    (VADUZ, "nhà thuốc", "pharmacy"),
+    (VADUZ, "restaurante", "restaurant"),
+    (VADUZ, "レストラン", "restaurant"),
+    (VADUZ, "étterem", "restaurant"),
+    (VADUZ, "banque", "bank"),
+    (VADUZ, "银行", "bank"),
+    (VADUZ, "Bankomat", "atm"),
+    (VADUZ, "Geldautomat vaduz", "atm"),
+    (VADUZ, "cash machine", "atm"),
+    (VADUZ, "supermercado", "supermarket"),
+    (VADUZ, "スーパーマーケット", "supermarket"),
+    (VADUZ, "coiffeur", "hairdresser"),
+    (VADUZ, "kadeřnictví", "hairdresser"),
+    (VADUZ, "Bäckerei", "bakery"),
+    (VADUZ, "bäcker", "bakery"),
+    (VADUZ, "boulangerie", "bakery"),
+    (VADUZ, "Eisdiele", "ice_cream"),
+    (VADUZ, "WC", "toilets"),
+    (VADUZ, "Rathaus", "townhall"),
+    (VADUZ, "mairie", "townhall"),
+    (VADUZ, "parliament", "parliament"),
+    (VADUZ, "Polizei", "police"),
+    (VADUZ, "Spielplatz vaduz", "playground"),
+    (MOSCOW, "школа", "school"),
+    (MOSCOW, "pharmacy", "pharmacy"),
+    (MOSCOW, "банк", "bank"),
+]
+
+
+@pytest.mark.parametrize(("where", "text", "kind"), KINDS)
+def test_words_for_kinds_in_many_languages(
+    open_map: OpenMap, where: str, text: str, kind: str
+) -> None:
+    assert ask(open_map(where), text)["subcategory"] == kind
+
+
+CROSSINGS = [
+    (VADUZ, "Städtle und Herrengasse", "Städtle & Herrengasse"),
+    (VADUZ, "Städtle und Herrengasse Kreuzung", "Städtle & Herrengasse"),
+    (VADUZ, "Ecke Städtle / Rathausgasse", "Städtle & Rathausgasse"),
+    (VADUZ, "Städtle / Rathausgasse, Vaduz", "Städtle & Rathausgasse"),
+    (VADUZ, "Äulestrasse & Städtle", "Äulestrasse & Städtle"),
+    (VADUZ, "Aeulestr. & Städtle", "Äulestrasse & Städtle"),
+    (VADUZ, "corner of Städtle and Rathausgasse", "Städtle & Rathausgasse"),
+    (VADUZ, "angle de Städtle et Rathausgasse", "Städtle & Rathausgasse"),
+    (VADUZ, "esquina de Städtle y Rathausgasse", "Städtle & Rathausgasse"),
+    (QUEENS, "Hillside Ave and Winchester Blvd", "Hillside Avenue & Winchester Boulevard"),
+    (QUEENS, "intersection of 222nd Street and Braddock Avenue", "222nd Street & Braddock Avenue"),
+    (QUEENS, "222nd St @ Braddock Ave", "222nd Street & Braddock Avenue"),
+    (QUEENS, "Braddock / 222nd", "Braddock Avenue & 222nd Street"),
+    (QUEENS, "220th Street & Hillside Avenue", "220th Street & Hillside Avenue"),
+    (QUEENS, "220th & Hillside", "220th Street & Hillside Avenue"),
+    (BALTIMORE, "S Wolfe St at Fleet St", "South Wolfe Street & Fleet Street"),
+    (BALTIMORE, "corner of Aliceanna Street and South Ann Street, Baltimore",
+     "Aliceanna Street & South Ann Street"),
+    (MOSCOW, "улица Руставели и улица Яблочкова", "улица Руставели & улица Яблочкова"),
+    (TAIPEI, "南京西路與中山北路二段", "南京西路 & 中山北路二段"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("where", "text", "shown"), CROSSINGS)
+def test_crossings_of_two_streets(open_map: OpenMap, where: str, text: str, shown: str) -> None:
+    found = ask(open_map(where), text)
+    assert (found["name"], found["subcategory"]) == (shown, "intersection")
+    assert found["source"] == "place"
+
+
+def test_a_crossing_lies_on_both_streets(open_map: OpenMap) -> None:
+    geocoder = open_map(QUEENS)
+    lon, lat = geocoder.forward("Hillside Ave & Winchester Blvd", 1)[0]["geometry"]["coordinates"]
+    streets = geocoder.reverse(lon, lat, 15, 10, layer="street")
+    assert {"Hillside Avenue", "Winchester Boulevard"} <= {s["properties"]["name"] for s in streets}
+
+
+@pytest.mark.parametrize("text", ["Fritsch & Co", "Städtle 32 und 34", "Post und Bank"])
+def test_an_and_is_not_always_a_crossing(open_map: OpenMap, text: str) -> None:
+    assert ask(open_map(VADUZ), text)["subcategory"] != "intersection"
+
+
+TYPED = [
+    (VADUZ, "Städtle 32, 9490 Vaduz"),
+    (VADUZ, "9490 Vaduz, Städtle 32"),
+    (VADUZ, "Städtle 32, Vaduz, Liechtenstein"),
+    (BALTIMORE, "1926B Fleet Street, Baltimore, MD 21231"),
+    (QUEENS, "89-63 220th Street, NY 11427"),
+    (MOSCOW, "улица Гончарова 5, Москва"),
+]
+
+
+@pytest.mark.parametrize(("where", "text"), TYPED)
+def test_what_is_found_while_typing_stays(open_map: OpenMap, where: str, text: str) -> None:
+    geocoder = open_map(where)
+    wanted = geocoder.forward(text, 1)[0]["id"]
+    seen = False
+    for length in range(4, len(text) + 1):
+        is_there = wanted in [f.get("id") for f in geocoder.autocomplete(text[:length], 10)]
+        assert is_there or not seen, text[:length]
+        seen = is_there
+    assert seen
+
+
+@pytest.mark.parametrize("begin", ["Schlo", "Apoth", "Restaur", "Museu", "pharm"])
+def test_kinds_are_completed(open_map: OpenMap, begin: str) -> None:
+    kinds = {f["properties"]["subcategory"] for f in open_map(VADUZ).autocomplete(begin, 5)}
+    assert kinds & {"castle", "pharmacy", "restaurant", "museum"}
+
+
+def test_a_street_in_another_town_has_a_low_confidence(geocoder: Geocoder) -> None:
+    found = geocoder.structured(Address("Clematisweg", "2", city="Altdorf"), 5)
+    first, *others = [feature["properties"] for feature in found]
+    assert (first["name"], first["match"]["unmatched"]) == ("Altdorf", ["Clematisweg", "2"])
+    assert first["confidence"] <= 0.5
+    elsewhere = [p for p in others if p.get("street") == "Clematisweg"]
+    assert elsewhere
+    assert all(p["confidence"] <= 0.4 for p in elsewhere)
+    assert all("altdorf" in p["match"]["unmatched"] for p in elsewhere)
+
+
+@pytest.mark.parametrize(
+    "written", ["LI", "Liechtenstein", "Fürstentum Liechtenstein", "liechtenstein"]
+)
+def test_a_country_alone(geocoder: Geocoder, written: str) -> None:
+    found = geocoder.structured(Address(country=written), 1)
+    assert found[0]["properties"]["name"] == "Testland"
+    assert geocoder.structured(Address(country="AT"), 1) == []
+
+
+def test_names_and_kinds_in_fields(geocoder: Geocoder) -> None:
+    found = geocoder.structured(Address(name="restaurant", city="Altdorf"), 1)
+    assert found[0]["properties"]["name"] == "Vesuvio"
+    found = geocoder.structured(Address(name="Vesuvio", country="LI"), 1)
+    assert found[0]["properties"]["name"] == "Vesuvio"
+    lost = geocoder.structured(Address(name="Nirgendwo", city="Altdorf"), 1)[0]["properties"]
+    assert (lost["name"], lost["match"]["unmatched"]) == ("Altdorf", ["Nirgendwo"])

@@ -1,10 +1,23 @@
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from mapyard.deadline import no_deadline
 from mapyard.errors import InvalidRequest
-from mapyard.geocoding.batch import ADDED, Options, added_values, answer_rows, read_csv
+from mapyard.geocoding.batch import (
+    ADDED,
+    Options,
+    added_values,
+    answer_rows,
+    find_encoding,
+    find_unused,
+    kept_columns,
+    read_csv,
+    read_ndjson,
+)
 from mapyard.geocoding.geocoder import Geocoder
 
 
@@ -51,3 +64,74 @@ def test_added_values_match_their_columns(geocoder: Geocoder) -> None:
     assert good["match_osm_id"] == 4300
     assert good["match_error"] == ""
     assert bad["match_error"] == "is empty"
+
+
+def answer(geocoder: Geocoder, *rows: Any) -> list[Any]:
+    """Return the element of the best answer to each row, or what was wrong."""
+    return [
+        a.features[0].get("id") if a.features else a.error
+        for a in answer_rows(geocoder, rows, Options(), no_deadline())
+    ]
+
+
+def test_all_columns_of_a_row_are_read_together(geocoder: Geocoder) -> None:
+    assert answer(
+        geocoder,
+        {"address": "Hauptstrasse 1", "city": "Altdorf"},
+        {"address": "Hauptstrasse 1", "city": "Neustadt", "postcode": "9490"},
+        {"address": "Hauptstrasse 1, Altdorf", "city": "Altdorf", "country": "Liechtenstein"},
+        {"address": "Hauptstrasse 1", "plz": "9494", "land": "LI"},
+        {"address": "Hauptstrasse 1", "country": "AT"},
+    ) == ["node/4100", "node/4000", "node/4100", "node/4100", ""]
+
+
+def test_a_text_with_a_position_is_looked_for_near_it(geocoder: Geocoder) -> None:
+    near, far = {"lat": 47.212, "lon": 9.532}, {"lat": "47,212", "lon": "9,512"}
+    assert answer(geocoder, {"q": "pizza"} | near, {"q": "pizza"} | far) == [
+        "node/5103",
+        "node/5102",
+    ]
+
+
+def test_languages_and_limits_of_single_rows(geocoder: Geocoder) -> None:
+    rows = [{"q": "Neustadt", "lang": "ja"}, {"q": "Neustadt"}, {"q": "Hauptstrasse", "limit": 2}]
+    first, second, third = answer_rows(geocoder, rows, Options(), no_deadline())
+    assert first.features[0]["properties"]["name"] == "新町"
+    assert second.features[0]["properties"]["name"] == "Neustadt"
+    assert len(third.features) == 2
+    assert answer(geocoder, {"q": "Neustadt", "limit": "many"})[0].startswith("limit must be")
+
+
+def test_columns_that_say_nothing_are_named() -> None:
+    columns = ["id", "Address", "City", "turnover", "q", "match_lat"]
+    assert find_unused(columns) == ["turnover", "q"]
+    assert kept_columns(columns) == ["id", "Address", "City", "turnover", "q"]
+
+
+def test_levels_parts_and_lost_words(geocoder: Geocoder) -> None:
+    rows = ["Clematisweg 2", "Kardinal Stefan Gasse 6", "Hauptstrasse", "Neustadt", "9494",
+            "Café Größe", "Hauptstrasse 9 Penthouse"]  # fmt: skip
+    answers = answer_rows(geocoder, rows, Options(), no_deadline())
+    found = [dict(zip(ADDED, added_values(a), strict=True)) for a in answers]
+    assert [row["match_level"] for row in found] == [
+        "house", "interpolated", "street", "town", "postcode", "poi", "house",
+    ]  # fmt: skip
+    assert (found[0]["match_street"], found[0]["match_house_number"]) == ("Clematisweg", "2")
+    assert (found[0]["match_city"], found[0]["match_country"]) == ("Neustadt", "LI")
+    assert [row["match_unmatched"] for row in found[5:]] == ["", "penthouse"]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "found"), [("utf-8", "utf-8-sig"), ("utf-16", "utf-16"), ("cp1252", "cp1252")]
+)
+def test_encodings_are_recognized(tmp_path: Path, encoding: str, found: str) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes("q\nStädtle 32\n".encode(encoding))
+    assert find_encoding(path) == found
+    assert path.read_text(find_encoding(path)).startswith("q\nStädtle")
+
+
+def test_ndjson_names_the_bad_line() -> None:
+    assert read_ndjson('"Weg 1"\n\n{"q": "Weg 2"}\n') == ["Weg 1", {"q": "Weg 2"}]
+    with pytest.raises(InvalidRequest, match="line 2 is no JSON"):
+        read_ndjson('"Weg 1"\n{"q": \n')

@@ -8,8 +8,9 @@ import pytest
 
 from mapyard.geo.bbox import Bbox
 from mapyard.geocoding.forward import Focus
-from mapyard.geocoding.geocoder import Address, Geocoder
+from mapyard.geocoding.geocoder import Geocoder
 from mapyard.geocoding.matching import Filters
+from mapyard.geocoding.structured import Address
 
 
 def first(geocoder: Geocoder, text: str, **options: Any) -> dict[str, Any]:

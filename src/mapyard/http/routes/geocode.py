@@ -6,17 +6,18 @@ import csv
 import io
 from collections.abc import Iterator
 from typing import Annotated, Any, Final, Literal
+from urllib.parse import quote
 
 import orjson
 from msgspec import Meta
 
-from mapyard.geocoding.batch import ADDED, added_values
+from mapyard.geocoding.batch import ADDED, added_values, find_unused, kept_columns
 from mapyard.geocoding.geocoder import Feature
 from mapyard.http.answer import GEOJSON, JSON, Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
 from mapyard.library.questions import geocoding as library
-from mapyard.library.results.places import PlaceBatch, Places
+from mapyard.library.results.places import PlaceBatch, Places, write_row
 from mapyard.params.parser import Parser, refuse_unknown
 
 CSV: Final = "text/csv; charset=utf-8; header=present"
@@ -58,8 +59,11 @@ class BatchParams(library.Batch, kw_only=True):
     """Many rows at once."""
 
     format: Annotated[
-        Literal["json", "csv"] | None,
-        Meta(description="csv: one line per row with its own columns and the match behind them"),
+        Literal["json", "csv", "ndjson"] | None,
+        Meta(
+            description="csv: one line per row with its own columns and the match behind them; "
+            "ndjson: a collection per line"
+        ),
     ] = None
 
 
@@ -129,20 +133,25 @@ def reverse(ctx: Context, params: ReverseParams) -> Answer:
     tag="Geocoding",
     schema="BatchGeocodeResult",
     heavy=True,
-    texts={"text/csv": "csv"},
-    media_types=(JSON, "text/csv"),
+    texts={"text/csv": "csv", NDJSON: "ndjson"},
+    media_types=(JSON, "text/csv", NDJSON),
     examples=[Example({"addresses": ["Rue Grimaldi 5, Monaco", {"lat": 43.7384, "lng": 7.4246}]})],
 )
 def batch(ctx: Context, params: BatchParams) -> Answer:
     """Return one FeatureCollection per row, in input order; a bad row has `error` and no features.
 
     CSV in (text/csv with a header line) gives CSV out: the rows as they came, and the best match in
-    columns behind them.
+    columns behind them. NDJSON in gives NDJSON out. Columns that mean nothing here are named in
+    `X-Unused-Columns`.
     """
     found = library.geocode_batch(ctx, params)
+    unused = find_unused(found.columns)
+    headers = {"X-Unused-Columns": ", ".join(map(quote, unused))} if unused else None
     if params.format == "csv" or (params.format is None and found.columns):
-        return Answer(_stream_csv(found), CSV)
-    return Answer.json(found.to_json())
+        return Answer(_stream_csv(found), CSV, headers=headers)
+    if params.format == "ndjson" or (params.format is None and params.ndjson):
+        return Answer(_stream_ndjson(found), NDJSON, headers=headers)
+    return Answer.json(found.to_json(), headers=headers)
 
 
 def _answer(ctx: Context, found: Places, answer_format: str, *, reverse: bool = False) -> Answer:
@@ -196,7 +205,7 @@ def _write_csv(features: list[Feature]) -> bytes:
 def _stream_csv(found: PlaceBatch) -> Iterator[bytes]:
     """Yield the lines of a CSV answer; rows that came as JSON have their text in `q`."""
     text = io.StringIO()
-    columns = found.columns
+    columns = kept_columns(found.columns)
     writer = csv.writer(text, delimiter=found.delimiter)
     writer.writerow([*(columns or ["q"]), *ADDED])
     for row, answer in zip(found.rows, found.iter_answers(), strict=True):
@@ -207,6 +216,11 @@ def _stream_csv(found: PlaceBatch) -> Iterator[bytes]:
             text.seek(0)
             text.truncate()
     yield text.getvalue().encode()
+
+
+def _stream_ndjson(found: PlaceBatch) -> Iterator[bytes]:
+    for row, answer in zip(found.rows, found.iter_answers(), strict=True):
+        yield orjson.dumps(write_row(row, answer)) + b"\n"
 
 
 def _as_text(row: Any) -> str:

@@ -9,11 +9,12 @@ from msgspec import Meta
 
 from mapyard.errors import InvalidRequest, NotInstalled, TooLarge
 from mapyard.features.query import FeatureQuery, test_rows
-from mapyard.geocoding.batch import Answer, Options, answer_rows, read_csv
+from mapyard.geocoding.batch import Answer, Options, answer_rows, read_csv, read_ndjson
 from mapyard.geocoding.forward import Focus
-from mapyard.geocoding.geocoder import Address, Geocoder, open_geocoder
+from mapyard.geocoding.geocoder import Geocoder, open_geocoder
 from mapyard.geocoding.matching import Filters, Keep
 from mapyard.geocoding.reverse import Layer
+from mapyard.geocoding.structured import Address
 from mapyard.library.call import Call
 from mapyard.library.question import question
 from mapyard.library.questions.elements import read_tags
@@ -104,7 +105,11 @@ class Geocode(Where, kw_only=True):
     city: Annotated[Text, Meta(description="town or village")] = ""
     county: Annotated[Text, Meta(description="county or district")] = ""
     state: Annotated[Text, Meta(description="state or region")] = ""
-    country: Annotated[Text, Meta(description="name or ISO 3166-1 alpha-2 code")] = ""
+    country: Annotated[Text, Meta(description="name or ISO 3166-1 alpha-2 code; alone, too")] = ""
+    amenity: Annotated[Text, spelled("name or kind of a point of interest", "name")] = ""
+    neighbourhood: Annotated[
+        Text, spelled("quarter, suburb or district", "suburb", "district", "quarter")
+    ] = ""
     limit: Annotated[int, Meta(ge=1, le=100, description="largest number of results")] = 20
 
 
@@ -155,6 +160,9 @@ class Batch(Params, kw_only=True):
     csv: Annotated[
         str, Meta(description="the rows as CSV with a header line; or send the body as text/csv")
     ] = ""
+    ndjson: Annotated[
+        str, Meta(description="the rows as NDJSON; or send the body as application/x-ndjson")
+    ] = ""
     limit: Annotated[int, Meta(ge=1, le=10, description="results per row")] = 1
     focus: FocusAt = None
     country_code: Countries = ()
@@ -184,7 +192,8 @@ def geocode(call: Call, params: Geocode) -> Places:
         )
     else:
         raise InvalidRequest(
-            "q: is required (or street, housenumber, postcode, city, county, state, country)",
+            "q: is required (or street, housenumber, postcode, city, county, state, country, "
+            "amenity, neighbourhood)",
             details={"q": ["is required"]},
         )
     return Places(found)
@@ -198,7 +207,7 @@ def has_parts(params: Geocode) -> bool:
 def _read_address(params: Geocode) -> Address:
     return Address(
         params.street, params.housenumber, params.postcode, params.city, params.county,
-        params.state, params.country,
+        params.state, params.country, params.amenity, params.neighbourhood,
     )  # fmt: skip
 
 
@@ -247,6 +256,8 @@ def geocode_batch(call: Call, params: Batch) -> PlaceBatch:
     delimiter = ","
     if params.csv:
         columns, rows, delimiter = read_csv(params.csv)
+    elif params.ndjson:
+        rows = read_ndjson(params.ndjson)
     if not rows:
         raise InvalidRequest.of("addresses", "must have 1 to 1000 rows")
     if len(rows) > MAX_BATCH:

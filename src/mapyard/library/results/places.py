@@ -53,6 +53,23 @@ class Places(Features):
         return super().__getitem__(index)
 
 
+def _with_id(collection: dict[str, Any], row: Any) -> dict[str, Any]:
+    """Return a collection with the id that its row came with."""
+    if isinstance(row, Mapping):
+        for name, value in row.items():
+            if str(name).strip().lower() == "id" and value not in (None, ""):
+                return {**collection, "id": value}
+    return collection
+
+
+def write_row(row: Any, answer: Answer) -> dict[str, Any]:
+    """Return the collection that answers a row."""
+    found: dict[str, Any] = {"type": "FeatureCollection", "features": answer.features}
+    if answer.error:
+        found["error"] = {"code": "invalid_request", "message": answer.error}
+    return _with_id(found, row)
+
+
 class PlaceBatch(Sequence[Places]):
     """The places of many rows, in the order of the rows; `error` is in a bad row's members."""
 
@@ -102,9 +119,11 @@ class PlaceBatch(Sequence[Places]):
     def to_json(self) -> dict[str, Any]:
         """Return count and results, one FeatureCollection per row, as the endpoint answers."""
         results = []
-        for places in self:
+        rows = self.rows or [None] * len(self)
+        for places, row in zip(self, rows, strict=True):
             members = {k: v for k, v in places.members.items() if k != "attribution"}
-            results.append({"type": "FeatureCollection", "features": places.features, **members})
+            collection = {"type": "FeatureCollection", "features": places.features, **members}
+            results.append(_with_id(collection, row))
         return {"attribution": ATTRIBUTION, "count": len(results), "results": results}
 
     @classmethod
