@@ -10,16 +10,16 @@ import orjson
 from mapyard.geocoding.assembly import Assembly
 from mapyard.geocoding.categories import CATEGORY_KEYS, FURTHER_KEYS, find_brand_names
 from mapyard.geocoding.columns import Ints, count_pairs
-from mapyard.geocoding.kinds import LAYERS, NAMES, PLACE
+from mapyard.geocoding.kinds import LAYERS, NAMES, PLACE, POSTCODE
 from mapyard.geocoding.places import COUNTRY
 from mapyard.geocoding.regions import expand_areas, list_codes, list_context
 from mapyard.store.reader import E7
 from mapyard.text.analysis import (
     name_keys,
     part_terms,
+    postcode_terms,
     script_terms,
     slots,
-    terms,
     whole_terms,
 )
 from mapyard.text.index import IndexWriter
@@ -33,12 +33,14 @@ def add_documents(writer: IndexWriter, made: Assembly, documents: Ints) -> None:
     lat = np.round(made.lat[documents] * E7).astype(np.int64).tolist()
     numbers = made.numbers[documents].tolist()
     for document, number, x, y in zip(documents.tolist(), numbers, lon, lat, strict=True):
+        kind = int(made.kind[document])
         names, local, categories = source.names(document)
         made.words[document] = count_words(names)
         wholes = dict.fromkeys(term for name in names for term in whole_terms(name))
+        if kind == POSTCODE:
+            wholes |= dict.fromkeys(postcode_terms(names[0]))
         wholes |= dict.fromkeys(term for name in local for term in script_terms(name))
         parts = dict.fromkeys(term for name in names for term in part_terms(name))
-        kind = int(made.kind[document])
         country = str(made.country_codes[made.country[document]])
         writer.add(
             terms=(
@@ -113,12 +115,14 @@ class DocumentTexts:
         if made.city[document] >= 0:
             found |= _context_terms(made.addresses.city.texts[made.city[document]])
         if postcode >= 0:
-            found |= dict.fromkeys(terms(made.postcode_texts[postcode]))
+            found |= dict.fromkeys(postcode_terms(made.postcode_texts[postcode]))
         if made.state[document] >= 0:
             found |= self._area_terms(document, made.state_texts[made.state[document]])
         for column, code in self._written(document):
             if column is made.addresses.areas.texts:
                 found |= self._area_terms(document, column[code])
+            elif column is made.postcode_texts:
+                found |= dict.fromkeys(postcode_terms(column[code]))
             else:
                 found |= _context_terms(column[code])
         return found

@@ -50,6 +50,8 @@ FOCUS_PULL: Final = 0.75
 PARTLY: Final = 0.85
 #: How well the name fits a thing of the kind that was asked for, whatever it is called.
 OF_KIND: Final = 0.9
+#: What the very house is worth besides: a stop of the street's name may be more important.
+HOUSE: Final = 0.06
 #: What other things of the name lose where the name is that of a kind.
 KIND: Final = 0.1
 #: Things of a kind in a place: at this distance from its middle the pull is half.
@@ -247,6 +249,7 @@ class Ranking:
             PARTLY * np.where(self._by_category, np.maximum(share, OF_KIND), share),
         )
         scores = TEXT * self.text + NAMED * named + BIAS * self._bias
+        scores = scores + HOUSE * (self._entry >= 0)
         if self._query.asks_for_kind:
             # The post office before a street or a car park called Post.
             is_place = self._gazetteer.kind[self.documents] == PLACE

@@ -23,7 +23,7 @@ from mapyard.geocoding.places import COUNTRY
 from mapyard.geocoding.regions import expand_areas, list_context
 from mapyard.store.columns import Heap, open_column
 from mapyard.store.reader import E7, Store
-from mapyard.text.analysis import script_terms, terms
+from mapyard.text.analysis import postcode_terms, script_terms, terms
 from mapyard.text.index import TextIndex
 from mapyard.text.latin import MARK
 from mapyard.text.names import iter_names
@@ -259,14 +259,17 @@ class Gazetteer:
         """Return the terms of where an address is: its areas, town, postcode."""
         places = (*self.chain_places(int(self.address_chain[entry])), int(self.address_town[entry]),
                   int(self.address_part[entry]))  # fmt: skip
-        texts = [self.city_text(entry), self.postcode_text(int(self.address_postcode[entry]))]
+        texts = [self.city_text(entry)]
+        postcode = postcode_terms(self.postcode_text(int(self.address_postcode[entry])))
         document = int(self.address_parent[entry])
         country = self.country_code(document)
         if self.address_areas[entry] >= 0:
             texts += expand_areas(country, self._areas[int(self.address_areas[entry])].decode())
         if document >= 0:
             texts += expand_areas(country, self.state_text(document))
-        return self._place_terms(places).union(*map(terms, texts), *map(script_terms, texts))
+        return self._place_terms(places).union(
+            postcode, *map(terms, texts), *map(script_terms, texts)
+        )
 
     def state_text(self, document: int) -> str:
         """Return the state of a document that lies in no mapped one, else ""."""

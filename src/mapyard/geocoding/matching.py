@@ -18,7 +18,7 @@ from mapyard.geocoding.query import Understood, Word
 from mapyard.store.distinct import distinct
 from mapyard.store.reader import E7
 from mapyard.text.analysis import name_key
-from mapyard.text.folding import is_spaceless
+from mapyard.text.folding import is_spaceless, split_grams
 from mapyard.text.index import all_of, any_of, at_least, constant, with_optional
 from mapyard.text.words import SUFFIX_FORMS
 
@@ -38,6 +38,11 @@ _WORDS_PER_QUERY: Final = 24 // _BITS
 #: More than the words of a query: lengths and places are packed with it.
 _PLACES: Final = 64
 _SCALE: Final = 4096
+#: Postcodes are found by their beginning from this many digits, and at most so many of them.
+SHORTEST_CODE: Final = 3
+MAX_CODES: Final = 24
+#: Characters of a name in a script without spaces, of which one may be wrong.
+LONG_RUN: Final = 4
 #: Candidates of one pass.
 MAX_CANDIDATES: Final = 300
 #: Candidates of a name and its areas when there is a focus, which may favor any of them.
@@ -201,6 +206,15 @@ class Matcher:
             ]
             if queries:
                 found.append((level, any_of(queries)))
+        if word.slot.has_digit and len(word.text) >= SHORTEST_CODE:
+            # The first digits of postcodes.
+            codes = [
+                term
+                for term, _ in index.complete("context", word.text, MAX_CODES)
+                if term != word.text
+            ]
+            if codes:
+                found.append((CONTEXT_PREFIX, any_of([index.term("context", c) for c in codes])))
         parts = [
             all_of([index.term("place_part", term) for term in alternative])
             for alternative in word.alternatives
@@ -222,6 +236,10 @@ class Matcher:
 
     def _prefix_variants(self, i: int) -> list[tuple[int, Any]]:
         word = self._query.words[i].slot.alternatives[0][0]
+        if is_spaceless(word) and len(word) >= LONG_RUN:
+            # A run of characters of which one is another, or missing.
+            grams = [self._index.term("place_name", gram) for gram in split_grams(word)]
+            return [(NAME_FUZZY, constant(at_least(grams, len(grams) - 2), 1.0))]
         is_last = self._complete and i == len(self._query.words) - 1
         shortest = 1 if is_last or is_spaceless(word) else 4
         if len(word) < shortest:

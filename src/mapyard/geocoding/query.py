@@ -50,6 +50,9 @@ _COMPLETED_KINDS: Final = 8
 #: A last word of no more letters is just begun, and weighs less.
 _BEGUN_LETTERS: Final = 3
 _BEGUN_WEIGHT: Final = 0.3
+_SHORTEST_CODE: Final = 3
+_CODE = re.compile(r"^(?=.*[a-z])[a-z0-9]{5,8}$")
+_ZIP4 = re.compile(r"(?<![\d-])(\d{5})-(\d{4})(?![\d-])")
 #: A word and a number written as one: Städtle25, 25Städtle.
 _GLUED = re.compile(
     r"^(?:(?P<number>\d{1,4})(?=[^\W\d_]{4}))?(?P<word>[^\W\d_]{4,})"
@@ -161,7 +164,7 @@ def understand(gazetteer: Gazetteer, text: str, *, complete: bool = False) -> Un
     if len(text) > MAX_QUERY_LETTERS:
         return Understood(text, (), (), 0)
     kept, ignored = drop_recipients(text)
-    kept = spell_numbers(kept)
+    kept = spell_numbers(_ZIP4.sub(r"\1", kept))
     typed = [part for slot in slots(kept) for part in _split(gazetteer, slot)][:MAX_WORDS]
     if complete and typed:
         typed[-1] = typed[-1]._replace(is_little=False)
@@ -252,7 +255,11 @@ def _find_numbers(
                         found[start, stop] = Candidate(other, start, stop, is_known=True)
                         break
     candidates = sorted(found.values(), key=lambda c: (c.start - c.stop, c.start))
-    plain = [c for c in candidates if fillers.isdisjoint(range(c.start, c.stop))]
+    plain = [
+        c
+        for c in candidates
+        if fillers.isdisjoint(range(c.start, c.stop)) or (c.is_known and c.stop - c.start > 1)
+    ]
     return tuple(plain or candidates)
 
 
@@ -312,9 +319,17 @@ def _known_alternatives(
     for first in (i - 1, i):
         if first >= 0 and first + 1 < len(typed):
             joined = typed[first].word + typed[first + 1].word
-            if not typed[first].has_digit and index.frequency("place_name", joined):
+            has_digit = typed[first].has_digit
+            # A postcode may be written apart: V6G 1Y7.
+            is_code = has_digit and _CODE.match(joined) and index.frequency("context", joined)
+            if is_code or (not has_digit and index.frequency("place_name", joined)):
                 alternatives[joined,] = None
                 frequency = max(frequency, 1)
+    if not frequency and slot.has_digit and len(slot.word) > _POSTCODE_LETTERS:
+        # A longer postcode than those that are known: 104008 of 104.
+        for length in range(len(slot.word) - 1, _SHORTEST_CODE - 1, -1):
+            if index.frequency("context", slot.word[:length]):
+                return (*alternatives, (slot.word[:length],)), 1
     if not frequency:
         # A part of a joined name: "Schloss" of Schlossstrasse.
         frequency = index.frequency("place_part", slot.word)

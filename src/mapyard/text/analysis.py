@@ -127,6 +127,13 @@ def part_terms(name: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=8_192)
+def postcode_terms(code: str) -> tuple[str, ...]:
+    """Return the terms of a postcode: its parts, and all of it joined (V6G 1Y7 → v6g1y7)."""
+    words = split_words(fold(code))
+    return tuple(dict.fromkeys((*words, "".join(words))))
+
+
+@lru_cache(maxsize=8_192)
 def script_terms(name: str) -> tuple[str, ...]:
     """Return the words of a name in Latin letters, those that are not."""
     if name.isascii():

@@ -358,3 +358,29 @@ def test_names_and_kinds_in_fields(geocoder: Geocoder) -> None:
     assert found[0]["properties"]["name"] == "Vesuvio"
     lost = geocoder.structured(Address(name="Nirgendwo", city="Altdorf"), 1)[0]["properties"]
     assert (lost["name"], lost["match"]["unmatched"]) == ("Altdorf", ["Nirgendwo"])
+
+
+POSTCODES = [
+    (BALTIMORE, "1926B Fleet Street, 21231-1234", "1926B"),
+    (BALTIMORE, "1926B Fleet Street, Baltimore MD 21231-0001, USA", "1926B"),
+    (BALTIMORE, "1926B Fleet Street, 2123", "1926B"),
+    (BALTIMORE, "21231 1926B Fleet Street", "1926B"),
+    (TAIPEI, "南京西路 3號, 104002", "3"),
+    (TAIPEI, "南京西路8號, 10441", "8號"),
+    (MOSCOW, "127254, улица Гончарова 5", "5"),
+    (MOSCOW, "улица Гончарова 5, 127", "5"),
+]
+
+
+@pytest.mark.parametrize(("where", "text", "number"), POSTCODES)
+def test_postcodes_longer_and_shorter(
+    open_map: OpenMap, where: str, text: str, number: str
+) -> None:
+    found = ask(open_map(where), text)
+    assert (found["house_number"], found["match"]["unmatched"]) == (number, [])
+
+
+@pytest.mark.parametrize("text", ["南路东路一段 2號", "улица Рустваели 3", "улица Гончровa 5"])
+def test_typos_in_other_scripts(open_map: OpenMap, text: str) -> None:
+    where = TAIPEI if text[0] == "南" else MOSCOW
+    assert ask(open_map(where), text)["source"] == "address"
