@@ -34,7 +34,7 @@ from mapyard.routing import (
     open_routing,
 )
 from mapyard.routing.config import COSTINGS
-from mapyard.routing.modes import MODES, Mode
+from mapyard.routing.modes import TABLE_MODES, Mode
 from mapyard.routing.snapping import find_connected, find_roads
 
 type Floats = NDArray[np.float64]
@@ -206,7 +206,7 @@ def check(pbf: Path, pairs: int) -> None:
         build_graph(pbf, Path(folder), bbox)
         engine = open_routing(Path(folder))
         print(f"\n## {pbf.name}\n")
-        for mode in MODES:
+        for mode in TABLE_MODES:
             rng = np.random.default_rng(SEED)
             places = pick_places(engine, nodes, mode, 2 * pairs, rng)
             print(f"{mode}:")

@@ -36,7 +36,7 @@ from mapyard.geo.sphere import DEGREE_M
 from mapyard.routing import Engine, build_graph, find_routes, match_trace, open_routing
 from mapyard.routing.edges import EdgePath, find_edges
 from mapyard.routing.match import Match
-from mapyard.routing.modes import MODES, Mode
+from mapyard.routing.modes import TABLE_MODES, Mode
 
 type Floats = NDArray[np.float64]
 
@@ -156,7 +156,7 @@ def check(pbf: Path, routes: int, seed: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         build_graph(pbf, Path(folder), bbox)
         engine = open_routing(Path(folder))
-        for mode in MODES:
+        for mode in TABLE_MODES:
             places = pick_places(engine, nodes, mode, 16 * routes, np.random.default_rng(seed))
             paths = pick_paths(engine, places, mode, routes)
             print(f"{mode}, {len(paths)} routes:")

@@ -162,11 +162,39 @@ def test_route_with_heights_and_as_gpx(client: LocalClient) -> None:
     assert ok(back)["properties"]["confidence"] > 0.9
 
 
+def test_a_route_is_asked_for_with_a_link(client: LocalClient) -> None:
+    query = "from=43.7384,7.4246&to=43.7314,7.4197&mode=bicycle"
+    usual = ok(client.get(f"/api/v1/route?{query}"))["properties"]
+    assert usual["assumed_time"] == "2026-06-17T12:00"
+    electric = ok(client.get(f"/api/v1/route?{query}&costing[bicycle_type]=electric"))["properties"]
+    assert electric["duration_s"] < usual["duration_s"]
+    timed = ok(client.get(f"/api/v1/route?{query}&depart_at=2026-04-06T08:30&headings=90,null"))
+    assert "assumed_time" not in timed["properties"]
+    assert (
+        "costing[wings]"
+        in refused(client.get(f"/api/v1/route?{query}&costing[wings]=2"), 400, "invalid_request")[
+            "details"
+        ]
+    )
+    assert (
+        "costing[height_m]"
+        in refused(
+            client.get(f"/api/v1/route?{query}&costing[height_m]=3"), 422, "validation_failed"
+        )["details"]
+    )
+    assert (
+        "depart_at"
+        in refused(client.get(f"/api/v1/route?{query}&depart_at=soon"), 400, "invalid_request")[
+            "details"
+        ]
+    )
+
+
 def test_what_a_route_refuses(client: LocalClient) -> None:
     body = {"origin": point(CASINO), "destination": point(PALACE)}
     for name, value in (
-        ("ev", {"battery_capacity_wh": 1}), ("depart_at", "2026-01-01T00:00"),
-        ("traffic_model", "best_guess"), ("exclude", "toll,primary"),
+        ("ev", {"battery_capacity_wh": 1}), ("traffic_model", "best_guess"),
+        ("exclude", "toll,primary"),
     ):  # fmt: skip
         error = refused(
             client.post("/api/v1/route", json=body | {name: value}), 422, "validation_failed"

@@ -9,7 +9,7 @@ from mapyard.errors import Unsupported
 from mapyard.routing import compute_matrix, find_routes
 from mapyard.routing.engine import NoRoute
 from mapyard.routing.match import match_trace
-from mapyard.routing.modes import MODES, Mode
+from mapyard.routing.modes import TABLE_MODES, Mode
 from scenarios.ascii_map import Scene
 
 pytestmark = pytest.mark.xdist_group("scenarios")
@@ -174,7 +174,7 @@ def test_a_matched_trace_follows_the_signs(scenes: Scenes) -> None:
     assert match.confidence > 0.95
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", TABLE_MODES)
 def test_cells_of_matrices_are_routes(scenes: Scenes, mode: Mode) -> None:
     """Over every drawing: the contraction knows all the rules that routes know."""
     engine = next(iter(scenes.values())).engine

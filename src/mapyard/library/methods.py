@@ -375,16 +375,27 @@ class Questions:
         destination: PositionLike,
         *,
         waypoints: PositionsLike | None = None,
-        mode: Literal['auto', 'bicycle', 'foot'] | None = None,
+        mode: Literal['auto', 'bicycle', 'bus', 'foot', 'hike', 'motor_scooter', 'motorcycle', 'taxi', 'truck', 'wheelchair'] | None = None,
         alternatives: int | None = None,
         steps: bool | None = None,
         lang: str | None = None,
         annotations: bool | None = None,
         overview: Literal['false', 'full', 'simplified'] | None = None,
         geometries: Literal['geojson', 'polyline', 'polyline6'] | None = None,
+        costing: Mapping[str, Any] | None = None,
+        depart_at: str | None = None,
+        arrive_by: str | None = None,
         exclude: Texts | None = None,
         avoid_polygons: GeometryLike | None = None,
+        avoid_lines: GeometryLike | None = None,
+        avoid_points: PositionsLike | None = None,
         snap_radius: float | None = None,
+        snap_radiuses: Numbers | None = None,
+        snap_exclude: Texts | None = None,
+        headings: Numbers | None = None,
+        heading_tolerance: float | None = None,
+        sides: Texts | None = None,
+        through: Numbers | None = None,
         elevation: bool | None = None,
         timeout: float | None = None,
         max_bytes: int | None = None,
@@ -401,7 +412,8 @@ class Questions:
             origin: where the route begins.
             destination: where it ends.
             waypoints: positions on the way, in order.
-            mode: how to travel: auto (a car), foot or bicycle; default auto.
+            mode: how to travel: auto (a car), truck, motor_scooter, motorcycle, taxi, bus, bicycle,
+                foot, wheelchair, hike; default auto.
             alternatives: other routes to look for; the answer is a collection then.
             steps: instructions, in property `steps`.
             lang: language of the instructions: de, en-GB, …; default en-US.
@@ -409,9 +421,24 @@ class Questions:
             overview: how fine the geometry is; false leaves it out; default full.
             geometries: polyline and polyline6 give the line as text in property `polyline`, and a null
                 geometry; default geojson.
-            exclude: toll, motorway, ferry, unpaved (auto only), tunnel, bridge.
+            costing: how the mode moves, where it differs from the defaults: vehicle, speeds, what it
+                likes and avoids.
+            depart_at: local time of the departure, as 2026-06-17T08:30; without, noon of a working day
+                counts.
+            arrive_by: local time of the arrival, instead of depart_at.
+            exclude: toll, motorway, ferry, unpaved (motor vehicles only), tunnel, bridge.
             avoid_polygons: area not to enter: Polygon or MultiPolygon.
+            avoid_lines: not to cross: LineString or MultiLineString.
+            avoid_points: places whose nearest roads are not taken.
             snap_radius: a position farther from every road is refused, meters; default 1000.0.
+            snap_radiuses: per position (origin, waypoints, destination), meters; null: snap_radius.
+            snap_exclude: kinds of roads that no position goes to.
+            headings: per position, direction of travel there, degrees clockwise from north; null: any.
+            heading_tolerance: of headings, degrees to either side; default 45.0.
+            sides: per position, on which side of the road it is to lie: any, same (the one that traffic
+                drives on), opposite.
+            through: indexes of waypoints that are passed without stopping: no new leg, and no turning
+                around there.
             elevation: heights: a third coordinate, and property `elevation`.
             timeout: seconds, after which `Timeout` is raised.
             max_bytes: memory that a query language may use.
@@ -424,7 +451,7 @@ class Questions:
         at: PositionLike,
         *,
         radius: float | None = None,
-        mode: Literal['auto', 'bicycle', 'foot'] | None = None,
+        mode: Literal['auto', 'bicycle', 'bus', 'foot', 'hike', 'motor_scooter', 'motorcycle', 'taxi', 'truck', 'wheelchair'] | None = None,
         number: int | None = None,
         output: Mapping[str, Any] | None = None,
         timeout: float | None = None,
@@ -439,7 +466,8 @@ class Questions:
         Args:
             at: the position.
             radius: search radius, meters; default 500.0.
-            mode: how to travel: auto (a car), foot or bicycle; default auto.
+            mode: how to travel: auto (a car), truck, motor_scooter, motorcycle, taxi, bus, bicycle,
+                foot, wheelchair, hike; default auto.
             number: how many roads; more than 1 gives a collection; default 1.
             output: see docs/library.md.
             timeout: seconds, after which `Timeout` is raised.
@@ -455,7 +483,7 @@ class Questions:
         *,
         contours_minutes: Numbers | None = None,
         distance: Numbers | None = None,
-        mode: Literal['auto', 'bicycle', 'foot'] | None = None,
+        mode: Literal['auto', 'bicycle', 'bus', 'foot', 'hike', 'motor_scooter', 'motorcycle', 'taxi', 'truck', 'wheelchair'] | None = None,
         snap_radius: float | None = None,
         output: Mapping[str, Any] | None = None,
         timeout: float | None = None,
@@ -472,7 +500,8 @@ class Questions:
             time: seconds, 1 to 7200, one or several.
             contours_minutes: the same in minutes.
             distance: meters on the road, instead of time.
-            mode: how to travel: auto (a car), foot or bicycle; default auto.
+            mode: how to travel: auto (a car), truck, motor_scooter, motorcycle, taxi, bus, bicycle,
+                foot, wheelchair, hike; default auto.
             snap_radius: a position farther from every road is refused, meters; default 1000.0.
             output: see docs/library.md.
             timeout: seconds, after which `Timeout` is raised.
@@ -486,7 +515,7 @@ class Questions:
         origins: PositionsLike,
         destinations: PositionsLike,
         *,
-        mode: Literal['auto', 'bicycle', 'foot'] | None = None,
+        mode: Literal['auto', 'bicycle', 'bus', 'foot', 'hike', 'motor_scooter', 'motorcycle', 'taxi', 'truck', 'wheelchair'] | None = None,
         fallback_speed: float | None = None,
         snap_radius: float | None = None,
         timeout: float | None = None,
@@ -501,7 +530,8 @@ class Questions:
         Args:
             origins: rows of the matrix.
             destinations: columns of the matrix.
-            mode: how to travel: auto (a car), foot or bicycle; default auto.
+            mode: how to travel: auto (a car), truck, motor_scooter, motorcycle, taxi, bus, bicycle,
+                foot, wheelchair, hike; default auto.
             fallback_speed: km/h: unreachable cells are filled as the crow flies at this speed.
             snap_radius: a position farther from every road is refused, meters; default 1000.0.
             timeout: seconds, after which `Timeout` is raised.
@@ -517,7 +547,7 @@ class Questions:
         gpx: str | None = None,
         radiuses: Numbers | None = None,
         timestamps: Numbers | None = None,
-        mode: Literal['auto', 'bicycle', 'foot'] | None = None,
+        mode: Literal['auto', 'bicycle', 'bus', 'foot', 'hike', 'motor_scooter', 'motorcycle', 'taxi', 'truck', 'wheelchair'] | None = None,
         timeout: float | None = None,
         max_bytes: int | None = None,
         cancel: threading.Event | None = None,
@@ -534,7 +564,8 @@ class Questions:
             gpx: the trace as GPX text.
             radiuses: per point, how far its road may be, meters: default 50, at most 100.
             timestamps: per point, seconds, ascending.
-            mode: how to travel: auto (a car), foot or bicycle; default auto.
+            mode: how to travel: auto (a car), truck, motor_scooter, motorcycle, taxi, bus, bicycle,
+                foot, wheelchair, hike; default auto.
             timeout: seconds, after which `Timeout` is raised.
             max_bytes: memory that a query language may use.
             cancel: when set, `Cancelled` is raised.
@@ -545,7 +576,7 @@ class Questions:
         self,
         waypoints: PositionsLike,
         *,
-        mode: Literal['auto', 'bicycle', 'foot'] | None = None,
+        mode: Literal['auto', 'bicycle', 'bus', 'foot', 'hike', 'motor_scooter', 'motorcycle', 'taxi', 'truck', 'wheelchair'] | None = None,
         roundtrip: bool | None = None,
         source: str | None = None,
         destination: str | None = None,
@@ -561,7 +592,8 @@ class Questions:
 
         Args:
             waypoints: stops, 2 to 100.
-            mode: how to travel: auto (a car), foot or bicycle; default auto.
+            mode: how to travel: auto (a car), truck, motor_scooter, motorcycle, taxi, bus, bicycle,
+                foot, wheelchair, hike; default auto.
             roundtrip: end where the tour began; default True.
             source: first: begin at the first waypoint; any; or an index; default first.
             destination: any; last: end at the last waypoint; or an index (no round trips); default any.
@@ -1103,16 +1135,27 @@ class AsyncQuestions:
         destination: PositionLike,
         *,
         waypoints: PositionsLike | None = None,
-        mode: Literal['auto', 'bicycle', 'foot'] | None = None,
+        mode: Literal['auto', 'bicycle', 'bus', 'foot', 'hike', 'motor_scooter', 'motorcycle', 'taxi', 'truck', 'wheelchair'] | None = None,
         alternatives: int | None = None,
         steps: bool | None = None,
         lang: str | None = None,
         annotations: bool | None = None,
         overview: Literal['false', 'full', 'simplified'] | None = None,
         geometries: Literal['geojson', 'polyline', 'polyline6'] | None = None,
+        costing: Mapping[str, Any] | None = None,
+        depart_at: str | None = None,
+        arrive_by: str | None = None,
         exclude: Texts | None = None,
         avoid_polygons: GeometryLike | None = None,
+        avoid_lines: GeometryLike | None = None,
+        avoid_points: PositionsLike | None = None,
         snap_radius: float | None = None,
+        snap_radiuses: Numbers | None = None,
+        snap_exclude: Texts | None = None,
+        headings: Numbers | None = None,
+        heading_tolerance: float | None = None,
+        sides: Texts | None = None,
+        through: Numbers | None = None,
         elevation: bool | None = None,
         timeout: float | None = None,
         max_bytes: int | None = None,
@@ -1129,7 +1172,8 @@ class AsyncQuestions:
             origin: where the route begins.
             destination: where it ends.
             waypoints: positions on the way, in order.
-            mode: how to travel: auto (a car), foot or bicycle; default auto.
+            mode: how to travel: auto (a car), truck, motor_scooter, motorcycle, taxi, bus, bicycle,
+                foot, wheelchair, hike; default auto.
             alternatives: other routes to look for; the answer is a collection then.
             steps: instructions, in property `steps`.
             lang: language of the instructions: de, en-GB, …; default en-US.
@@ -1137,9 +1181,24 @@ class AsyncQuestions:
             overview: how fine the geometry is; false leaves it out; default full.
             geometries: polyline and polyline6 give the line as text in property `polyline`, and a null
                 geometry; default geojson.
-            exclude: toll, motorway, ferry, unpaved (auto only), tunnel, bridge.
+            costing: how the mode moves, where it differs from the defaults: vehicle, speeds, what it
+                likes and avoids.
+            depart_at: local time of the departure, as 2026-06-17T08:30; without, noon of a working day
+                counts.
+            arrive_by: local time of the arrival, instead of depart_at.
+            exclude: toll, motorway, ferry, unpaved (motor vehicles only), tunnel, bridge.
             avoid_polygons: area not to enter: Polygon or MultiPolygon.
+            avoid_lines: not to cross: LineString or MultiLineString.
+            avoid_points: places whose nearest roads are not taken.
             snap_radius: a position farther from every road is refused, meters; default 1000.0.
+            snap_radiuses: per position (origin, waypoints, destination), meters; null: snap_radius.
+            snap_exclude: kinds of roads that no position goes to.
+            headings: per position, direction of travel there, degrees clockwise from north; null: any.
+            heading_tolerance: of headings, degrees to either side; default 45.0.
+            sides: per position, on which side of the road it is to lie: any, same (the one that traffic
+                drives on), opposite.
+            through: indexes of waypoints that are passed without stopping: no new leg, and no turning
+                around there.
             elevation: heights: a third coordinate, and property `elevation`.
             timeout: seconds, after which `Timeout` is raised.
             max_bytes: memory that a query language may use.
@@ -1152,7 +1211,7 @@ class AsyncQuestions:
         at: PositionLike,
         *,
         radius: float | None = None,
-        mode: Literal['auto', 'bicycle', 'foot'] | None = None,
+        mode: Literal['auto', 'bicycle', 'bus', 'foot', 'hike', 'motor_scooter', 'motorcycle', 'taxi', 'truck', 'wheelchair'] | None = None,
         number: int | None = None,
         output: Mapping[str, Any] | None = None,
         timeout: float | None = None,
@@ -1167,7 +1226,8 @@ class AsyncQuestions:
         Args:
             at: the position.
             radius: search radius, meters; default 500.0.
-            mode: how to travel: auto (a car), foot or bicycle; default auto.
+            mode: how to travel: auto (a car), truck, motor_scooter, motorcycle, taxi, bus, bicycle,
+                foot, wheelchair, hike; default auto.
             number: how many roads; more than 1 gives a collection; default 1.
             output: see docs/library.md.
             timeout: seconds, after which `Timeout` is raised.
@@ -1183,7 +1243,7 @@ class AsyncQuestions:
         *,
         contours_minutes: Numbers | None = None,
         distance: Numbers | None = None,
-        mode: Literal['auto', 'bicycle', 'foot'] | None = None,
+        mode: Literal['auto', 'bicycle', 'bus', 'foot', 'hike', 'motor_scooter', 'motorcycle', 'taxi', 'truck', 'wheelchair'] | None = None,
         snap_radius: float | None = None,
         output: Mapping[str, Any] | None = None,
         timeout: float | None = None,
@@ -1200,7 +1260,8 @@ class AsyncQuestions:
             time: seconds, 1 to 7200, one or several.
             contours_minutes: the same in minutes.
             distance: meters on the road, instead of time.
-            mode: how to travel: auto (a car), foot or bicycle; default auto.
+            mode: how to travel: auto (a car), truck, motor_scooter, motorcycle, taxi, bus, bicycle,
+                foot, wheelchair, hike; default auto.
             snap_radius: a position farther from every road is refused, meters; default 1000.0.
             output: see docs/library.md.
             timeout: seconds, after which `Timeout` is raised.
@@ -1214,7 +1275,7 @@ class AsyncQuestions:
         origins: PositionsLike,
         destinations: PositionsLike,
         *,
-        mode: Literal['auto', 'bicycle', 'foot'] | None = None,
+        mode: Literal['auto', 'bicycle', 'bus', 'foot', 'hike', 'motor_scooter', 'motorcycle', 'taxi', 'truck', 'wheelchair'] | None = None,
         fallback_speed: float | None = None,
         snap_radius: float | None = None,
         timeout: float | None = None,
@@ -1229,7 +1290,8 @@ class AsyncQuestions:
         Args:
             origins: rows of the matrix.
             destinations: columns of the matrix.
-            mode: how to travel: auto (a car), foot or bicycle; default auto.
+            mode: how to travel: auto (a car), truck, motor_scooter, motorcycle, taxi, bus, bicycle,
+                foot, wheelchair, hike; default auto.
             fallback_speed: km/h: unreachable cells are filled as the crow flies at this speed.
             snap_radius: a position farther from every road is refused, meters; default 1000.0.
             timeout: seconds, after which `Timeout` is raised.
@@ -1245,7 +1307,7 @@ class AsyncQuestions:
         gpx: str | None = None,
         radiuses: Numbers | None = None,
         timestamps: Numbers | None = None,
-        mode: Literal['auto', 'bicycle', 'foot'] | None = None,
+        mode: Literal['auto', 'bicycle', 'bus', 'foot', 'hike', 'motor_scooter', 'motorcycle', 'taxi', 'truck', 'wheelchair'] | None = None,
         timeout: float | None = None,
         max_bytes: int | None = None,
         cancel: threading.Event | None = None,
@@ -1262,7 +1324,8 @@ class AsyncQuestions:
             gpx: the trace as GPX text.
             radiuses: per point, how far its road may be, meters: default 50, at most 100.
             timestamps: per point, seconds, ascending.
-            mode: how to travel: auto (a car), foot or bicycle; default auto.
+            mode: how to travel: auto (a car), truck, motor_scooter, motorcycle, taxi, bus, bicycle,
+                foot, wheelchair, hike; default auto.
             timeout: seconds, after which `Timeout` is raised.
             max_bytes: memory that a query language may use.
             cancel: when set, `Cancelled` is raised.
@@ -1273,7 +1336,7 @@ class AsyncQuestions:
         self,
         waypoints: PositionsLike,
         *,
-        mode: Literal['auto', 'bicycle', 'foot'] | None = None,
+        mode: Literal['auto', 'bicycle', 'bus', 'foot', 'hike', 'motor_scooter', 'motorcycle', 'taxi', 'truck', 'wheelchair'] | None = None,
         roundtrip: bool | None = None,
         source: str | None = None,
         destination: str | None = None,
@@ -1289,7 +1352,8 @@ class AsyncQuestions:
 
         Args:
             waypoints: stops, 2 to 100.
-            mode: how to travel: auto (a car), foot or bicycle; default auto.
+            mode: how to travel: auto (a car), truck, motor_scooter, motorcycle, taxi, bus, bicycle,
+                foot, wheelchair, hike; default auto.
             roundtrip: end where the tour began; default True.
             source: first: begin at the first waypoint; any; or an index; default first.
             destination: any; last: end at the last waypoint; or an index (no round trips); default any.

@@ -21,9 +21,31 @@ from mapyard.library.snapshot import Snapshot, register_part
 from mapyard.osm.elements import WAY
 from mapyard.results.pages import ATTRIBUTION
 from mapyard.routing import Engine, open_routing
+from mapyard.routing.costing import CostingOptions
 from mapyard.routing.modes import Mode
 
-type ModeField = Annotated[Mode, Meta(description="how to travel: auto (a car), foot or bicycle")]
+type ModeField = Annotated[
+    Mode,
+    Meta(
+        description="how to travel: auto (a car), truck, motor_scooter, motorcycle, taxi, bus, "
+        "bicycle, foot, wheelchair, hike"
+    ),
+]
+type CostingField = Annotated[
+    CostingOptions | None,
+    Meta(
+        description="how the mode moves, where it differs from the defaults: vehicle, speeds, "
+        "what it likes and avoids"
+    ),
+]
+type DepartAt = Annotated[
+    str | None,
+    Meta(
+        description="local time of the departure, as 2026-06-17T08:30; without, noon of a "
+        "working day counts",
+        max_length=32,
+    ),
+]
 type SnapRadius = Annotated[
     float,
     Meta(gt=0, le=5_000, description="a position farther from every road is refused, meters"),

@@ -62,7 +62,8 @@ def _translate(annotation: Any, metas: list[msgspec.Meta]) -> tuple[mi.Type, boo
     if origin is list or (origin is tuple and arguments[1:] == (...,)):
         item = describe_type(arguments[0])
         kind = mi.ListType if origin is list else mi.VarTupleType
-        return kind(mi.Metadata(item.node, extra=item.extra), **bounds), False
+        extra = item.extra | ({"nullable": True} if item.nullable else {})
+        return kind(mi.Metadata(item.node, extra=extra), **bounds), False
     return mi.type_info(
         Annotated[annotation, msgspec.Meta(**bounds)] if bounds else annotation
     ), False

@@ -384,6 +384,9 @@ def _make_list_reader(node: mi.ListType | mi.VarTupleType, extra: Mapping[str, A
     read_item = make_reader(node.item_type, extra)
     shortest, longest = node.min_length or 0, node.max_length
     as_tuple = isinstance(node, mi.VarTupleType)
+    takes_none = isinstance(node.item_type, mi.Metadata) and bool(
+        (node.item_type.extra or {}).get("nullable")
+    )
 
     def read(value: Any) -> Any:
         if isinstance(value, str):
@@ -400,8 +403,11 @@ def _make_list_reader(node: mi.ListType | mi.VarTupleType, extra: Mapping[str, A
             raise Problem(f"must have at least {shortest} items, got {len(value)}")
         if longest is not None and len(value) > longest:
             raise TooMany(longest, len(value))
-        items = []
+        items: list[Any] = []
         for index, item in enumerate(value):
+            if takes_none and item in (None, "null"):
+                items.append(None)
+                continue
             try:
                 items.append(read_item(item))
             except Problem as problem:
@@ -430,6 +436,12 @@ def _make_struct_reader(parser: Parser) -> Reader:
     def read(value: Any) -> Any:
         value = _read_mapping(value)
         present = {name: item for name, item in value.items() if item not in (None, "")}
+        if getattr(parser.struct, "refuses_unknown", False):
+            unknown = parser.find_unknown(present)
+            if unknown:
+                known = ", ".join(sorted(parser.names))
+                problem = f"is not understood; known are {known}"
+                raise NestedProblems({f"[{name[:60]}]": [problem] for name in unknown[:20]})
         try:
             return parser.parse(present)
         except InvalidRequest as error:

@@ -9,11 +9,19 @@ from typing import Any, Final
 from valhalla import get_config
 
 #: Costing models in use; the engine's name per public mode.
-COSTINGS: Final = {"auto": "auto", "foot": "pedestrian", "bicycle": "bicycle"}
+COSTINGS: Final = {
+    "auto": "auto", "truck": "truck", "motor_scooter": "motor_scooter", "motorcycle": "motorcycle",
+    "taxi": "taxi", "bus": "bus", "bicycle": "bicycle", "foot": "pedestrian",
+    "wheelchair": "pedestrian", "hike": "pedestrian",
+}  # fmt: skip
 
 #: Longest way per costing, as the crow flies over all its points: longer searches would hold a
 #: thread for many seconds, and no one walks so far.
-MAX_DISTANCE_M: Final = {"auto": 5_000_000.0, "pedestrian": 2_000_000.0, "bicycle": 2_000_000.0}
+MAX_DISTANCE_M: Final = {
+    "auto": 5_000_000.0, "truck": 5_000_000.0, "motor_scooter": 5_000_000.0,
+    "motorcycle": 5_000_000.0, "taxi": 5_000_000.0, "bus": 5_000_000.0, "pedestrian": 2_000_000.0,
+    "bicycle": 2_000_000.0,
+}  # fmt: skip
 #: The engine's own limits lie beyond ours, so that ours answer with our messages.
 MAX_LOCATIONS: Final = 1_000
 MAX_MATRIX_PAIRS: Final = 1_000_000

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapyard.geo.sphere import haversine_m
+from mapyard.routing.costing import CostingOptions
 from mapyard.routing.engine import Engine
 from mapyard.routing.modes import Mode, make_costing
 from mapyard.routing.polyline import decode_polyline
@@ -110,13 +111,18 @@ def _read_edge(row: dict[str, Any]) -> EdgeInfo:
     )
 
 
-def find_edges(engine: Engine, positions: NDArray[np.float64], mode: Mode) -> EdgePath:
+def find_edges(
+    engine: Engine,
+    positions: NDArray[np.float64],
+    mode: Mode,
+    options: CostingOptions | None = None,
+) -> EdgePath:
     """Return the edges under a route's own positions (n, 2)."""
     answer = engine.call(
         "trace_attributes",
         {
             "shape": [{"lon": lon, "lat": lat} for lon, lat in positions.tolist()],
-            **make_costing(mode),
+            **make_costing(mode, options=options),
             "shape_match": "walk_or_snap",
             "filters": {"action": "include", "attributes": EDGE_ATTRIBUTES},
         },

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from mapyard.errors import InvalidRequest
 from mapyard.geo.sphere import haversine_m
+from mapyard.routing.avoid import write_avoided
+from mapyard.routing.costing import CostingOptions
 from mapyard.routing.engine import Engine, NoRoad, NoRoute, TooFarApart
 from mapyard.routing.hours import meets_hours
 from mapyard.routing.modes import ASSUMED_TIME, Mode, make_costing
@@ -27,6 +29,8 @@ from mapyard.routing.snapping import (
     look_over_meridian,
     make_locations,
 )
+from mapyard.routing.stops import Stop
+from mapyard.routing.times import Travel
 
 MAX_POSITIONS: Final = 27
 MAX_ALTERNATIVES: Final = 3
@@ -116,9 +120,14 @@ def find_routes(
     language: str = "en-US",
     exclude: Collection[str] = (),
     avoid: shapely.Geometry | None = None,
+    avoid_lines: shapely.Geometry | None = None,
+    avoid_points: NDArray[np.float64] | None = None,
     radius_m: float = DEFAULT_RADIUS_M,
+    options: CostingOptions | None = None,
+    stops: Sequence[Stop] | None = None,
+    travel: Travel | None = None,
 ) -> list[Route]:
-    """Return the best route first, then up to `alternatives` others (between two positions only).
+    """Return the best route first, then up to `alternatives` others.
 
     Args:
         engine: the open graph.
@@ -129,57 +138,126 @@ def find_routes(
         language: one of `LANGUAGES`.
         exclude: see `modes.make_costing`.
         avoid: area whose roads are not taken.
+        avoid_lines: lines that are not crossed.
+        avoid_points: (m, 2), places whose nearest roads are not taken.
         radius_m: a position farther from every road is refused.
+        options: how the mode moves, where it differs from the defaults.
+        stops: one per position: headings, sides, points to pass without stopping.
+        travel: when; without, rules of hours are those of noon of a working day.
 
     Raises `NoRoad` with the position's index, `NoRoute`, `TooFarApart`.
     """
     check_positions(positions)
-    request = make_costing(mode, exclude, avoid) | {
+    if stops is not None and (stops[0].is_through or stops[-1].is_through):
+        raise InvalidRequest.of("through", "a route begins and ends with a stop")
+    request = make_costing(mode, exclude, options) | {
         "directions_type": "instructions" if with_steps else "maneuvers",
         "language": language,
     }
-    if alternatives and len(positions) == 2:
-        request["alternates"] = min(alternatives, MAX_ALTERNATIVES)
+    request |= write_avoided(avoid_points, avoid_lines, avoid)
     asked = look_over_meridian(engine, positions, mode, radius_m)
+    ask = _Question(engine, request, mode, radius_m, travel)
     try:
-        answer = _ask(engine, request, asked, mode, radius_m)
+        if alternatives and len(positions) > 2:
+            answers = _ask_by_leg(ask, asked, stops, alternatives)
+        else:
+            answers = ask.trips(asked, stops, alternatives)
     except NoRoad:
-        raise explain(engine, positions, mode, radius_m) from None
+        radiuses_m = [radius_m if stop.radius_m is None else stop.radius_m for stop in stops or ()]
+        raise explain(engine, positions, mode, radiuses_m or radius_m) from None
     except TooFarApart:
         check_on_roads(engine, positions, mode, radius_m)
         raise
-    trips = [answer["trip"], *(other["trip"] for other in answer.get("alternates", ()))]
-    return [_read_trip(trip, positions, with_steps) for trip in trips]
+    return [_read_trip(trip, positions, with_steps) for trip in answers]
 
 
-def _ask(
-    engine: Engine,
-    request: dict[str, Any],
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What is the same for all positions asked between."""
+
+    engine: Engine
+    request: dict[str, Any]
+    mode: Mode
+    radius_m: float
+    travel: Travel | None
+
+    def trips(
+        self,
+        positions: NDArray[np.float64],
+        stops: Sequence[Stop] | None,
+        alternatives: int,
+    ) -> list[dict[str, Any]]:
+        """Return the engine's trips between the nearest roads, else between connected ones."""
+        try:
+            return self._ask(positions, stops, alternatives)
+        except NoRoute:
+            roles: list[Role] = ["via"] * len(positions)
+            roles[0], roles[-1] = "origin", "destination"
+            places, moved = find_connected(self.engine, positions, self.mode, self.radius_m, roles)
+            if not moved.any():
+                raise
+            return self._ask(places, stops, alternatives)
+
+    def _ask(
+        self,
+        positions: NDArray[np.float64],
+        stops: Sequence[Stop] | None,
+        alternatives: int,
+    ) -> list[dict[str, Any]]:
+        locations = make_locations(positions, self.radius_m)
+        if stops is not None:
+            for location, stop in zip(locations, stops, strict=True):
+                location |= stop.write()
+        request = self.request | {"locations": locations}
+        if alternatives:
+            request["alternates"] = min(alternatives, MAX_ALTERNATIVES)
+        if self.travel is not None:
+            answer = self.engine.call("route", request | self.travel.write())
+        else:
+            answer = self.engine.call("route", request)
+            if meets_hours(answer, self.engine.timed_turns):
+                answer = self.engine.call("route", request | ASSUMED_TIME)
+        return [answer["trip"], *(other["trip"] for other in answer.get("alternates", ()))]
+
+
+def _ask_by_leg(
+    ask: _Question,
     positions: NDArray[np.float64],
-    mode: Mode,
-    radius_m: float,
-) -> dict[str, Any]:
-    """Return the engine's answer between the nearest roads, else between connected ones."""
-    locations = make_locations(positions, radius_m)
-    try:
-        answer = _ask_at_hours(engine, request | {"locations": locations})
-    except NoRoute:
-        roles: list[Role] = ["via"] * len(positions)
-        roles[0], roles[-1] = "origin", "destination"
-        places, moved = find_connected(engine, positions, mode, radius_m, roles)
-        if not moved.any():
-            raise
-        locations = make_locations(places, radius_m)
-        answer = _ask_at_hours(engine, request | {"locations": locations})
-    return answer
+    stops: Sequence[Stop] | None,
+    alternatives: int,
+) -> list[dict[str, Any]]:
+    """Return the best route over all positions, then those with the best other way in one leg.
+
+    The engine knows alternatives between two positions only.
+    """
+    best = ask.trips(positions, stops, 0)[0]
+    breaks = [
+        index for index in range(len(positions)) if stops is None or not stops[index].is_through
+    ]
+    others: list[tuple[float, int, dict[str, Any]]] = []
+    for number, (first, last) in enumerate(pairwise(breaks)):
+        if last - first > 1:
+            continue  # over points that are only passed there are none
+        part = None if stops is None else stops[first : last + 1]
+        own = best["legs"][number]["summary"]["time"]
+        for trip in ask.trips(positions[[first, last]], part, alternatives)[1:]:
+            leg = trip["legs"][0]
+            others.append((leg["summary"]["time"] - own, number, leg))
+    others.sort(key=lambda other: other[0])
+    return [best, *(_replace_leg(best, number, leg) for _, number, leg in others[:alternatives])]
 
 
-def _ask_at_hours(engine: Engine, request: dict[str, Any]) -> dict[str, Any]:
-    """Return the engine's answer at the assumed time."""
-    answer: dict[str, Any] = engine.call("route", request)
-    if meets_hours(answer, engine.timed_turns):
-        answer = engine.call("route", request | ASSUMED_TIME)
-    return answer
+def _replace_leg(trip: dict[str, Any], number: int, leg: dict[str, Any]) -> dict[str, Any]:
+    legs = [*trip["legs"][:number], leg, *trip["legs"][number + 1 :]]
+    summaries = [one["summary"] for one in legs]
+    summary = {
+        "length": sum(one["length"] for one in summaries),
+        "time": sum(one["time"] for one in summaries),
+    } | {
+        name: any(one[name] for one in summaries)
+        for name in ("has_toll", "has_ferry", "has_highway")
+    }
+    return trip | {"legs": legs, "summary": summary}
 
 
 def choose_language(lang: str) -> str:
@@ -207,9 +285,11 @@ def _read_trip(trip: dict[str, Any], positions: NDArray[np.float64], with_steps:
         _read_leg(leg, begin, end, with_steps)
         for leg, (begin, end) in zip(trip["legs"], pairwise(starts), strict=True)
     ]
-    snapped = joined[starts]
+    snapped = _find_passed(joined, starts, positions)
     away_m = haversine_m(positions[:, 0], positions[:, 1], snapped[:, 0], snapped[:, 1])
     names = _read_names(trip["legs"])
+    if len(names) < len(positions):  # points that are only passed begin no leg
+        names = [names[0], *[None] * (len(positions) - 2), names[-1]]
     summary = trip["summary"]
     return Route(
         positions=joined,
@@ -226,6 +306,19 @@ def _read_trip(trip: dict[str, Any], positions: NDArray[np.float64], with_steps:
         has_ferry=summary["has_ferry"],
         has_motorway=summary["has_highway"],
     )
+
+
+def _find_passed(
+    line: NDArray[np.float64], starts: list[int], positions: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return where a route stops at, or passes, its positions."""
+    if len(starts) == len(positions):
+        return line[starts]
+    shape, points = shapely.linestrings(line), shapely.points(positions)
+    passed = shapely.line_interpolate_point(shape, shapely.line_locate_point(shape, points))
+    passed_lonlat = shapely.get_coordinates(passed)
+    passed_lonlat[0], passed_lonlat[-1] = line[0], line[-1]
+    return passed_lonlat
 
 
 def _read_leg(leg: dict[str, Any], begin: int, end: int, with_steps: bool) -> Leg:

@@ -210,14 +210,26 @@ def check_on_roads(
         raise explain(engine, positions, mode, radius_m)
 
 
-def explain(engine: Engine, positions: NDArray[np.float64], mode: Mode, radius_m: float) -> NoRoad:
-    """Return the error that names the first position without a road, and the nearest one's way."""
+def explain(
+    engine: Engine,
+    positions: NDArray[np.float64],
+    mode: Mode,
+    radius_m: float | Sequence[float],
+) -> NoRoad:
+    """Return the error that names the first position without a road, and the nearest one's way.
+
+    `radius_m` is one for all, or one each.
+    """
+    radiuses_m = np.broadcast_to(radius_m, len(positions)).tolist()
     roads = find_roads(engine, positions, mode, EXPLAIN_RADIUS_M, reach=1)
     distances_m = [row[0].distance_m if row else None for row in roads]
-    for index, nearest_m in enumerate(distances_m):
-        if nearest_m is None or nearest_m > radius_m:
-            return no_road(index, nearest_m, mode, radius_m)
-    return NoRoad(f"there is no road for mode {mode} near one of the positions")
+    for index, (nearest_m, most_m) in enumerate(zip(distances_m, radiuses_m, strict=True)):
+        if nearest_m is None or nearest_m > most_m:
+            return no_road(index, nearest_m, mode, most_m)
+    return NoRoad(
+        f"there is no road for mode {mode} near one of the positions, of the kinds and in the "
+        "direction that are asked for"
+    )
 
 
 def no_road(index: int, nearest_m: float | None, mode: Mode, radius_m: float) -> NoRoad:

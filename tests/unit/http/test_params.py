@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 import pytest
@@ -16,6 +16,11 @@ from mapyard.params.parser import Bbox, Geometry, Params, Parser, Position, Posi
 class Shape(msgspec.Struct, frozen=True):
     fields: list[str] | None = None
     precision: Annotated[int, Meta(ge=1, le=15)] = 7
+
+
+class Exact(msgspec.Struct):
+    refuses_unknown: ClassVar[bool] = True
+    height_m: float | None = None
 
 
 class Many(Params):
@@ -140,6 +145,28 @@ def test_lists() -> None:
     assert parse(times=60).times == (60,)
     assert parse("words=a,b&words=c").words == ["a,b", "c"]
     assert "item 1 (counted from 0)" in problems("times=1,x")["times"][0]
+
+
+def test_items_may_be_left_open_where_null_is_one_of_them() -> None:
+    class Open(Params):
+        headings: tuple[Annotated[float, Meta(ge=0)] | None, ...] = ()
+
+    parser = Parser(Open)
+    assert parser.parse({"headings": [90, None]}).headings == (90.0, None)
+    assert parser.parse({"headings": "90,null"}).headings == (90.0, None)
+    with pytest.raises(InvalidRequest):
+        parser.parse({"headings": [-1, None]})
+
+
+def test_a_nested_struct_may_refuse_what_it_does_not_know() -> None:
+    class Outer(Params):
+        costing: Exact | None = None
+
+    parser = Parser(Outer)
+    assert parser.parse({"costing": {"height_m": 4}}).costing == Exact(4.0)
+    with pytest.raises(InvalidRequest) as caught:
+        parser.parse({"costing": {"heigth_m": 4}})
+    assert list(caught.value.details) == ["costing[heigth_m]"]
 
 
 def test_too_long_list_is_413_with_limit_and_count() -> None:

@@ -12,7 +12,7 @@ from mapyard.geo.sphere import DEGREE_M
 from mapyard.routing import compute_matrix, find_isochrones, optimize_order
 from mapyard.routing.engine import NoRoad, NoRoute
 from mapyard.routing.matrix import fill_unreachable
-from mapyard.routing.modes import MODES
+from mapyard.routing.modes import TABLE_MODES
 from mapyard.routing.snapping import find_roads
 
 CASINO = (7.4281, 43.7392)
@@ -24,7 +24,7 @@ def places(engine):
     rng = np.random.default_rng(3)
     found = np.column_stack([rng.uniform(7.412, 7.432, 80), rng.uniform(43.727, 43.745, 80)])
     near = np.ones(len(found), bool)
-    for mode in MODES:
+    for mode in TABLE_MODES:
         for index, roads in enumerate(find_roads(engine, found, mode, 1000.0)):
             # On a road of the town's own network, with no other one to choose from.
             near[index] &= bool(roads) and roads[-1].distance_m < min(40, roads[0].distance_m + 1)
@@ -72,7 +72,7 @@ def test_unreachable_cells_are_filled_as_the_crow_flies():
     assert filled.distances_m[0, 1] == 5.0
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", TABLE_MODES)
 def test_areas_are_valid_and_nested(engine, mode):
     limits = [900.0, 60.0, 300.0, 150.5]
     found = find_isochrones(engine, *CASINO, limits, mode)

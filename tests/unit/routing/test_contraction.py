@@ -19,7 +19,7 @@ from mapyard.routing.contraction.tables import ModeCheck, Tables, read_checks
 from mapyard.routing.contraction.tiles import UnknownTiles, read_graph
 from mapyard.routing.contraction.vertices import VertexGraph, _forbid_paths
 from mapyard.routing.engine import NoRoad, NoRoute
-from mapyard.routing.modes import MODES
+from mapyard.routing.modes import TABLE_MODES
 
 CASINO = (7.4281, 43.7392)
 SEA = (7.45, 43.70)
@@ -54,7 +54,7 @@ def find_cell(engine, pair, mode):
     return route.duration_s, route.distance_m
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", TABLE_MODES)
 def test_cells_are_routes(engine, places, mode):
     assert engine.tables.find(mode) is not None
     matrix = compute_matrix(engine, places[:12], places[12:], mode)

@@ -7,7 +7,7 @@ import shapely
 from mapyard.geo.sphere import haversine_m
 from mapyard.routing import compute_matrix, find_isochrones, find_nearest, find_routes
 from mapyard.routing.engine import NoRoute
-from mapyard.routing.modes import MODES
+from mapyard.routing.modes import TABLE_MODES
 from mapyard.routing.snapping import DETOUR_M, find_connected, find_roads
 
 
@@ -34,7 +34,7 @@ def ask_routes(engine, origins, destinations, mode):
     return found
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", TABLE_MODES)
 @pytest.mark.parametrize("shape", [(12, 12), (12, 2), (1, 12)])
 def test_cells_are_routes(engine, places, mode, shape):
     places = find_road_places(engine, places, mode)
@@ -47,7 +47,7 @@ def test_cells_are_routes(engine, places, mode, shape):
     assert away.sum() == 0
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", TABLE_MODES)
 def test_a_route_begins_where_nearest_says_unless_no_way_leads_from_there(engine, places, mode):
     places = find_road_places(engine, places, mode)
     connected, moved = find_connected(engine, places, mode, 1000.0, "origin")

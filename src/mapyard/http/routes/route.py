@@ -15,7 +15,6 @@ from mapyard.routing.gpx import GPX, write_gpx_route
 from mapyard.routing.route import Route
 
 REFUSED: Final = {
-    "depart_at": "departure times are not served; leave it out (there is no traffic data)",
     "traffic_model": "there is no traffic data; leave it out",
     "ev": "routes for electric vehicles are not served; leave it out",
 }
@@ -31,7 +30,7 @@ class RouteParams(library.RouteQuestion, kw_only=True):
 
 @endpoint(
     "/api/v1/route",
-    methods=("POST",),
+    methods=("GET", "POST"),
     premium=True,
     summary="Route between two positions",
     tag="Routing",

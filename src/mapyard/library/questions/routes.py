@@ -11,10 +11,13 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from mapyard.elevation.profile import find_heights, make_profile
+from mapyard.errors import InvalidRequest
 from mapyard.library.call import Call
 from mapyard.library.question import question
 from mapyard.library.results.ways import Route
 from mapyard.library.ways import (
+    CostingField,
+    DepartAt,
     ModeField,
     SnapRadius,
     WayOutput,
@@ -30,9 +33,15 @@ from mapyard.routing.polyline import encode_polyline
 from mapyard.routing.route import Route as FoundRoute
 from mapyard.routing.route import Step, choose_language, find_routes
 from mapyard.routing.snapping import DEFAULT_RADIUS_M
+from mapyard.routing.stops import HEADING_TOLERANCE_DEG, Side, Stop, Unsnappable
+from mapyard.routing.tagging.conditions import ASSUMED
+from mapyard.routing.times import read_travel
 
 MAX_WAYPOINTS: Final = 25
 MAX_AVOID_POINTS: Final = 10_000
+MAX_AVOID_PLACES: Final = 200
+#: What rules of hours are applied to without a time, in the local time of each place.
+ASSUMED_TEXT: Final = ASSUMED.strftime("%Y-%m-%dT%H:%M")
 #: Tolerance of `overview=simplified`, as share of the route's extent.
 _SIMPLIFIED: Final = 1 / 500
 
@@ -68,10 +77,16 @@ class RouteQuestion(Params, kw_only=True):
             "a null geometry"
         ),
     ] = "geojson"
+    costing: CostingField = None
+    depart_at: DepartAt = None
+    arrive_by: Annotated[
+        str | None,
+        Meta(description="local time of the arrival, instead of depart_at", max_length=32),
+    ] = None
     exclude: Annotated[
         tuple[str, ...],
         Meta(
-            description="toll, motorway, ferry, unpaved (auto only), tunnel, bridge",
+            description="toll, motorway, ferry, unpaved (motor vehicles only), tunnel, bridge",
             max_length=20,
         ),
     ] = ()
@@ -79,7 +94,53 @@ class RouteQuestion(Params, kw_only=True):
         Geometry | None,
         spelled("area not to enter: Polygon or MultiPolygon", max_points=MAX_AVOID_POINTS),
     ] = None
+    avoid_lines: Annotated[
+        Geometry | None,
+        spelled("not to cross: LineString or MultiLineString", max_points=MAX_AVOID_POINTS),
+    ] = None
+    avoid_points: Annotated[
+        Positions | None,
+        spelled("places whose nearest roads are not taken", max_points=MAX_AVOID_PLACES),
+    ] = None
     snap_radius: SnapRadius = DEFAULT_RADIUS_M
+    snap_radiuses: Annotated[
+        tuple[Annotated[float, Meta(gt=0, le=5_000)] | None, ...],
+        Meta(
+            description="per position (origin, waypoints, destination), meters; null: snap_radius",
+            max_length=MAX_WAYPOINTS + 2,
+        ),
+    ] = ()
+    snap_exclude: Annotated[
+        tuple[Unsnappable, ...],
+        Meta(description="kinds of roads that no position goes to", max_length=6),
+    ] = ()
+    headings: Annotated[
+        tuple[Annotated[float, Meta(ge=0, lt=360.001)] | None, ...],
+        Meta(
+            description="per position, direction of travel there, degrees clockwise from north; "
+            "null: any",
+            max_length=MAX_WAYPOINTS + 2,
+        ),
+    ] = ()
+    heading_tolerance: Annotated[
+        float, Meta(ge=0, le=180, description="of headings, degrees to either side")
+    ] = HEADING_TOLERANCE_DEG
+    sides: Annotated[
+        tuple[Side, ...],
+        Meta(
+            description="per position, on which side of the road it is to lie: any, same (the one "
+            "that traffic drives on), opposite",
+            max_length=MAX_WAYPOINTS + 2,
+        ),
+    ] = ()
+    through: Annotated[
+        tuple[Annotated[int, Meta(ge=0, lt=MAX_WAYPOINTS)], ...],
+        Meta(
+            description="indexes of waypoints that are passed without stopping: no new leg, and no "
+            "turning around there",
+            max_length=MAX_WAYPOINTS,
+        ),
+    ] = ()
     elevation: Annotated[
         bool, Meta(description="heights: a third coordinate, and property `elevation`")
     ] = False
@@ -115,10 +176,44 @@ def find(call: Call, params: RouteQuestion, *, with_steps: bool) -> Sequence[Fou
         language=choose_language(params.lang),
         exclude=params.exclude,
         avoid=None if params.avoid_polygons is None else params.avoid_polygons.shape,
+        avoid_lines=None if params.avoid_lines is None else params.avoid_lines.shape,
+        avoid_points=None if params.avoid_points is None else params.avoid_points.lonlat,
         radius_m=params.snap_radius,
+        options=params.costing,
+        stops=_read_stops(params, len(positions)),
+        travel=read_travel(params.depart_at, params.arrive_by),
     )
     call.deadline.check()
     return found
+
+
+def _read_stops(params: RouteQuestion, count: int) -> list[Stop] | None:
+    """Return what is said of each position, or None where nothing is."""
+    lists = {
+        "headings": params.headings, "sides": params.sides, "snap_radiuses": params.snap_radiuses,
+    }  # fmt: skip
+    for name, values in lists.items():
+        if values and len(values) != count:
+            raise InvalidRequest.of(
+                name,
+                f"has {len(values)} values for {count} positions: origin, waypoints, destination",
+            )
+    wrong = [index for index in params.through if index >= count - 2]
+    if wrong:
+        raise InvalidRequest.of("through", f"{wrong[0]} is no index of {count - 2} waypoints")
+    if not (any(lists.values()) or params.through or params.snap_exclude):
+        return None
+    return [
+        Stop(
+            heading_deg=params.headings[index] if params.headings else None,
+            heading_tolerance_deg=params.heading_tolerance,
+            side=params.sides[index] if params.sides else "any",
+            is_through=index - 1 in params.through,
+            radius_m=params.snap_radiuses[index] if params.snap_radiuses else None,
+            unsnappable=params.snap_exclude,
+        )
+        for index in range(count)
+    ]
 
 
 def find_line_heights(call: Call, positions: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -147,12 +242,14 @@ def _make_feature(
         "ferry": found.has_ferry,
         "motorway": found.has_motorway,
     }
+    if params.depart_at is None and params.arrive_by is None:
+        properties["assumed_time"] = ASSUMED_TEXT
     if params.steps:
         properties["steps"] = [
             _make_step(step, index) for index, leg in enumerate(found.legs) for step in leg.steps
         ]
     if params.annotations:
-        path = find_edges(engine, found.positions, params.mode)
+        path = find_edges(engine, found.positions, params.mode, params.costing)
         properties |= _make_annotations(path)
     line = found.positions
     if params.elevation:

@@ -21,7 +21,7 @@ from mapyard.routing.contraction.tables import TILES_NAME, ModeCheck, write_meta
 from mapyard.routing.contraction.tiles import RoadGraph, UnknownTiles, read_graph
 from mapyard.routing.engine import Engine, NoRoute
 from mapyard.routing.hours import write_timed_turns
-from mapyard.routing.modes import ASSUMED_TIME, MODES, Mode, make_costing
+from mapyard.routing.modes import ASSUMED_TIME, TABLE_MODES, Mode, make_costing
 from mapyard.routing.snapping import DEFAULT_RADIUS_M, find_roads, make_locations
 
 log = logging.getLogger(__name__)
@@ -77,7 +77,7 @@ def _read_graph(tiles_tar: Path) -> RoadGraph | None:
 
 def _choose_modes(graph: RoadGraph) -> list[Mode]:
     """Return the modes that have roads, but not too many."""
-    counts = {mode: int(MODE_COSTS[mode].find_usable(graph).sum()) for mode in MODES}
+    counts = {mode: int(MODE_COSTS[mode].find_usable(graph).sum()) for mode in TABLE_MODES}
     for mode, count in counts.items():
         if count > MAX_EDGES:
             log.info("matrices for %s are left to the engine: %d edges", mode, count)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from mapyard.routing.contraction.search import is_available
 from mapyard.routing.contraction.table import ModeTable
 from mapyard.routing.contraction.tiles import read_graph
-from mapyard.routing.modes import MODES, Mode
+from mapyard.routing.modes import TABLE_MODES, Mode
 
 _META_NAME: Final = "matrix.json"
 _ORDER_NAME: Final = "matrix-order.npy"
@@ -90,4 +90,8 @@ def read_checks(directory: Path) -> dict[Mode, ModeCheck]:
     content: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {}
     if (content.get("format"), content.get("engine")) != (_FORMAT, version("pyvalhalla")):
         return {}
-    return {mode: ModeCheck(**content["modes"][mode]) for mode in MODES if mode in content["modes"]}
+    return {
+        mode: ModeCheck(**content["modes"][mode])
+        for mode in TABLE_MODES
+        if mode in content["modes"]
+    }

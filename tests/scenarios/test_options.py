@@ -1,0 +1,308 @@
+"""What may be asked for beyond positions and a mode, each on a map of its own."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+import shapely
+
+from mapyard.errors import InvalidRequest, TooLarge, Unsupported
+from mapyard.geo.bbox import Bbox
+from mapyard.routing import build_graph, find_routes, open_routing
+from mapyard.routing.costing import CostingOptions
+from mapyard.routing.modes import MODES, Mode
+from mapyard.routing.stops import Stop
+from mapyard.routing.times import Travel, read_travel
+from scenarios.ascii_map import Scene, write_scenes
+
+ROAD = {"highway": "residential"}
+MAIN = {"highway": "primary"}
+
+#: A street straight on, and another one around the block.
+BLOCK = """
+s a m  b t
+. |    |
+. |    |
+. c----d
+"""
+#: A block whose sides are all streets.
+RING = """
+a--b--c
+|     |
+f--e--d
+"""
+#: Two streets lead on from a to d.
+TWINS = """
+. . . b
+s a . . . d e t
+. . . c
+"""
+
+
+def block(name: str, **tags: str) -> Scene:
+    tags = {key.replace("__", ":"): value for key, value in tags.items()}
+    return Scene(name, BLOCK, {"sa": ROAD, "amb": ROAD | tags, "acdb": ROAD, "bt": ROAD})
+
+
+SCENES = [
+    block("plain"),
+    block("low", maxheight="3.5"),
+    block("narrow", maxwidth="2.2"),
+    block("light", maxweight="7.5"),
+    block("short", maxlength="10"),
+    block("axles", maxaxleload="8"),
+    block("hazmat", hazmat="no"),
+    block("hgv", hgv="no"),
+    block("lorries", hgv="destination"),
+    block("feet", maxheight="12 ft"),
+    block("bus", access="no", bus="yes"),
+    block("psv", access="no", psv="yes"),
+    block("moped", moped="no"),
+    block("motorcycle", motorcycle="no"),
+    block("taxi", motor_vehicle="no", taxi="yes"),
+    block("steps", highway="steps"),
+    block("wheelchair", highway="footway", wheelchair="no"),
+    block("alpine", highway="path", sac_scale="mountain_hiking"),
+    block("gravel", highway="track", surface="gravel", tracktype="grade3"),
+    block("hours", motor_vehicle__conditional="no @ (Mo-Fr 07:00-19:00)"),
+    block("night", motor_vehicle__conditional="no @ (22:00-06:00)"),
+    block("open", motor_vehicle="no", motor_vehicle__conditional="yes @ (06:00-10:00)"),
+    block("toll", toll="yes", highway="primary"),
+    Scene("twins", TWINS, {"sa": MAIN, "abd": MAIN, "acd": MAIN, "de": MAIN, "et": MAIN}),
+    Scene("ring", RING, {"abc": MAIN, "cd": MAIN, "def": MAIN, "fa": MAIN}),
+]
+
+
+@pytest.fixture(scope="module")
+def scenes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Scene]:
+    folder: Path = tmp_path_factory.mktemp("options")
+    write_scenes(SCENES, folder / "options.osm.pbf")
+    places = np.array([place for scene in SCENES for place in scene.positions.values()])
+    box = Bbox(*places.min(axis=0).tolist(), *places.max(axis=0).tolist())
+    build_graph(folder / "options.osm.pbf", folder / "routing", box, threads=1)
+    engine = open_routing(folder / "routing")
+    for scene in SCENES:
+        scene.engine = engine
+    return {scene.name: scene for scene in SCENES}
+
+
+def passes(scene: Scene, mode: Mode, **options: object) -> str:
+    """Return m for the street straight on, c for the one around the block."""
+    return "m" if "m" in scene.path("st", mode, **options) else "c"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_mode_goes_straight_on(scenes: dict[str, Scene], mode: Mode) -> None:
+    assert passes(scenes["plain"], mode) == "m"
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "options", "way"),
+    [
+        ("low", "auto", {}, "m"),
+        ("low", "truck", {}, "c"),
+        ("low", "truck", {"height_m": 3.2}, "m"),
+        ("low", "auto", {"height_m": 3.6}, "c"),
+        ("feet", "truck", {"height_m": 3.6}, "m"),
+        ("feet", "truck", {"height_m": 3.7}, "c"),
+        ("narrow", "truck", {}, "c"),
+        ("narrow", "truck", {"width_m": 2.1}, "m"),
+        ("light", "truck", {}, "c"),
+        ("light", "truck", {"weight_t": 7.4}, "m"),
+        ("light", "truck", {"weight_t": 7.6}, "c"),
+        ("short", "truck", {}, "c"),
+        ("short", "truck", {"length_m": 9}, "m"),
+        ("axles", "truck", {}, "c"),
+        ("axles", "truck", {"axle_load_t": 7}, "m"),
+        ("hazmat", "truck", {}, "m"),
+        ("hazmat", "truck", {"hazmat": True}, "c"),
+        ("hgv", "truck", {}, "c"),
+        ("hgv", "auto", {}, "m"),
+        ("lorries", "truck", {}, "c"),
+        ("lorries", "auto", {}, "m"),
+        ("bus", "bus", {}, "m"),
+        ("bus", "auto", {}, "c"),
+        ("bus", "taxi", {}, "c"),
+        ("psv", "taxi", {}, "m"),
+        ("psv", "bus", {}, "m"),
+        ("taxi", "taxi", {}, "m"),
+        ("taxi", "auto", {}, "c"),
+        ("moped", "motor_scooter", {}, "c"),
+        ("moped", "motorcycle", {}, "m"),
+        ("motorcycle", "motorcycle", {}, "c"),
+        ("steps", "foot", {}, "m"),
+        ("steps", "wheelchair", {}, "c"),
+        ("wheelchair", "foot", {}, "m"),
+        ("wheelchair", "wheelchair", {}, "c"),
+        ("alpine", "foot", {}, "c"),
+        ("alpine", "hike", {}, "m"),
+        ("alpine", "foot", {"max_hiking_difficulty": 2}, "m"),
+        ("gravel", "bicycle", {"bicycle_type": "road"}, "c"),
+        ("gravel", "bicycle", {"bicycle_type": "mountain"}, "m"),
+        ("low", "truck", {"ignore_restrictions": True}, "m"),
+    ],
+)
+def test_vehicles_mind_their_limits(
+    scenes: dict[str, Scene], name: str, mode: Mode, options: dict[str, object], way: str
+) -> None:
+    assert passes(scenes[name], mode, options=CostingOptions(**options)) == way  # type: ignore[arg-type]
+
+
+def test_options_of_other_modes_are_refused_by_name(scenes: dict[str, Scene]) -> None:
+    with pytest.raises(Unsupported, match="mode auto has no walking_speed_kmh") as caught:
+        passes(scenes["plain"], "auto", options=CostingOptions(walking_speed_kmh=4))
+    assert list(caught.value.details) == ["costing[walking_speed_kmh]"]
+
+
+def test_speeds_are_those_asked_for(scenes: dict[str, Scene]) -> None:
+    scene = scenes["plain"]
+    slow = scene.route("st", "foot", options=CostingOptions(walking_speed_kmh=2.55))
+    usual = scene.route("st", "foot")
+    assert slow.duration_s == pytest.approx(2 * usual.duration_s, rel=0.05)
+    electric = scene.route("st", "bicycle", options=CostingOptions(bicycle_type="electric"))
+    assert electric.duration_s < scene.route("st", "bicycle").duration_s
+    fixed = scene.route("st", options=CostingOptions(fixed_speed_kmh=10))
+    assert fixed.duration_s == pytest.approx(fixed.distance_m / 10 * 3.6, rel=0.1)
+
+
+def at(text: str) -> Travel:
+    return Travel(datetime.fromisoformat(text))
+
+
+@pytest.mark.parametrize(
+    ("name", "when", "way"),
+    [
+        ("hours", None, "c"),  # noon of a working day
+        ("hours", "2026-06-17T08:00", "c"),
+        ("hours", "2026-06-17T21:00", "m"),
+        ("hours", "2026-06-20T12:00", "m"),  # a Saturday
+        ("night", None, "m"),
+        ("night", "2026-06-17T23:00", "c"),
+        ("night", "2026-06-17T05:30", "c"),
+        ("open", None, "c"),
+        ("open", "2026-06-17T07:00", "m"),
+        ("open", "2026-06-17T12:00", "c"),
+    ],
+)
+def test_rules_of_hours_hold_at_their_hours(
+    scenes: dict[str, Scene], name: str, when: str | None, way: str
+) -> None:
+    travel = None if when is None else at(when)
+    assert passes(scenes[name], "auto", travel=travel) == way
+    assert passes(scenes[name], "foot", travel=travel) == "m"
+
+
+def test_an_arrival_is_a_time_too(scenes: dict[str, Scene]) -> None:
+    by_night = Travel(datetime.fromisoformat("2026-06-17T06:01"), "arrive_by")
+    assert passes(scenes["hours"], "auto", travel=by_night) == "m"
+    at_noon = Travel(datetime.fromisoformat("2026-06-17T12:00"), "arrive_by")
+    assert passes(scenes["hours"], "auto", travel=at_noon) == "c"
+
+
+def test_times_are_local_and_of_one_kind() -> None:
+    assert read_travel(None, None) is None
+    assert read_travel("2026-06-17T08:30", None) == at("2026-06-17T08:30")
+    for depart_at, arrive_by in (("soon", None), (None, "2026-06-17T08:30Z"), ("2026-06-17", "x")):
+        with pytest.raises(InvalidRequest):
+            read_travel(depart_at, arrive_by)
+
+
+def test_a_heading_decides_the_first_direction(scenes: dict[str, Scene]) -> None:
+    scene = scenes["ring"]
+    positions = np.array([scene.positions["b"], scene.positions["c"]])
+    positions[0, 0] -= 0.0003  # on the street, west of b
+
+    def path(heading_deg: float | None) -> str:
+        stops = [Stop(heading_deg=heading_deg), Stop()]
+        return scene.letters(find_routes(scene.engine, positions, stops=stops)[0])  # type: ignore[arg-type]
+
+    assert path(None) == path(90) == "bc"
+    assert path(270) == "afedc"
+
+
+def test_one_is_passed_without_turning_around(scenes: dict[str, Scene]) -> None:
+    scene = scenes["ring"]
+    stops = [Stop(), Stop(is_through=True), Stop()]
+    positions = np.array([scene.positions[letter] for letter in "aba"])
+    positions[1, 0] += 0.0003
+    stopped = find_routes(scene.engine, positions)[0]  # type: ignore[arg-type]
+    passed = find_routes(scene.engine, positions, stops=stops)[0]  # type: ignore[arg-type]
+    assert scene.letters(stopped) == "aba"
+    assert scene.letters(passed) == "abcdefa"
+    assert len(stopped.legs) == 2
+    assert len(passed.legs) == 1
+    assert len(passed.waypoints) == 3
+    assert passed.waypoints[1].distance_m < 1
+    with pytest.raises(InvalidRequest, match="through"):
+        find_routes(scene.engine, positions[:2], stops=stops[1:])  # type: ignore[arg-type]
+
+
+def test_an_end_may_have_to_lie_on_one_side(scenes: dict[str, Scene]) -> None:
+    """On the right of the road one drives on the right: a place north of it is reached westward."""
+    scene = scenes["ring"]
+    lon, lat = scene.positions["b"]
+    positions = np.array([scene.positions["a"], (lon - 0.0006, lat + 0.0001)])
+
+    def path(side: str) -> str:
+        stops = [Stop(), Stop(side=side)]  # type: ignore[arg-type]
+        return scene.letters(find_routes(scene.engine, positions, stops=stops)[0])  # type: ignore[arg-type]
+
+    assert path("any") == path("opposite") == "a"
+    assert path("same") == "afedcb"
+
+
+def test_a_radius_is_that_of_its_position(scenes: dict[str, Scene]) -> None:
+    from mapyard.routing.engine import NoRoad
+
+    scene = scenes["ring"]
+    lon, lat = scene.positions["c"]
+    positions = np.array([scene.positions["a"], (lon, lat + 0.001)])
+    assert find_routes(scene.engine, positions, stops=[Stop(radius_m=5), Stop()])  # type: ignore[arg-type]
+    with pytest.raises(NoRoad) as caught:
+        find_routes(scene.engine, positions, stops=[Stop(), Stop(radius_m=50)])  # type: ignore[arg-type]
+    assert caught.value.details["index"] == 1
+    assert caught.value.details["radius_m"] == 50
+
+
+def test_roads_at_points_and_over_lines_and_in_areas_are_kept_off(scenes: dict[str, Scene]) -> None:
+    scene = scenes["plain"]
+    lon, lat = scene.positions["m"]
+    assert passes(scene, "auto", avoid_points=np.array([[lon + 0.0005, lat]])) == "c"
+    across = shapely.LineString([(lon + 0.0005, lat - 0.0002), (lon + 0.0005, lat + 0.0002)])
+    assert passes(scene, "auto", avoid_lines=across) == "c"
+    beside = shapely.LineString([(lon + 0.0005, lat + 0.0001), (lon + 0.0005, lat + 0.0002)])
+    assert passes(scene, "auto", avoid_lines=beside) == "m"
+    area = shapely.Point(lon, lat).buffer(0.0003)
+    assert passes(scene, "auto", avoid=area) == "c"
+
+
+def test_a_hole_of_an_area_may_be_entered(scenes: dict[str, Scene]) -> None:
+    scene = scenes["plain"]
+    west, east = scene.positions["s"][0] - 0.001, scene.positions["t"][0] + 0.001
+    south, north = scene.positions["c"][1] - 0.002, scene.positions["s"][1] + 0.002
+    everything = shapely.box(west - 0.01, south - 0.01, east + 0.01, north + 0.01)
+    around = everything.difference(shapely.box(west, south, east, north))
+    assert around.interiors
+    assert passes(scene, "auto", avoid=around) == "m"
+    lon, lat = scene.positions["m"]
+    ring = shapely.Point(lon, lat).buffer(0.0004).difference(shapely.Point(lon, lat).buffer(0.0001))
+    assert passes(scene, "auto", avoid=ring) == "c"
+
+
+def test_too_many_points_to_avoid_are_too_large(scenes: dict[str, Scene]) -> None:
+    with pytest.raises(TooLarge, match="avoid_points"):
+        passes(scenes["plain"], "auto", avoid_points=np.zeros((201, 2)))
+
+
+def test_other_roads_are_found_over_waypoints_too(scenes: dict[str, Scene]) -> None:
+    scene = scenes["twins"]
+    positions = np.array([scene.positions[letter] for letter in "set"])
+    routes = find_routes(scene.engine, positions, alternatives=2)  # type: ignore[arg-type]
+    paths = [scene.letters(route) for route in routes]
+    assert sorted(paths) == ["sabdet", "sacdet"]
+    assert all(len(route.legs) == 2 for route in routes)
+    for route in routes:
+        assert route.duration_s == pytest.approx(sum(leg.duration_s for leg in route.legs), abs=1)
