@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -149,3 +151,18 @@ def test_most_keys_have_nothing_to_check(database: Database) -> None:
     assert KeyLookup(database).find_account_by_key(key).guard is None
     assert make_restrictions(endpoints=["features"], networks=[""]) is not None
     assert make_restrictions(networks=["", " "], origins=[","]) is None
+
+
+def test_nothing_is_answered_without_a_key_but_what_is_public(client: LocalClient) -> None:
+    seen: set[tuple[bool, bool]] = set()
+    seen_paths: list[str] = []
+    for declared in client.application.services.endpoints:
+        for path, method in itertools.product(declared.paths, declared.methods):
+            filled = re.sub(r"\{\w+\}", "1", path)
+            visitor = Visitor(client, f"203.0.113.{len(seen_paths) % 250}")
+            seen_paths.append(path)
+            status = visitor.ask(method, filled).status_code
+            seen.add((declared.public, status == 401))
+            assert declared.public or status == 401, (method, path, status)
+    assert (False, True) in seen
+    assert (True, False) in seen

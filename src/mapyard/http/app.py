@@ -189,7 +189,7 @@ class Application:
             endpoint = route.by_method.get("GET" if request.method == "HEAD" else request.method)
             if endpoint is not None:
                 request.statuses = endpoint.statuses
-        if (endpoint is not None and endpoint.public) or not path.startswith("/api"):
+        if endpoint.public if endpoint is not None else not path.startswith("/api"):
             self._admit_page(request, path)
         else:
             premium = endpoint is not None and endpoint.premium
