@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +19,7 @@ from mapyard.sparql.engine import Engine, Solutions, Triples, Truth, _prepare
 from mapyard.sparql.parse.parser import parse_query
 from mapyard.sparql.plan.algebra import Distinct, OrderBy, Pattern, Project, Slice
 from mapyard.sparql.sources.graph import TripleGraph
-from mapyard.sparql.terms.terms import BlankNode, Iri, Literal, Term
+from mapyard.sparql.terms.terms import BlankNode, Iri, Literal, Term, TripleTerm
 from mapyard.sparql.terms.values import find_number
 from mapyard.sparql.write.solutions import write_csv, write_json, write_tsv, write_xml
 
@@ -120,7 +122,12 @@ def _term(node: Any) -> Term:
         return Iri(node.value)
     if isinstance(node, ox.BlankNode):
         return BlankNode(node.value)
-    return Literal(node.value, node.datatype.value, (node.language or "").lower())
+    if isinstance(node, ox.Triple):
+        return TripleTerm(_term(node.subject), _term(node.predicate), _term(node.object))  # type: ignore[arg-type] # as parsed
+    language = (node.language or "").lower()
+    if node.direction is not None:
+        language += f"--{node.direction}"
+    return Literal(node.value, node.datatype.value, language)
 
 
 def read_graph(path: Path) -> list[tuple[Term, Term, Term]]:
@@ -324,3 +331,23 @@ def _match(got: list[Any], want: list[Any], names: dict[Any, Any], back: dict[An
             if _match(got[1:], want[:index] + want[index + 1 :], forth, reverse):
                 return True
     return False
+
+
+def main(folder: Path) -> None:
+    """Print how the tests of SPARQL 1.2 go, a line per group."""
+    for manifest in sorted((folder / "sparql12").glob("*/manifest.ttl")):
+        counts: Counter[str] = Counter()
+        for case in _cases_of(manifest, manifest.parent.name):
+            try:
+                problem = run_case(case)
+            except KeyError as error:
+                problem = f"data in {error}"
+            refused = "is not served" in problem
+            counts["refused by name" if refused else "not passed" if problem else "passed"] += 1
+            if problem and not refused:
+                sys.stdout.write(f"  {case.name}: {problem[:200]}\n")
+        sys.stdout.write(f"{manifest.parent.name} {dict(counts)}\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

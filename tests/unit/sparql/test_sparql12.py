@@ -81,6 +81,8 @@ T = f"<<( {A} {B} 5 )>>"
         ('sameTerm(CONCAT("a"@ar--rtl, "b"@ar), "ab")', "true"),
         ('STRLEN("abc"@ar--rtl)', "3"),
         ('IF("x"@ar--rtl, 1, 2)', "1"),
+        (r'"a\u0022b"', 'a"b'),
+        (r'STRLEN("\u005C\u000A\u0027")', "3"),
     ],
 )  # fmt: skip
 def test_functions(engine: Engine, expression: str, expected: str | None) -> None:
@@ -141,6 +143,8 @@ def test_a_graph_with_them_is_written_or_refused(engine: Engine) -> None:
         ("<< ?s ?p ?o >> ?a ?b", "reified triple"),
         ("?s ?p ?o {| ?a ?b |}", "annotation"),
         ("?s ?p ?o ~ ?r", "reifier"),
+        ("?s ?p ?o . << ?s ?p ?o >>", "reified triple"),
+        ("?s ?p ?o << ?s ?p ?o >> ?p ?o", "reified triple"),
     ],
 )
 def test_statements_about_statements_are_refused_by_name(
@@ -158,7 +162,7 @@ def test_statements_about_statements_are_refused_by_name(
         'SELECT (<<( "x" a 1 )>> AS ?t) {}', f"SELECT (<<( {A} 5 1 )>> AS ?t) {{}}",
         f"SELECT (<<( {T} a 1 )>> AS ?t) {{}}", 'SELECT ("x"@en--up AS ?x) {}',
         f"SELECT (<<( {A} a 1 ) AS ?t) {{}}", "VERSION 1.2 SELECT * {}",
-        f"SELECT * {{ VALUES ?t {{ <<( {A} a ?x )>> }} }}",
+        f"SELECT * {{ VALUES ?t {{ <<( {A} a ?x )>> }} }}", "SELECT * { VALUES (?a ?a) { (1 1) } }",
     ],
 )  # fmt: skip
 def test_what_is_no_triple_term_says_where(engine: Engine, text: str) -> None:

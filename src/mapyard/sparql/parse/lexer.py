@@ -41,6 +41,9 @@ _UNESCAPE: Final = {
 }  # fmt: skip
 _ESCAPE = re.compile(r"\\(.)")
 _CODEPOINT = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
+#: Characters that an escape by number cannot put into a text as such: they would end it. Outside of
+#: texts what stands for them is no token.
+_AS_ESCAPE: Final = {char: "\\" + name for name, char in _UNESCAPE.items() if char in "\"'\\\n\r"}
 #: Longest accepted query, characters; VALUES lists and polygons may be long.
 MAX_QUERY_LENGTH: Final = 1_000_000
 
@@ -86,7 +89,7 @@ def replace_codepoints(text: str) -> str:
         code = int(found.group(1) or found.group(2), 16)
         if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
             raise error_at(text, found.start(), f"{found.group()} is no character")
-        return chr(code)
+        return _AS_ESCAPE.get(chr(code), chr(code))
 
     return _CODEPOINT.sub(replace, text) if "\\" in text else text
 

@@ -105,6 +105,7 @@ class PatternParser(ExpressionParser):
                 self.fail_expected("'}'")
             else:
                 group = join(group, self._parse_triples_block())
+                self._refuse_statements()
                 if not (self.at("}") or self.at("{") or self.token.kind in ("name", "end")):
                     self.fail_expected("'.' or '}'")
                 continue
@@ -199,7 +200,10 @@ class PatternParser(ExpressionParser):
         self.expect("(")
         names = []
         while not self.take(")"):
+            token = self.token
             names.append(self.expect_var())
+            if names.count(names[-1]) > 1:
+                self.fail(f"{token.text} stands twice in these VALUES", token=token)
         self.expect("{")
         rows = []
         while not self.take("}"):
