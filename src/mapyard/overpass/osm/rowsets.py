@@ -39,7 +39,8 @@ class Derived(NamedTuple):
     @property
     def nbytes(self) -> int:
         """Return a fair guess of the memory held."""
-        texts = sum(len(key) + len(text) + 100 for key, text in self.tags.items())
+        tags = self.tags
+        texts = 200 * len(tags) + sum(map(len, tags)) + sum(map(len, tags.values()))
         if self.geometry is None:  # as in most; to ask GEOS would take longer than to make it
             return 500 + texts
         return 500 + texts + 16 * int(shapely.get_num_coordinates(self.geometry))
@@ -60,7 +61,8 @@ class ElementSet(NamedTuple):
     @property
     def nbytes(self) -> int:
         """Return a fair guess of the memory held."""
-        return self.rows.nbytes + self.areas.nbytes + sum(d.nbytes for d in self.derived)
+        size = self.rows.nbytes + self.areas.nbytes
+        return size + sum(d.nbytes for d in self.derived) if self.derived else size
 
 
 EMPTY_SET: Final = ElementSet()

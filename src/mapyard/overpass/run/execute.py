@@ -42,6 +42,7 @@ from mapyard.overpass.run.recursion import down, down_relations, up, up_relation
 from mapyard.overpass.run.select import run_query
 from mapyard.overpass.run.state import Run
 from mapyard.overpass.space.lines import Ints
+from mapyard.results.plan import Recorder
 
 _DIRECTIONS = {">": down, ">>": down_relations, "<": up, "<<": up_relations}
 
@@ -53,20 +54,21 @@ def execute(run: Run, statements: tuple[Statement, ...]) -> None:
         _execute_one(run, statement)
 
 
-def _execute_one(run: Run, statement: Statement) -> None:
-    if run.recorder is None:
-        _do(run, statement)
-        return
+def _watch(run: Run, statement: Statement, recorder: Recorder) -> None:
+    """Run a statement and note it as a step."""
     name = type(statement).__name__.lower()
     detail = write_head(statement).removeprefix(name).strip()
-    with run.recorder.step(statement, name, detail) as step:
-        _do(run, statement)
+    with recorder.step(statement, name, detail) as step:
+        _execute_one(run, statement, noted=True)
         shown = getattr(statement, "into", None) or getattr(statement, "source", None)
         if shown is not None:
             step.rows += run.get(shown).size
 
 
-def _do(run: Run, statement: Statement) -> None:
+def _execute_one(run: Run, statement: Statement, *, noted: bool = False) -> None:
+    if run.recorder is not None and not noted:
+        _watch(run, statement, run.recorder)
+        return
     match statement:
         case Query():
             run.put(statement.into, run_query(run, statement))

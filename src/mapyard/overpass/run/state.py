@@ -60,7 +60,7 @@ class Run:
         """Keep what an `out` shows."""
         elements = self.get(out.source)
         self.outs.append((out, elements))
-        self.out_bytes += elements.nbytes + _OUT_BYTES
+        self.out_bytes += self.set_bytes.get(out.source, 0) + _OUT_BYTES
 
     def note(
         self, item: Filter | Query, name: str, rows: Rows, estimated: float | None = None

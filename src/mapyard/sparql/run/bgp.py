@@ -264,13 +264,17 @@ class BgpRunner:
         step = plan[first]
         recorder = self._runtime.recorder
         if recorder is None:
-            tables = self._pass(step, seed)
+            tables = self._step(step, seed)
         else:
             tables = recorder.watch(
-                step, *_describe(step), lambda: self._pass(step, seed),
+                step, *_describe(step), lambda: self._narrowed(step, seed),
                 estimate_rows(plan, first, seed, self._runtime),
             )  # fmt: skip
         for table in tables:
+            if recorder is None:
+                table = self._narrow(step, table)
+                if not table.length:
+                    continue
             # All steps hold a table each while the last one goes on.
             size = _ENTRY_BYTES * len(table.columns) * table.length
             self._runtime.hold(size, 0, "the pattern")
@@ -279,19 +283,22 @@ class BgpRunner:
             finally:
                 self._runtime.release(size)
 
-    def _pass(self, step: Step, seed: Table) -> Iterator[Table]:
-        """Yield what a step finds and its filters leave."""
-        for table in self._step(step, seed):
-            self._runtime.deadline.check()
-            for expression in step.filters:
-                if not table.length:
-                    break
-                table = table.take(self._evaluator.mask(expression, table))
+    def _narrow(self, step: Step, table: Table) -> Table:
+        """Return what the filters of a step leave, without the columns that are done."""
+        self._runtime.deadline.check()
+        for expression in step.filters:
             if not table.length:
-                continue
-            if step.drop:
-                table = table.keep(n for n in table.columns if n not in step.drop)
-            yield table
+                return table
+            table = table.take(self._evaluator.mask(expression, table))
+        if step.drop and table.length:
+            return table.keep(n for n in table.columns if n not in step.drop)
+        return table
+
+    def _narrowed(self, step: Step, seed: Table) -> Iterator[Table]:
+        for table in self._step(step, seed):
+            narrow = self._narrow(step, table)
+            if narrow.length:
+                yield narrow
 
     def _step(self, step: Step, table: Table) -> Iterator[Table]:
         what = step.what

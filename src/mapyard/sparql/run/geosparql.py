@@ -7,7 +7,9 @@ are meters on the sphere. Two-argument `geof:distance` gives kilometers, as QLev
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -73,11 +75,22 @@ MAX_CROSSINGS: Final = 20_000
 #: Shapes with fewer positions are never looked at for their crossings.
 _LONG: Final = 256
 _AREA: Final = 2
+#: Literals up to this length are parsed once: the constants of queries come again and again.
+_KEPT_LENGTH: Final = 4_096
 
 
 def parse_wkt(term: Term) -> Any:
     """Return the valid shape of a geometry literal in degrees; raises ExpressionError."""
+    if isinstance(term, Literal) and len(term.lexical) <= _KEPT_LENGTH:
+        # A shape of one's own: what is prepared for one query must not be read by another thread.
+        return shapely.from_wkb(_parse_kept(term))
     return repair(parse_geometry(term))
+
+
+@lru_cache(maxsize=512)
+def _parse_kept(term: Literal) -> bytes:
+    found: bytes = shapely.to_wkb(repair(parse_geometry(term)), flavor="iso")
+    return found
 
 
 def shapes_of(value: Value, evaluator: Evaluator) -> ShapeArray:
@@ -144,6 +157,10 @@ def repair(shape: Any) -> Any:
             "simplify it",
             details={"limit": MAX_VERTICES, "count": int(count), "unit": "positions"},
         )
+    if count == 1 and shapely.get_type_id(shape) == 0:
+        if not math.isfinite(shape.x + shape.y):
+            raise ExpressionError
+        return shape
     if not np.isfinite(shapely.get_coordinates(shape)).all():
         raise ExpressionError
     if shapely.get_dimensions(shape) < _AREA or shapely.is_valid(shape):
