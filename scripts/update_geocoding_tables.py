@@ -11,13 +11,15 @@ The tables are part of the source tree, so that neither set-up nor use needs npm
 - geocoding/data/kinds.txt.gz: words for kinds of things in `LANGS`;
 - geocoding/data/brands.txt.gz: other names of brands;
 - geocoding/data/country_names.txt.gz: what countries are called in all languages of CLDR;
-- geocoding/data/subdivisions.txt.gz: codes and names of states and provinces (ISO 3166-2).
+- geocoding/data/subdivisions.txt.gz: codes and names of states and provinces (ISO 3166-2);
+- geocoding/data/address_formats.txt.gz: the order of the parts of an address in each country.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import re
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -223,6 +225,60 @@ def write_subdivisions(package: Path) -> None:
     write(SOURCE / "geocoding/data/subdivisions.txt.gz", lines)
 
 
+# ---- address formats --------------------------------------------------------------------------
+
+#: Components of the templates → ours.
+COMPONENTS = {
+    "house": "name", "road": "street", "house_number": "number", "postcode": "postcode",
+    "suburb": "suburb", "city_district": "suburb", "neighbourhood": "suburb", "quarter": "suburb",
+    "county": "county", "state_district": "county", "county_code": "county", "state": "state",
+    "region": "state", "state_code": "state_code", "country": "country",
+    **dict.fromkeys(("postal_city", "town", "city", "village", "municipality", "hamlet"), "city"),
+}  # fmt: skip
+
+
+def compile_template(template: str) -> str:
+    """Return a template in our form: {number} {street}, alternatives as {city|county}."""
+
+    def write_token(alternatives: list[str]) -> str:
+        found: dict[str, None] = {}
+        for alternative in alternatives:
+            names = re.findall(r"\{\{\{(\w+)\}\}\}", alternative)
+            ours = dict.fromkeys(COMPONENTS[name] for name in names if name in COMPONENTS)
+            if ours and "street" not in found:
+                found["+".join(ours)] = None
+        return "{" + "|".join(found) + "}" if found else ""
+
+    text = re.sub(
+        r"\{\{#first\}\}(.*?)\{\{/first\}\}",
+        lambda match: write_token(match[1].split("||")),
+        template,
+    )
+    text = re.sub(r"\{\{\{\w+\}\}\}", lambda match: write_token([match[0]]), text)
+    text = text.replace("}{", "}, {")
+    lines = [re.sub(r"(\{\w+\})( \1)+", r"\1", line.strip(" ,")) for line in text.split("\n")]
+    # A village before its town is the same to us.
+    if sum("city" in line for line in lines) > 1:
+        lines = [line for line in lines if line != "{city}"]
+    return "\\n".join(line for line in lines if re.search(r"\w", line))
+
+
+def write_formats(package: Path) -> None:
+    """Write how addresses are written in each country."""
+    templates = read(package, "src/templates/templates.json")
+    compiled = {}
+    for code, entry in templates.items():
+        steps = 0
+        while isinstance(entry, dict) and "address_template" not in entry and steps < 5:
+            entry, steps = templates[entry["use_country"]], steps + 1
+        if isinstance(entry, dict) and (len(code) == 2 or code == "default"):
+            compiled[code] = compile_template(entry["address_template"])
+    common = compiled["default"]
+    lines = [f"default\t{common}"]
+    lines += [f"{code}\t{text}" for code, text in sorted(compiled.items()) if text != common]
+    write(SOURCE / "geocoding/data/address_formats.txt.gz", lines)
+
+
 def main() -> None:
     """Read the unpacked npm packages in the folder named on the command line."""
     folder = Path(sys.argv[1])
@@ -238,6 +294,7 @@ def main() -> None:
     write_brands(package("name-suggestion-index"))
     write_country_names()
     write_subdivisions(package("address-formatter"))
+    write_formats(package("address-formatter"))
 
 
 if __name__ == "__main__":

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from mapyard.caches import cache_method
 from mapyard.geocoding.categories import get_category
-from mapyard.geocoding.formats import country_name, format_street, format_town, join_lines
+from mapyard.geocoding.formats import country_name, format_lines, join_lines
 from mapyard.geocoding.gazetteer import Gazetteer, House
 from mapyard.geocoding.kinds import HOUSE, PLACE, POI, POSTCODE, STREET
 from mapyard.geocoding.places import COUNTY, SETTLEMENT, STATE, SUBURB
+from mapyard.geocoding.regions import find_subdivision
+from mapyard.store.reader import E7
 from mapyard.text.names import get_name
 
 PRECISION: Final = 7
@@ -24,6 +28,8 @@ class Region(NamedTuple):
     state: str
     country: str
     country_code: str
+    #: ISO 3166-2 of the smallest area that has one.
+    iso: str = ""
 
 
 class Result(NamedTuple):
@@ -46,6 +52,8 @@ class Result(NamedTuple):
     row: int = -1
     #: The other street, where the result is the crossing of two; −1.
     crossing: int = -1
+    #: The parts of the score, where they are asked for.
+    explain: dict[str, Any] | None = None
 
 
 class Writer:
@@ -85,9 +93,10 @@ class Writer:
     ) -> Region:
         g = self._gazetteer
         code = g.country_codes[country] if country >= 0 else ""
-        suburb = county = state = country_text = ""
+        suburb = county = state = country_text = iso = ""
         for place in g.chain_places(chain):
             rank, level = int(g.place_rank[place]), int(g.place_admin_level[place])
+            iso = g.tags(place).get("ISO3166-2", iso)
             name = get_name(g.tags(place), langs)
             if level == 2 or g.place_types[place] == "country":
                 country_text = name
@@ -102,7 +111,9 @@ class Writer:
         city = get_name(g.tags(town), langs) if town >= 0 else ""
         if not country_text:
             country_text = country_name(code, langs)
-        return Region(suburb if suburb != city else "", city, county, state, country_text, code)
+        return Region(
+            suburb if suburb != city else "", city, county, state, country_text, code, iso
+        )
 
     # ---- what -------------------------------------------------------------------------------
 
@@ -137,17 +148,29 @@ class Writer:
         if result.crossing >= 0:
             category, subcategory = "highway", "intersection"
         lon, lat = result.position or self._position(result)
-        line = format_street(street, number, region.country_code)
+        state = region.state or g.state_text(document)
         if kind == PLACE and not is_house:
             region = _keep_wider(region, int(g.place_rank[document]))
             city = region.city
-            parts = [name, region.city, region.county, region.state, region.country]
-            town_line = ""
+            state = region.state
+            lines = [name, region.city, region.county, region.state, region.country]
+            address: list[str] = []
         else:
-            town_line = format_town(city, postcode, region.state, region.country_code)
-            parts = [name, line, region.suburb if not line else "", town_line, region.country]
+            parts = {
+                "number": number if street else "",
+                # A bare number, or the quarter where there is no street.
+                "street": street or number or (region.suburb if kind != POSTCODE else ""),
+                "postcode": postcode, "city": city, "state": state,
+                "state_code": self._state_code(region.country_code, state),
+                "country": region.country,
+            }  # fmt: skip
+            address = format_lines(parts, region.country_code)
+            own = "" if kind == POSTCODE else name
+            lines = format_lines({**parts, "name": own}, region.country_code)
         properties: dict[str, Any] = {
-            "display_name": join_lines(parts),
+            "display_name": join_lines(lines),
+            "label": self._label(name or address_line(street, number, address), city)
+            or region.country,
             "name": name or None,
             "house_number": number or None,
             "street": street or None,
@@ -155,14 +178,15 @@ class Writer:
             "postcode": postcode or None,
             "city": city or None,
             "county": region.county or None,
-            "state": region.state or None,
+            "state": state or None,
             "country": region.country or None,
             "country_code": region.country_code or None,
+            "iso3166_2": self._iso(region, state) or None,
             "category": category or None,
             "subcategory": subcategory or None,
-            "full_address": join_lines([line, town_line, region.country])
-            if line or town_line
-            else None,
+            "class": category or None,
+            "type": subcategory or None,
+            "full_address": join_lines(address) or None,
             "osm_type": _type_name(g, row) if row >= 0 else None,
             "osm_id": int(g.store.ids[row]) if row >= 0 else None,
             "source": "interpolation"
@@ -179,15 +203,19 @@ class Writer:
             properties["distance_m"] = round(result.distance_m, 2)
         if result.match is not None:
             properties["match"] = result.match
+        if result.explain is not None:
+            properties["explain"] = result.explain
         if not is_house and kind in (PLACE, POI, HOUSE):
             # Of the element itself; names may come from its label node as well.
             properties["tags"] = g.store.tags(row) if kind == PLACE else tags
         wikipedia = tags.get("wikipedia")
         if wikipedia and not is_house:
             properties["wikipedia"] = wikipedia
+        box = self._box(result, row)
         return {
             "type": "Feature",
             **({"id": g.store.name_of(row)} if row >= 0 else {}),
+            **({"bbox": box} if box else {}),
             "geometry": {
                 "type": "Point",
                 "coordinates": [round(lon, PRECISION), round(lat, PRECISION)],
@@ -195,6 +223,33 @@ class Writer:
             "properties": {key: value for key, value in properties.items() if value is not None}
             | ({"osm_id": None, "osm_type": None} if result.house is not None else {}),
         }
+
+    def _label(self, what: str, city: str) -> str:
+        return what if city and city in what else join_lines([what, city])
+
+    def _iso(self, region: Region, state: str) -> str:
+        code = self._state_code(region.country_code, state)
+        return region.iso or (f"{region.country_code}-{code}" if code else "")
+
+    def _box(self, result: Result, row: int) -> list[float] | None:
+        """Return west, south, east, north of what has an extent, of all pieces of a street."""
+        g = self._gazetteer
+        if row < g.store.way_start or result.house is not None or result.crossing >= 0:
+            return None
+        rows = np.array([row])
+        if result.entry < 0 and g.kind[result.document] == STREET:
+            rows, _ = g.rows_of(np.array([result.document]))
+        boxes = g.store.boxes(rows).astype(np.int64)
+        boxes = boxes[boxes[:, 0] <= boxes[:, 2]]
+        if not len(boxes):
+            return None
+        west, south = boxes[:, :2].min(axis=0).tolist()
+        east, north = boxes[:, 2:].max(axis=0).tolist()
+        return [value / E7 for value in (west, south, east, north)]
+
+    def _state_code(self, country_code: str, state: str) -> str:
+        found = find_subdivision(country_code, state) if state else None
+        return found[0] if found else ""
 
     def _street_and_number(
         self, result: Result, entry: int, langs: tuple[str, ...]
@@ -254,6 +309,11 @@ class Writer:
             return "highway", tags.get("highway", "street")
         found = get_category(tags)
         return ("place", "house") if is_house and found[0] in ("", "building") else found
+
+
+def address_line(street: str, number: str, address: list[str]) -> str:
+    """Return the line of an address that has its street and number, "" where it has none."""
+    return next((line for line in address if street and street in line and number in line), "")
 
 
 def _keep_wider(region: Region, rank: int) -> Region:

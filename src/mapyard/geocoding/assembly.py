@@ -307,7 +307,9 @@ class Assembly:
         parent[lone] = town[lone]
         lone = lone[parent[lone] < 0]
         if len(lone):
-            place, _ = self.nearest_settlements(self.addresses.lon[lone], self.addresses.lat[lone])
+            place, _ = self.nearest_settlements(
+                self.addresses.lon[lone], self.addresses.lat[lone], self.address_chain[lone]
+            )
             parent[lone] = place
             parent = self._fill_smallest(parent, self.address_chain)
             last = np.array([c[-1] if c else -1 for c in self.chains.chains], np.int64)
@@ -318,34 +320,55 @@ class Assembly:
         smallest = np.array([self.find_smallest(c) for c in self.chains.chains], np.int64)
         return np.where(town < 0, smallest[chain], town)
 
-    def nearest_settlements(self, lon: Floats, lat: Floats) -> tuple[Ints, Floats]:
+    def nearest_settlements(self, lon: Floats, lat: Floats, chain: Ints) -> tuple[Ints, Floats]:
         """Return the settlement node (no area) in whose reach each point is, −1; and its distance.
 
-        The one with the smallest distance in units of its reach.
+        The one with the smallest distance in units of its reach, never over the border of a county
+        or what is larger.
         """
-        return self._nearest_nodes(lon, lat, np.isin(self._node_places(), list(SETTLEMENTS)))
+        chosen = np.isin(self._node_places(), list(SETTLEMENTS))
+        return self._nearest_nodes(lon, lat, chosen, self._borders(COUNTY), chain)
 
-    def nearest_parts(self, lon: Floats, lat: Floats) -> tuple[Ints, Floats]:
-        """Return the same for suburbs, hamlets and other parts of settlements."""
-        return self._nearest_nodes(lon, lat, ~np.isin(self._node_places(), list(SETTLEMENTS)))
+    def nearest_parts(self, lon: Floats, lat: Floats, chain: Ints) -> tuple[Ints, Floats]:
+        """Return the same for suburbs, hamlets and other parts, never over a border of towns."""
+        chosen = ~np.isin(self._node_places(), list(SETTLEMENTS))
+        return self._nearest_nodes(lon, lat, chosen, self._borders(SETTLEMENT), chain)
+
+    def _borders(self, rank: int) -> Ints:
+        """Return a number per chain that is the same inside the same areas up to a rank."""
+        numbers: dict[tuple[int, ...], int] = {}
+        return np.array(
+            [
+                numbers.setdefault(
+                    tuple(p for p in chain if self.places[p].rank <= rank), len(numbers)
+                )
+                for chain in self.chains.chains
+            ],
+            np.int64,
+        )
 
     def _node_places(self) -> list[str]:
         return [self.places[i].place for i in self._nodes[0].tolist()]
 
     def _nearest_nodes(
-        self, lon: Floats, lat: Floats, chosen: NDArray[np.bool_]
+        self, lon: Floats, lat: Floats, chosen: NDArray[np.bool_], borders: Ints, chain: Ints
     ) -> tuple[Ints, Floats]:
         index, node_lon, node_lat, reach = (column[chosen] for column in self._nodes)
+        inside = borders[chain]
+        of_node = borders[self._chains[0][index]] if len(index) else index
         best = np.full(len(lon), -1, np.int64)
         best_share = np.full(len(lon), 1.0)
         best_m = np.full(len(lon), np.inf)
         order = np.argsort(lat)
         sorted_lat = lat[order]
         # Few nodes against many points: one vectorised pass over those in its strip per node.
-        for place, x, y, reach_m in zip(index, node_lon, node_lat, reach, strict=True):
+        for place, x, y, reach_m, own in zip(
+            index, node_lon, node_lat, reach, of_node, strict=True
+        ):
             reach_deg = reach_m / METERS * 1.001
             start, stop = np.searchsorted(sorted_lat, (y - reach_deg, y + reach_deg))
             near = order[start:stop]
+            near = near[inside[near] == own]
             dx = (lon[near] - x) * np.cos(np.radians(y))
             distance_m = np.hypot(dx, lat[near] - y) * METERS
             share = distance_m / reach_m
@@ -406,9 +429,9 @@ class Assembly:
             lone = np.flatnonzero(town < 0)
             if len(lone):
                 town = town.copy()
-                town[lone] = self.nearest_settlements(lon[lone], lat[lone])[0]
+                town[lone] = self.nearest_settlements(lon[lone], lat[lone], chain[lone])[0]
                 town = self._fill_smallest(town, chain)
-            return town, self.nearest_parts(lon, lat)[0]
+            return town, self.nearest_parts(lon, lat, chain)[0]
 
         self.town, self.part = towns(self.lon, self.lat, self.chain)
         self.address_town, self.address_part = towns(

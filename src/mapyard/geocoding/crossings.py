@@ -87,7 +87,7 @@ def find(
         found = forward.find(
             gazetteer, text, limit, filters=filters, focus=focus, complete=complete
         )
-    if not cuts or filters.layer not in ("", "address", "street") or filters.keep is not None:
+    if not cuts or not filters.allows("address", "street") or filters.keep is not None:
         return found
     if found and (found[0].confidence or 0) >= _SURE and _is_called(found[0]):
         return found
@@ -146,7 +146,7 @@ def _find_crossings(
         at = Result(0, position=(focus.lon, focus.lat))
         results.sort(key=lambda result: _distance_m(result, at))
     else:
-        results.sort(key=lambda result: -(result.confidence or 0))
+        results.sort(key=lambda result: (-(result.confidence or 0), -result.score))
     return results
 
 

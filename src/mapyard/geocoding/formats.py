@@ -1,55 +1,56 @@
 """How an address is written in each country, and what countries are called.
 
-Orders follow the postal habits of the countries; where a country is not listed, the number follows
-the street and the postcode precedes the town, as in most of Europe.
+The orders are those of OpenCage's address formatting (data/README.md): lines of components, with
+alternatives where one may be missing.
 """
 
 from __future__ import annotations
 
+import gzip
+import re
+from collections.abc import Mapping
 from functools import lru_cache
+from importlib import resources
 from typing import Final
 
-_NUMBER_FIRST: Final = """
-AU BM BS BZ CA CI CN DZ EG FR GB GG GH GI GY HK IE IL IM IN IR JE JM JO JP KE KR LB LK LU MA MC
-MG MT MU MV MY NC NG NZ OM PF PH PK QA RE SA SC SG SN TH TN TT US VI VN YT ZA ZW
-"""
-#: Number before the street.
-NUMBER_FIRST: Final = frozenset(_NUMBER_FIRST.split())
-_POSTCODE_LAST: Final = """
-AU BD BM BN CA CN EG GB GG GI HK ID IE IM IN JE JM JP KE KR LB LK MT MV MY NG NP NZ PH PK SA SG
-TH TT TW US VN ZA
-"""
-#: Postcode behind the town.
-POSTCODE_LAST: Final = frozenset(_POSTCODE_LAST.split())
-#: The state is part of the line of the town.
-WITH_STATE: Final = frozenset(("AU", "BR", "CA", "IN", "MX", "MY", "US"))
+_TOKEN = re.compile(r"\{([^}]+)\}")
+_SPACES = re.compile(r"\s{2,}")
+_LONE: Final = " ,-."
 
 
-def format_street(street: str, number: str, country_code: str) -> str:
-    """Return the line of street and number."""
-    if not street or not number:
-        return street or number
-    if country_code in NUMBER_FIRST:
-        return f"{number} {street}"
-    return f"{street} {number}"
+@lru_cache(maxsize=1)
+def _templates() -> dict[str, list[str]]:
+    packed = resources.files("mapyard.geocoding").joinpath("data/address_formats.txt.gz")
+    found = {}
+    for line in gzip.decompress(packed.read_bytes()).decode().splitlines():
+        code, _, text = line.partition("\t")
+        found[code] = text.split("\\n")
+    return found
 
 
-def format_town(town: str, postcode: str, state: str, country_code: str) -> str:
-    """Return the line of postcode and town, with the state where it belongs there."""
-    if country_code in WITH_STATE and state and state != town:
-        tail = f"{state} {postcode}".strip()
-        return ", ".join(part for part in (town, tail) if part)
-    parts = (town, postcode) if country_code in POSTCODE_LAST else (postcode, town)
-    return " ".join(part for part in parts if part)
+def format_lines(parts: Mapping[str, str], country_code: str) -> list[str]:
+    """Return the lines of an address: name, number, street, suburb, postcode, city, county, state,
+    state_code and country, each "" or missing where it is unknown, in the order of a country.
+    """
+    templates = _templates()
+
+    def fill(match: re.Match[str]) -> str:
+        for alternative in match[1].split("|"):
+            found = " ".join(filter(None, (parts.get(name, "") for name in alternative.split("+"))))
+            if found:
+                return found
+        return ""
+
+    lines = []
+    for template in templates.get(country_code) or templates["default"]:
+        text = _SPACES.sub(" ", _TOKEN.sub(fill, template)).replace(" ,", ",")
+        lines.append(text.strip(_LONE) if any(map(str.isalnum, text)) else "")
+    return [line for line in dict.fromkeys(lines) if line]
 
 
 def join_lines(parts: list[str]) -> str:
     """Return the parts as one line, empty ones and repetitions left out."""
-    kept: list[str] = []
-    for part in parts:
-        if part and part not in kept:
-            kept.append(part)
-    return ", ".join(kept)
+    return ", ".join(part for part in dict.fromkeys(parts) if part)
 
 
 @lru_cache(maxsize=1_024)

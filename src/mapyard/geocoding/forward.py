@@ -127,8 +127,8 @@ def _put_country_first(
     """Return the results of a country's name or code alone, behind the country itself."""
     code = query.words[0].country
     document = gazetteer.country_documents.get(code, -1)
-    is_narrow = filters._replace(layer="", countries=()) != NO_FILTERS
-    if document < 0 or is_narrow or filters.layer not in ("", "admin"):
+    is_narrow = filters.keep is not None or filters.bbox is not None
+    if document < 0 or is_narrow or not filters.allows("admin", "place"):
         return results
     if filters.countries and code not in filters.countries:
         return results
@@ -154,11 +154,11 @@ def rank(
         limit=MAX_CANDIDATES if focus is None and filters.keep is None else MAX_FOCUSED,
     )  # fmt: skip
     candidates = matcher.judge(filters.pick(gazetteer, matcher.find_all()))
-    ranking = Ranking(gazetteer, query, candidates, focus)
+    ranking = Ranking(gazetteer, query, candidates, focus, explain=filters.explain)
     if not ranking.is_good:
         more = filters.pick(gazetteer, matcher.find_most())
         candidates = matcher.judge(distinct(candidates.documents, more))
-        ranking = Ranking(gazetteer, query, candidates, focus)
+        ranking = Ranking(gazetteer, query, candidates, focus, explain=filters.explain)
     return ranking
 
 
@@ -172,7 +172,7 @@ def _find_near(
         return []
     lon, lat = gazetteer.position(around[0].document)
     kind = understand(gazetteer, " ".join(words[: query.near]))
-    if filters.layer not in ("", "poi"):
+    if not filters.allows("poi"):
         return []
     filters = filters._replace(layer="poi")
     ranking = rank(gazetteer, kind, filters, Focus(lon, lat, 1_000.0), complete=False)
@@ -195,8 +195,15 @@ class Ranking:
     """Judged candidates with their scores."""
 
     def __init__(
-        self, gazetteer: Gazetteer, query: Understood, candidates: Candidates, focus: Focus | None
+        self,
+        gazetteer: Gazetteer,
+        query: Understood,
+        candidates: Candidates,
+        focus: Focus | None,
+        *,
+        explain: bool = False,
     ) -> None:
+        self._explains = explain
         self._gazetteer = gazetteer
         self._query = query
         self.documents = candidates.documents
@@ -248,6 +255,7 @@ class Ranking:
             1.0,
             PARTLY * np.where(self._by_category, np.maximum(share, OF_KIND), share),
         )
+        self._named = named
         scores = TEXT * self.text + NAMED * named + BIAS * self._bias
         scores = scores + HOUSE * (self._entry >= 0)
         if self._query.asks_for_kind:
@@ -405,7 +413,23 @@ class Ranking:
             score=float(self.scores[place]),
             confidence=self._confidence(place),
             match=self._report(place),
+            explain=self._explain(place) if self._explains else None,
         )  # fmt: skip
+
+    def _explain(self, place: int) -> dict[str, Any]:
+        """Return the parts of a score."""
+        words = [
+            {"word": word.text, "weight": round(float(self._weights[i]), 4),
+             "worth": round(float(self._worth[place, i]), 4)}
+            for i, word in enumerate(self._query.words)
+        ]  # fmt: skip
+        return {
+            "text": round(TEXT * float(self.text[place]), 4),
+            "name": round(NAMED * float(self._named[place]), 4),
+            "importance": round(BIAS * float(self._bias[place]), 4),
+            "house": HOUSE if self._entry[place] >= 0 else 0.0,
+            "words": words,
+        }
 
     def _confidence(self, place: int) -> float:
         """Return 0–1: how much of the query is answered, capped where number or place differ."""

@@ -293,6 +293,18 @@ class Gazetteer:
         """Return the number of an address as it is written in the data."""
         return self._numbers[int(self.address_number[entry])].decode()
 
+    def find_row(self, name: str) -> int:
+        """Return the row of "way/5", −1 without one."""
+        kind, _, number = name.partition("/")
+        if not number.isdigit():
+            return -1
+        starts = {"node": 0, "way": self.store.way_start, "relation": self.store.relation_start}
+        stops = {"node": self.store.node_count, "way": self.store.relation_start}
+        ids = self.store.ids[starts[kind] : stops.get(kind, self.store.row_count)]
+        place = int(np.searchsorted(ids, int(number)))
+        found = place < len(ids) and int(ids[place]) == int(number)
+        return starts[kind] + place if found else -1
+
     def documents_of(self, rows: NDArray[Any]) -> tuple[Ints, Ints]:
         """Return (place in `rows`, document) for the sorted rows that belong to documents."""
         if not len(self._member_rows) or not len(rows):
@@ -302,15 +314,20 @@ class Gazetteer:
         found = np.flatnonzero(stop > start)
         return found, self._member_documents[start[found]].astype(np.int64)
 
+    @cached_property
+    def _members_by_document(self) -> tuple[Ints, Ints]:
+        order = np.argsort(self._member_documents, kind="stable")
+        return self._member_documents[order].astype(np.int64), order
+
     def rows_of(self, documents: Ints) -> tuple[Ints, Ints]:
         """Return the rows that belong to documents, and the place in `documents` of each."""
-        if not len(documents) or not len(self._member_documents):
-            return np.empty(0, np.int64), np.empty(0, np.int64)
-        order = np.argsort(documents)
-        place = np.searchsorted(documents[order], self._member_documents)
-        place[place == len(documents)] = 0
-        found = np.flatnonzero(documents[order][place] == self._member_documents)
-        return self._member_rows[found].astype(np.int64), order[place[found]]
+        known, order = self._members_by_document
+        starts = np.searchsorted(known, documents, side="left")
+        stops = np.searchsorted(known, documents, side="right")
+        spans = [order[start:stop] for start, stop in zip(starts, stops, strict=True)]
+        owners = np.repeat(np.arange(len(documents)), stops - starts)
+        at = np.concatenate(spans) if spans else np.empty(0, np.int64)
+        return self._member_rows[at].astype(np.int64), owners
 
     def entries_of(self, rows: NDArray[Any]) -> tuple[Ints, Ints]:
         """Return (place in `rows`, address entry) for the rows that have an address."""

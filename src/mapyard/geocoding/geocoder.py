@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import shapely.geometry
 
 from mapyard.geocoding import crossings, forward, reverse, structured
 from mapyard.geocoding.answers import Result, Writer
@@ -29,6 +32,18 @@ TYPED_RADIUS_M: Final = 1_000.0
 TYPED_HALF_M: Final = 500.0
 
 
+class Output(NamedTuple):
+    """What is written of results."""
+
+    #: Elements ("way/5") that are left out.
+    exclude: frozenset[str] = frozenset()
+    #: Whether geometries are those of the elements, instead of points.
+    full_geometry: bool = False
+
+
+POINTS: Final = Output()
+
+
 class Geocoder:
     """All four ways to ask; may be used by several threads."""
 
@@ -44,6 +59,7 @@ class Geocoder:
         filters: Filters = NO_FILTERS,
         focus: Focus | None = None,
         langs: tuple[str, ...] = (),
+        output: Output = POINTS,
     ) -> list[Feature]:
         """Return features for a free text, best first."""
         typed = self._find_position(text, focus)
@@ -52,7 +68,7 @@ class Geocoder:
         if typed is not None:
             text, focus = typed.rest, Focus(typed.lon, typed.lat, TYPED_HALF_M)
         results = crossings.find(self.gazetteer, text, 2 * limit + 8, filters=filters, focus=focus)
-        return self._write(results, limit, langs)
+        return self._write(results, limit, langs, output)
 
     def structured(
         self,
@@ -62,13 +78,15 @@ class Geocoder:
         filters: Filters = NO_FILTERS,
         focus: Focus | None = None,
         langs: tuple[str, ...] = (),
+        output: Output = POINTS,
     ) -> list[Feature]:
         """Return features for an address in fields: a street is looked for as a street only.
 
         Where the street is not found in the town, the town is, and `match` says so.
         """
-        results = structured.find(self.gazetteer, address, 2 * limit, filters, focus)
-        return self._write(results, limit, langs)
+        count = 2 * limit + len(output.exclude)
+        results = structured.find(self.gazetteer, address, count, filters, focus)
+        return self._write(results, limit, langs, output)
 
     def autocomplete(
         self,
@@ -78,6 +96,7 @@ class Geocoder:
         filters: Filters = NO_FILTERS,
         focus: Focus | None = None,
         langs: tuple[str, ...] = (),
+        output: Output = POINTS,
     ) -> list[Feature]:
         """Return features for a text that may still be unfinished."""
         typed = self._find_position(text, focus)
@@ -85,8 +104,9 @@ class Geocoder:
             return self._around(typed, limit, langs)
         if typed is not None:
             text, focus = typed.rest, Focus(typed.lon, typed.lat, TYPED_HALF_M)
-        results = complete(self.gazetteer, text, limit + 8, filters=filters, focus=focus)
-        return self._write(results, limit, langs)
+        count = limit + 8 + len(output.exclude)
+        results = complete(self.gazetteer, text, count, filters=filters, focus=focus)
+        return self._write(results, limit, langs, output)
 
     def reverse(
         self,
@@ -98,10 +118,26 @@ class Geocoder:
         layer: reverse.Layer = "",
         keep: Keep | None = None,
         langs: tuple[str, ...] = (),
+        output: Output = POINTS,
     ) -> list[Feature]:
         """Return features at a position."""
-        results = reverse.find(self.gazetteer, lon, lat, radius_m, limit, layer, keep)
-        return [self._writer.write(result, langs) for result in results]
+        count = limit + len(output.exclude)
+        results = reverse.find(self.gazetteer, lon, lat, radius_m, count, layer, keep)
+        found = [self._writer.write(result, langs) for result in results]
+        return self._finish(found, limit, output)
+
+    def _finish(self, features: Iterable[Feature], limit: int, output: Output) -> list[Feature]:
+        """Leave out what is not wanted, and put in geometries."""
+        found = [f for f in features if f.get("id") not in output.exclude][:limit]
+        if output.full_geometry:
+            for feature in found:
+                row = self.gazetteer.find_row(str(feature.get("id", "")))
+                shape = self.gazetteer.store.geometries(np.array([row]))[0] if row >= 0 else None
+                if shape is not None:
+                    lon, lat = feature["geometry"]["coordinates"]
+                    feature["properties"] |= {"lon": lon, "lat": lat}
+                    feature["geometry"] = shapely.geometry.mapping(shape)
+        return found
 
     def _around(self, typed: Coordinates, limit: int, langs: tuple[str, ...]) -> list[Feature]:
         return self.reverse(typed.lon, typed.lat, TYPED_RADIUS_M, min(limit, 20), langs=langs)
@@ -122,7 +158,7 @@ class Geocoder:
         return decode_plus_code(code.code, reference)
 
     def _write(
-        self, results: Iterable[Result], limit: int, langs: tuple[str, ...]
+        self, results: Iterable[Result], limit: int, langs: tuple[str, ...], output: Output
     ) -> list[Feature]:
         """Return features without repetitions: one per name, kind and neighborhood."""
         features: dict[tuple[Any, ...], Feature] = {}
@@ -132,9 +168,11 @@ class Geocoder:
             lon, lat = feature["geometry"]["coordinates"]
             place = (round(lon, 1), round(lat, 1))
             key = (properties["display_name"], properties.get("category"), place)
+            if feature.get("id") in output.exclude:
+                continue
             if features.setdefault(key, feature) is feature and len(features) >= limit:
                 break
-        return list(features.values())
+        return self._finish(features.values(), limit, output)
 
 
 def open_geocoder(folder: Path, store: Store) -> Geocoder:

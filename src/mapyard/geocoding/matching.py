@@ -52,11 +52,18 @@ MAX_FOCUSED: Final = 2_000
 class Filters(NamedTuple):
     """What may be found at all."""
 
+    #: One or several, by comma; "" for all.
     layer: str = ""
     countries: tuple[str, ...] = ()
     bbox: Bbox | None = None
     #: Gets element rows, returns which may be answers: tag filters of the caller.
     keep: Keep | None = None
+    #: Whether results are to say what their score is made of.
+    explain: bool = False
+
+    def allows(self, *layers: str) -> bool:
+        """Return whether things of one of the layers may be found."""
+        return not self.layer or not set(self.layer.split(",")).isdisjoint(layers)
 
     def pick(self, gazetteer: Gazetteer, documents: Ints) -> Ints:
         """Return the documents whose element `keep` lets through."""
@@ -72,7 +79,7 @@ class Filters(NamedTuple):
         index = gazetteer.index
         found = []
         if self.layer:
-            found.append(index.term("layer", self.layer))
+            found.append(any_of([index.term("layer", name) for name in self.layer.split(",")]))
         if self.countries:
             found.append(any_of([index.term("country", code) for code in self.countries]))
         if self.bbox is not None:

@@ -157,8 +157,10 @@ def _list_houses(g: Gazetteer, around: _Around, nearest_street: int) -> list[Res
     street = int(around.documents[nearest_street]) if nearest_street >= 0 else -1
     parents = g.address_parent[around.entries]
     other = (parents != street) & (around.entry_m > _AT) if street >= 0 else np.False_
-    cost = around.entry_m + np.where(other, OTHER_STREET_M, 0.0)
-    # Of outlines in one another the smallest is the most exact, and a point even more.
+    # What is here is here: of outlines in one another the smallest is the most exact, and a point
+    # even more, such as the door of a house in a large area.
+    entry_m = np.where(around.entry_m <= _AT, 0.0, around.entry_m)
+    cost = entry_m + np.where(other, OTHER_STREET_M, 0.0)
     order = np.lexsort((_sizes(g, g.address_row[around.entries]), cost))
     best, rest = order[0], order[1:]
     rest = rest[np.argsort(around.entry_m[rest], kind="stable")]

@@ -215,7 +215,10 @@ class Questions:
         focus: PositionLike | None = None,
         country_code: Texts | None = None,
         lang: Texts | None = None,
-        layer: Literal['address', 'admin', 'place', 'poi', 'postcode', 'street'] | None = None,
+        layer: Texts | None = None,
+        exclude: Texts | None = None,
+        geometry: Literal['full', 'point'] | None = None,
+        debug: bool | None = None,
         tags: TagsLike | None = None,
         bbox: BboxLike | None = None,
         bounded: bool | None = None,
@@ -245,7 +248,12 @@ class Questions:
             focus: results near to it come first.
             country_code: ISO 3166-1 alpha-2 codes, one or several.
             lang: languages of names, the preferred first: de, or pt-BR,pt,en.
-            layer: address (houses, streets, postcodes), poi, or admin (places).
+            layer: one or several of address (houses, streets, postcodes), poi, admin (places), street,
+                postcode; with ! before them all others.
+            exclude: elements that are left out: way/5,node/7.
+            geometry: full: the geometry of the element, with its point in the properties; default
+                point.
+            debug: true: results say what their score is made of.
             tags: only elements with these tags, as in /features: tags[amenity]=pharmacy, ! for absent.
             bbox: south,west,north,east.
             bounded: false: results in bbox are only preferred, not required; default True.
@@ -272,7 +280,10 @@ class Questions:
         focus: PositionLike | None = None,
         country_code: Texts | None = None,
         lang: Texts | None = None,
-        layer: Literal['address', 'admin', 'place', 'poi', 'postcode', 'street'] | None = None,
+        layer: Texts | None = None,
+        exclude: Texts | None = None,
+        geometry: Literal['full', 'point'] | None = None,
+        debug: bool | None = None,
         tags: TagsLike | None = None,
         bbox: BboxLike | None = None,
         bounded: bool | None = None,
@@ -290,7 +301,12 @@ class Questions:
             focus: results near to it come first.
             country_code: ISO 3166-1 alpha-2 codes, one or several.
             lang: languages of names, the preferred first: de, or pt-BR,pt,en.
-            layer: address (houses, streets, postcodes), poi, or admin (places).
+            layer: one or several of address (houses, streets, postcodes), poi, admin (places), street,
+                postcode; with ! before them all others.
+            exclude: elements that are left out: way/5,node/7.
+            geometry: full: the geometry of the element, with its point in the properties; default
+                point.
+            debug: true: results say what their score is made of.
             tags: only elements with these tags, as in /features: tags[amenity]=pharmacy, ! for absent.
             bbox: south,west,north,east.
             bounded: false: results in bbox are only preferred, not required; default True.
@@ -342,7 +358,7 @@ class Questions:
         focus: PositionLike | None = None,
         country_code: Texts | None = None,
         lang: Texts | None = None,
-        layer: Literal['address', 'admin', 'place', 'poi', 'postcode', 'street'] | None = None,
+        layer: Texts | None = None,
         radius: float | None = None,
         timeout: float | None = None,
         max_bytes: int | None = None,
@@ -975,7 +991,10 @@ class AsyncQuestions:
         focus: PositionLike | None = None,
         country_code: Texts | None = None,
         lang: Texts | None = None,
-        layer: Literal['address', 'admin', 'place', 'poi', 'postcode', 'street'] | None = None,
+        layer: Texts | None = None,
+        exclude: Texts | None = None,
+        geometry: Literal['full', 'point'] | None = None,
+        debug: bool | None = None,
         tags: TagsLike | None = None,
         bbox: BboxLike | None = None,
         bounded: bool | None = None,
@@ -1005,7 +1024,12 @@ class AsyncQuestions:
             focus: results near to it come first.
             country_code: ISO 3166-1 alpha-2 codes, one or several.
             lang: languages of names, the preferred first: de, or pt-BR,pt,en.
-            layer: address (houses, streets, postcodes), poi, or admin (places).
+            layer: one or several of address (houses, streets, postcodes), poi, admin (places), street,
+                postcode; with ! before them all others.
+            exclude: elements that are left out: way/5,node/7.
+            geometry: full: the geometry of the element, with its point in the properties; default
+                point.
+            debug: true: results say what their score is made of.
             tags: only elements with these tags, as in /features: tags[amenity]=pharmacy, ! for absent.
             bbox: south,west,north,east.
             bounded: false: results in bbox are only preferred, not required; default True.
@@ -1032,7 +1056,10 @@ class AsyncQuestions:
         focus: PositionLike | None = None,
         country_code: Texts | None = None,
         lang: Texts | None = None,
-        layer: Literal['address', 'admin', 'place', 'poi', 'postcode', 'street'] | None = None,
+        layer: Texts | None = None,
+        exclude: Texts | None = None,
+        geometry: Literal['full', 'point'] | None = None,
+        debug: bool | None = None,
         tags: TagsLike | None = None,
         bbox: BboxLike | None = None,
         bounded: bool | None = None,
@@ -1050,7 +1077,12 @@ class AsyncQuestions:
             focus: results near to it come first.
             country_code: ISO 3166-1 alpha-2 codes, one or several.
             lang: languages of names, the preferred first: de, or pt-BR,pt,en.
-            layer: address (houses, streets, postcodes), poi, or admin (places).
+            layer: one or several of address (houses, streets, postcodes), poi, admin (places), street,
+                postcode; with ! before them all others.
+            exclude: elements that are left out: way/5,node/7.
+            geometry: full: the geometry of the element, with its point in the properties; default
+                point.
+            debug: true: results say what their score is made of.
             tags: only elements with these tags, as in /features: tags[amenity]=pharmacy, ! for absent.
             bbox: south,west,north,east.
             bounded: false: results in bbox are only preferred, not required; default True.
@@ -1102,7 +1134,7 @@ class AsyncQuestions:
         focus: PositionLike | None = None,
         country_code: Texts | None = None,
         lang: Texts | None = None,
-        layer: Literal['address', 'admin', 'place', 'poi', 'postcode', 'street'] | None = None,
+        layer: Texts | None = None,
         radius: float | None = None,
         timeout: float | None = None,
         max_bytes: int | None = None,

@@ -216,3 +216,45 @@ def test_without_the_part_501_says_what_to_build(
             assert answer.status_code == 501
             assert answer.json()["error"]["code"] == "not_installed"
             assert answer.json()["error"]["details"] == {"part": "text"}
+
+
+def test_the_language_of_the_browser_counts_where_none_is_given(client: LocalClient) -> None:
+    headers = {"Accept-Language": "ja, en;q=0.5"}
+    path = "/api/v1/geocode?q=Monaco&limit=1&layer=admin"
+    country = client.get(path, headers=headers).json()["features"][0]["properties"]["country"]
+    assert country == "モナコ"
+    country = client.get(f"{path}&lang=de", headers=headers).json()["features"][0]["properties"]
+    assert country["country"] == "Monaco"
+
+
+def test_negative_layers_and_exclusions(client: LocalClient) -> None:
+    found = get(client, "/api/v1/geocode?q=monaco&layer=!poi&limit=20")["features"]
+    assert found
+    assert all(f["properties"]["category"] in ("place", "boundary", "highway") for f in found)
+    found = get(client, "/api/v1/geocode?q=monaco&limit=1")["features"]
+    other = get(client, f"/api/v1/geocode?q=monaco&limit=1&exclude={found[0]['id']}")["features"]
+    assert other[0]["id"] != found[0]["id"]
+    explained = get(client, "/api/v1/geocode?q=monaco&limit=1&debug=1")["features"]
+    assert explained[0]["properties"]["explain"]["text"] > 0
+
+
+def test_batch_ndjson_and_ids(client: LocalClient) -> None:
+    rows = '{"id": 7, "q": "Rue Grimaldi"}\n"xyzzyplugh"\n'
+    answer = client.post(
+        "/api/v1/geocode/batch",
+        content=rows.encode(),
+        headers={"Content-Type": "application/x-ndjson"},
+    )
+    assert answer.headers["content-type"].startswith("application/x-ndjson")
+    first, second = [json.loads(line) for line in answer.text.splitlines()]
+    assert (first["id"], second["features"]) == (7, [])
+    assert first["features"][0]["properties"]["name"] == "Rue Grimaldi"
+
+
+def test_columns_that_are_not_used_are_named_and_old_matches_replaced(client: LocalClient) -> None:
+    text = "id,q,turnover\n1,Rue Grimaldi,5\n"
+    headers = {"Content-Type": "text/csv"}
+    once = client.post("/api/v1/geocode/batch", content=text.encode(), headers=headers)
+    assert once.headers["x-unused-columns"] == "turnover"
+    twice = client.post("/api/v1/geocode/batch", content=once.content, headers=headers)
+    assert twice.text == once.text

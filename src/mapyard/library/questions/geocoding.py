@@ -11,7 +11,7 @@ from mapyard.errors import InvalidRequest, NotInstalled, TooLarge
 from mapyard.features.query import FeatureQuery, test_rows
 from mapyard.geocoding.batch import Answer, Options, answer_rows, read_csv, read_ndjson
 from mapyard.geocoding.forward import Focus
-from mapyard.geocoding.geocoder import Geocoder, open_geocoder
+from mapyard.geocoding.geocoder import Geocoder, Output, open_geocoder
 from mapyard.geocoding.matching import Filters, Keep
 from mapyard.geocoding.reverse import Layer
 from mapyard.geocoding.structured import Address
@@ -30,6 +30,7 @@ _LAYERS: Final = {
     "": "", "address": "address", "house": "address", "poi": "poi", "admin": "admin",
     "place": "admin", "street": "street", "postcode": "postcode",
 }  # fmt: skip
+_KINDS: Final = ("place", "street", "poi", "house", "postcode")
 _REVERSE_LAYERS: Final[dict[str, Layer]] = {
     "": "", "house": "address", "address": "address", "poi": "poi", "street": "street",
     "admin": "admin", "place": "admin",
@@ -45,7 +46,10 @@ def _open_geocoder(snapshot: Snapshot) -> Geocoder:
 
 register_part("geocoder", _open_geocoder)
 
-ForwardLayer = Literal["address", "poi", "admin", "place", "street", "postcode"]
+ForwardLayer = Literal[
+    "address", "poi", "admin", "place", "street", "postcode", "house",
+    "!address", "!poi", "!admin", "!place", "!street", "!postcode", "!house",
+]  # fmt: skip
 Countries = Annotated[
     tuple[Annotated[str, Meta(pattern="^[A-Za-z]{2}$", max_length=2)], ...],
     spelled("ISO 3166-1 alpha-2 codes, one or several", "country_codes", "countrycodes"),
@@ -71,13 +75,25 @@ class Where(Params, kw_only=True):
     focus: FocusAt = None
     country_code: Countries = ()
     lang: Lang = ()
-    layer: (
-        Annotated[
-            ForwardLayer,
-            Meta(description="address (houses, streets, postcodes), poi, or admin (places)"),
-        ]
-        | None
-    ) = None
+    layer: Annotated[
+        tuple[ForwardLayer, ...],
+        spelled(
+            "one or several of address (houses, streets, postcodes), poi, admin (places), street, "
+            "postcode; with ! before them all others",
+            "layers",
+        ),
+    ] = ()
+    exclude: Annotated[
+        tuple[Annotated[str, Meta(pattern=r"^(node|way|relation)/\d{1,18}$")], ...],
+        spelled("elements that are left out: way/5,node/7", "exclude_ids", max_length=100),
+    ] = ()
+    geometry: Annotated[
+        Literal["point", "full"],
+        Meta(description="full: the geometry of the element, with its point in the properties"),
+    ] = "point"
+    debug: Annotated[bool, Meta(description="true: results say what their score is made of")] = (
+        False
+    )
     tags: TagsFilter = Tags()
     bbox: Annotated[Bbox | None, Meta(description="south,west,north,east")] = None
     bounded: Annotated[
@@ -167,7 +183,7 @@ class Batch(Params, kw_only=True):
     focus: FocusAt = None
     country_code: Countries = ()
     lang: Lang = ()
-    layer: Annotated[ForwardLayer | None, Meta(description="as of /geocode, for texts")] = None
+    layer: Annotated[tuple[ForwardLayer, ...], spelled("as of /geocode, for texts", "layers")] = ()
     radius: Annotated[
         float, Meta(gt=0, le=5_000, description="largest distance for positions, meters")
     ] = 200.0
@@ -185,11 +201,15 @@ def geocode(call: Call, params: Geocode) -> Places:
     filters, focus, langs = _read_where(call, params)
     address = _read_address(params)
     if params.q.strip():
-        found = geocoder.forward(params.q, params.limit, filters=filters, focus=focus, langs=langs)
+        found = geocoder.forward(
+            params.q, params.limit, filters=filters, focus=focus, langs=langs,
+            output=_read_output(params),
+        )  # fmt: skip
     elif address.text:
         found = geocoder.structured(
-            address, params.limit, filters=filters, focus=focus, langs=langs
-        )
+            address, params.limit, filters=filters, focus=focus, langs=langs,
+            output=_read_output(params),
+        )  # fmt: skip
     else:
         raise InvalidRequest(
             "q: is required (or street, housenumber, postcode, city, county, state, country, "
@@ -222,7 +242,14 @@ def autocomplete(call: Call, params: Autocomplete) -> Places:
     geocoder: Geocoder = call.part("geocoder")
     filters, focus, langs = _read_where(call, params)
     return Places(
-        geocoder.autocomplete(params.q, params.limit, filters=filters, focus=focus, langs=langs)
+        geocoder.autocomplete(
+            params.q,
+            params.limit,
+            filters=filters,
+            focus=focus,
+            langs=langs,
+            output=_read_output(params),
+        )
     )
 
 
@@ -268,7 +295,7 @@ def geocode_batch(call: Call, params: Batch) -> PlaceBatch:
     focus = Focus(params.focus.lon, params.focus.lat) if params.focus else None
     options = Options(
         params.limit,
-        Filters(_LAYERS[params.layer or ""], tuple(c.upper() for c in params.country_code)),
+        Filters(_read_layers(params.layer), tuple(c.upper() for c in params.country_code)),
         focus,
         params.lang,
         params.radius,
@@ -300,4 +327,27 @@ def _read_where(call: Call, params: Where) -> tuple[Filters, Focus | None, tuple
         bbox = None
     countries = tuple(code.upper() for code in params.country_code)
     keep = _read_keep(call, params.tags)
-    return Filters(_LAYERS[params.layer or ""], countries, bbox, keep), focus, params.lang
+    layer = _read_layers(params.layer)
+    return Filters(layer, countries, bbox, keep, params.debug), focus, params.lang
+
+
+def _read_layers(names: tuple[str, ...]) -> str:
+    """Return layers of documents by comma; those behind ! leave the others."""
+    wanted = [_LAYERS[name] for name in names if not name.startswith("!")]
+    unwanted = {
+        "house" if name == "!house" else _LAYERS[name[1:]] for name in names if name.startswith("!")
+    }
+    if not unwanted:
+        return ",".join(dict.fromkeys(wanted))
+    # A document is of a layer and of a kind in it, so that what is left is named by its kinds.
+    kinds = {"address": ("street", "house", "postcode"), "admin": ("place",)}
+    gone = {kind for name in unwanted for kind in kinds.get(name, (name,))}
+    among = {kind for name in wanted for kind in kinds.get(name, (name,))} or set(_KINDS)
+    left = [kind for kind in _KINDS if kind in among - gone]
+    if not left:
+        raise InvalidRequest.of("layer", "leaves nothing that could be found")
+    return ",".join(left)
+
+
+def _read_output(params: Where) -> Output:
+    return Output(frozenset(params.exclude), params.geometry == "full")
