@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,11 @@ from mapyard.errors import Unsupported
 from mapyard.osm.source import prepare_source
 from mapyard.overpass.engine import run_text
 from mapyard.overpass.osm.places import find_place
-from mapyard.overpass.parse.macros import Surroundings
+from mapyard.overpass.parse.criteria import _CRITERIA
+from mapyard.overpass.parse.macros import _EXPANDERS, Surroundings
+from mapyard.overpass.parse.parser import _BLOCKS, _OUT_MODES, _STATEMENTS, QUERY_KINDS
+from mapyard.overpass.parse.settings import _NAMES
+from mapyard.overpass.parse.values import FUNCTIONS
 from mapyard.overpass.run.budget import Budget
 from mapyard.overpass.write.osmjson import write_document
 from mapyard.store.reader import Store, open_store
@@ -96,6 +101,19 @@ def test_part_of_the_language(feature: Feature, town: Store) -> None:
 
 def test_names_are_unique() -> None:
     assert len({_name(feature) for feature in FEATURES}) == len(FEATURES)
+
+
+def test_every_statement_filter_and_function_has_its_row() -> None:
+    tested = " ".join(feature.query for feature in FEATURES)
+    words = {*QUERY_KINDS, *_STATEMENTS, *_BLOCKS, *_CRITERIA, *FUNCTIONS, *_OUT_MODES, *_EXPANDERS}
+    settings = {f"[{name}:" for name in _NAMES}
+    missing = [
+        word
+        for word in words
+        if word.isidentifier() and not re.search(rf"(?<!\w){re.escape(word)}(?!\w)", tested)
+    ]
+    missing += [word for word in words | settings if not word.isidentifier() and word not in tested]
+    assert sorted(missing) == []
 
 
 def test_the_page_is_up_to_date() -> None:
