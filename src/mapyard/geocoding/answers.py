@@ -52,6 +52,8 @@ class Result(NamedTuple):
     row: int = -1
     #: The other street, where the result is the crossing of two; −1.
     crossing: int = -1
+    #: Whether `row` is an element in the place `document`, without a document of its own.
+    is_element: bool = False
     #: The parts of the score, where they are asked for.
     explain: dict[str, Any] | None = None
 
@@ -130,10 +132,12 @@ class Writer:
         """Return the feature of a result."""
         g = self._gazetteer
         document, kind = result.document, int(g.kind[result.document])
+        if result.is_element:
+            kind = POI
         entry = result.entry if result.entry >= 0 else int(g.entry[document])
         is_house = result.entry >= 0 or result.house is not None
         region = self.region(document, entry, langs)
-        name = "" if is_house else self.name(document, langs)
+        name = "" if is_house or result.is_element else self.name(document, langs)
         street, number = self._street_and_number(result, entry, langs)
         postcode = self._postcode(document, entry)
         written = g.city_text(entry, document)
@@ -142,6 +146,8 @@ class Writer:
             name = street = f"{name} & {self.name(result.crossing, langs)}"
         row = result.row if result.row >= 0 else self._row(result)
         tags = g.store.tags(row) if row >= 0 and (is_house or kind != PLACE) else g.tags(document)
+        if result.is_element:
+            name = get_name(tags, langs)
         if is_house and kind != POI and get_name(tags) and result.house is None:
             name = get_name(tags, langs)
         category, subcategory = self._category(kind, tags, is_house)
@@ -256,6 +262,9 @@ class Writer:
     ) -> tuple[str, str]:
         g = self._gazetteer
         kind = int(g.kind[result.document])
+        if result.is_element:
+            tags = g.store.tags(result.row)
+            return tags.get("addr:street", ""), tags.get("addr:housenumber", "")
         if result.house is not None:
             return self.name(result.document, langs), result.number
         if entry >= 0:

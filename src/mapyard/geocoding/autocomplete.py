@@ -42,7 +42,9 @@ def complete(
         if top.entry >= 0 and not _is_number(top, key):
             return results  # a house, and behind it the beginning of a postcode
         more = _houses(gazetteer, top, key, limit)
-        return [*([top] if top.entry >= 0 else []), *more, *results[1:]][:limit] or results
+        if top.entry >= 0:
+            return [top, *more, *results[1:]][:limit]
+        return [*more, *results][:limit]
     if len(results) < limit and (top.confidence or 0) >= _SURE and _is_whole(top):
         results += _houses(gazetteer, top, "", limit - len(results))
     return results

@@ -27,6 +27,7 @@ from mapyard.geocoding.matching import (
     MAX_CANDIDATES,
     MAX_FOCUSED,
     NAME,
+    NAME_FUZZY,
     NO_FILTERS,
     WORTH,
     Candidates,
@@ -267,7 +268,8 @@ class Ranking:
         telling = np.array(
             [not (w.is_street_word or w.is_filler or w.is_country) for w in self._query.words]
         )
-        if not (telling & ~little).any():
+        is_number = np.array([word.slot.has_digit for word in self._query.words])
+        if not (telling & ~little & ~is_number).any():
             telling[:] = True
         valid = (is_named & telling).any(axis=1) | (self._whole > 0) | is_postcode
         return np.where(valid & (self.text >= MIN_MATCHED), scores, -1.0)
@@ -459,6 +461,8 @@ class Ranking:
                 )  # fmt: skip
             elif self._levels[place, i] and self._worth[place, i] > 0:
                 role, means = _LEVEL_NAMES[int(self._levels[place, i])]
+                if word.is_unfinished and self._levels[place, i] == NAME_FUZZY:
+                    role, means = "category", "prefix"
                 matched.append({"word": word.text, "as": role, "by": means})
             elif self._worth[place, i] > 0:
                 matched.append({"word": word.text, "as": "house_number", "by": "exact"})

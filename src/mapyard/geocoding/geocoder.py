@@ -115,14 +115,18 @@ class Geocoder:
         radius_m: float = 200.0,
         limit: int = 1,
         *,
-        layer: reverse.Layer = "",
+        layer: reverse.Layer | tuple[reverse.Layer, ...] = "",
         keep: Keep | None = None,
+        zoom: int | None = None,
         langs: tuple[str, ...] = (),
         output: Output = POINTS,
     ) -> list[Feature]:
         """Return features at a position."""
         count = limit + len(output.exclude)
-        results = reverse.find(self.gazetteer, lon, lat, radius_m, count, layer, keep)
+        layers = (layer,) if isinstance(layer, str) else layer
+        results = reverse.find_in_layers(
+            self.gazetteer, lon, lat, radius_m, count, layers, keep, zoom
+        )
         found = [self._writer.write(result, langs) for result in results]
         return self._finish(found, limit, output)
 

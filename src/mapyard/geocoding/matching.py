@@ -233,7 +233,7 @@ class Matcher:
             found.append((CONTEXT, index.term("country", word.country)))
         if word.categories:
             tags = [index.term("category", tag) for tag in word.categories]
-            found.append((CATEGORY, any_of(tags)))
+            found.append((NAME_FUZZY if word.is_unfinished else CATEGORY, any_of(tags)))
         return found
 
     def _loose_variants(self, i: int) -> list[tuple[int, Any]]:
@@ -314,7 +314,8 @@ class Matcher:
         return Candidates(documents, levels, whole, start, self._find_kinds(among, documents))
 
     def _find_kinds(self, among: Any, documents: Ints) -> NDArray[np.bool_]:
-        tags = {tag for word in self._query.words for tag in word.categories}
+        words = [word for word in self._query.words if not word.is_unfinished]
+        tags = {tag for word in words for tag in word.categories}
         found = np.zeros(len(documents), np.bool_)
         if tags:
             of_kind = any_of([self._index.term("category", tag) for tag in sorted(tags)])

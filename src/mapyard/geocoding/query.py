@@ -82,6 +82,8 @@ class Word(NamedTuple):
     is_filler: bool
     #: Whether it says of anything where it is.
     is_context: bool
+    #: Whether it is only the beginning of the word for the kinds.
+    is_unfinished: bool
     #: Whether it is (part of) the name of a country behind or before everything else.
     is_country: bool
 
@@ -128,7 +130,10 @@ class Understood(NamedTuple):
     def asks_for_kind(self) -> bool:
         """Whether all words but little ones and countries name a kind."""
         return all(
-            word.categories or word.slot.is_little or word.is_filler or word.is_country
+            (word.categories and not word.is_unfinished)
+            or word.slot.is_little
+            or word.is_filler
+            or word.is_country
             for word in self.words
         ) and any(word.categories for word in self.words)
 
@@ -173,7 +178,10 @@ def understand(gazetteer: Gazetteer, text: str, *, complete: bool = False) -> Un
         if len(slot.word) <= 2 and slot.word.isalpha() and _POSTCODE.match(following.word):
             typed[i] = slot._replace(is_little=True)
     plain = [slot.word for slot in typed]
-    categories = _find_categories(gazetteer, plain, complete=complete)
+    categories = _find_categories(gazetteer, plain)
+    is_completed = complete and bool(plain) and not categories[-1]
+    if is_completed and len(plain[-1]) >= _COMPLETED_LETTERS:
+        categories[-1] = gazetteer.kinds.complete(plain[-1], _COMPLETED_KINDS)
     named = find_countries(plain, gazetteer.country_set, gazetteer.country_phrases)
     edge = _find_edge(plain, named)
     fillers = find_fillers(plain[:-1] if complete else plain)
@@ -186,7 +194,9 @@ def understand(gazetteer: Gazetteer, text: str, *, complete: bool = False) -> Un
             weight = min(weight, _UNKNOWN_WEIGHT)
         if slot.has_digit and len(slot.word) < _POSTCODE_LETTERS:
             weight = min(weight, _NUMBER_WEIGHT)
-        is_street_word = slot.word in STREET_WORDS
+        # While typing, the last word may become another one.
+        is_open = complete and i == len(typed) - 1
+        is_street_word = slot.word in STREET_WORDS and not is_open
         # A word for "street" that no street here has is that of another language.
         is_filler = i in fillers or (is_street_word and not frequency and len(typed) > 1)
         if is_filler:
@@ -198,6 +208,7 @@ def understand(gazetteer: Gazetteer, text: str, *, complete: bool = False) -> Un
                 slot, alternatives, frequency > 0, weight, categories[i], named[i], is_street_word,
                 is_filler,
                 any(index.frequency("context", a[0]) for a in slot.alternatives if len(a) == 1),
+                is_open and is_completed,
                 i in edge,
             )
         )  # fmt: skip
@@ -359,9 +370,7 @@ def _weigh(frequency: int, total: float) -> float:
     return max(0.35, 1.0 - 0.65 * log2(frequency + 1) / total)
 
 
-def _find_categories(
-    gazetteer: Gazetteer, words: list[str], *, complete: bool
-) -> list[tuple[str, ...]]:
+def _find_categories(gazetteer: Gazetteer, words: list[str]) -> list[tuple[str, ...]]:
     """Return the tags of kinds that each word names.
 
     A term that only describes a kind counts where no name has it: "petrol", but not "art".
@@ -379,8 +388,6 @@ def _find_categories(
             start = phrase.stop
         else:
             start += 1
-    if complete and words and not found[-1] and len(words[-1]) >= _COMPLETED_LETTERS:
-        found[-1] = gazetteer.kinds.complete(words[-1], _COMPLETED_KINDS)
     return found
 
 

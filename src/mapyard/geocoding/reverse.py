@@ -19,11 +19,11 @@ from mapyard.geocoding.answers import Result
 from mapyard.geocoding.gazetteer import Gazetteer, House, Ints
 from mapyard.geocoding.kinds import PLACE, POI, STREET
 from mapyard.geocoding.matching import Keep
-from mapyard.geocoding.places import REACH_M
+from mapyard.geocoding.places import COUNTRY, COUNTY, REACH_M, SETTLEMENT, STATE
 from mapyard.store.distinct import distinct
 from mapyard.store.reader import E7
 
-Layer = Literal["", "address", "poi", "street", "admin"]
+Layer = Literal["", "address", "poi", "street", "admin", "natural"]
 
 #: The first look around, meters; widened until something is found.
 FIRST_M: Final = 40.0
@@ -32,6 +32,12 @@ OTHER_STREET_M: Final = 15.0
 #: Beyond this a house is no answer to "what is here" when a street is nearer.
 HOUSE_M: Final = 100.0
 _AT: Final = 1.0
+#: Zooms that show areas, and the largest rank of an area up to each; from this zoom on, houses.
+ZOOM_RANKS: Final = ((4, COUNTRY), (7, STATE), (9, COUNTY), (12, SETTLEMENT), (15, 23))
+LAST_AREA_ZOOM: Final = 15
+HOUSE_ZOOM: Final = 18
+NATURAL_KEYS: Final = frozenset(("natural", "waterway", "water", "geological", "mountain_pass"))
+_MOST_ELEMENTS: Final = 50
 
 
 class _Around(NamedTuple):
@@ -43,6 +49,7 @@ class _Around(NamedTuple):
     document_m: NDArray[np.float64]
     document_rows: Ints
     rows: NDArray[Any]
+    reach_m: float
 
 
 def find(
@@ -53,11 +60,17 @@ def find(
     limit: int,
     layer: Layer = "",
     keep: Keep | None = None,
+    zoom: int | None = None,
 ) -> list[Result]:
     """Return up to `limit` results at a position: the best one, then the others by distance.
 
-    `keep` gets sorted element rows and returns which may be answers.
+    `keep` gets sorted element rows and returns which may be answers, however they are called.
     """
+    if zoom is not None and not layer and keep is None:
+        if zoom <= LAST_AREA_ZOOM:
+            return _find_at_zoom(gazetteer, lon, lat, zoom)[:limit]
+        if zoom < HOUSE_ZOOM:
+            layer = "street"
     if layer == "admin":
         return _find_areas(gazetteer, lon, lat)[:limit]
     reach_m = min(radius_m, FIRST_M if limit == 1 else 4 * FIRST_M)
@@ -65,12 +78,72 @@ def find(
     while True:
         around = _look_around(gazetteer, lon, lat, reach_m, layer, keep)
         results = _choose(gazetteer, around, lon, lat, layer)
+        if keep is not None and layer == "poi":
+            results = _with_elements(gazetteer, results, around, lon, lat)
         if len(results) >= limit or reach_m >= radius_m:
             break
         reach_m = min(radius_m, reach_m * 3)
     if layer == "" and keep is None and len(results) < limit:
         results += _find_areas(gazetteer, lon, lat)
     return results[:limit]
+
+
+def find_in_layers(
+    gazetteer: Gazetteer,
+    lon: float,
+    lat: float,
+    radius_m: float,
+    limit: int,
+    layers: tuple[Layer, ...],
+    keep: Keep | None = None,
+    zoom: int | None = None,
+) -> list[Result]:
+    """Return results of several layers together by distance, the areas around last."""
+    if len(layers) < 2:
+        layer = layers[0] if layers else ""
+        return find(gazetteer, lon, lat, radius_m, limit, layer, keep, zoom)
+    near: list[Result] = []
+    for layer in layers:
+        if layer != "admin":
+            near += find(gazetteer, lon, lat, radius_m, limit, layer, keep)
+    near.sort(key=lambda result: result.distance_m or 0.0)
+    areas = _find_areas(gazetteer, lon, lat) if "admin" in layers else []
+    # The smallest area has its place even where there is much around.
+    kept = max(0, limit - 1) if areas else limit
+    return [*near[:kept], *areas][:limit]
+
+
+def _find_at_zoom(g: Gazetteer, lon: float, lat: float, zoom: int) -> list[Result]:
+    """Return the areas that a map of a zoom shows, the smallest of them first."""
+    areas = _find_areas(g, lon, lat)
+    most = next(rank for last, rank in ZOOM_RANKS if zoom <= last)
+    # Where no area is as large (a clipped extract has no country), the largest.
+    return [r for r in areas if g.place_rank[r.document] <= most] or areas[-1:]
+
+
+def _with_elements(
+    g: Gazetteer, results: list[Result], around: _Around, lon: float, lat: float
+) -> list[Result]:
+    """Add the elements that are no documents of their own: trees, benches, a power line."""
+    found, _ = g.documents_of(around.rows)
+    bare = np.delete(around.rows, found).astype(np.int64)
+    if not len(bare):
+        return results
+    distances = _distances_m(g, bare, lon, lat)
+    order = np.argsort(distances, kind="stable")
+    order = order[distances[order] <= around.reach_m][:_MOST_ELEMENTS]
+    areas = _find_areas(g, lon, lat)
+    inside = areas[0].document if areas else 0
+    points = shapely.point_on_surface(g.store.geometries(bare[order]))
+    elements = [
+        Result(
+            inside, score=1.0, distance_m=float(distances[i]), row=int(bare[i]), is_element=True,
+            position=(float(point.x), float(point.y)),
+        )
+        for i, point in zip(order.tolist(), points, strict=True)
+        if point is not None
+    ]  # fmt: skip
+    return sorted([*results, *elements], key=lambda result: result.distance_m or 0.0)
 
 
 def _look_around(
@@ -84,14 +157,14 @@ def _look_around(
         east - 360 if east > 180 else east, min(90.0, lat + dy),
     )  # fmt: skip
     rows = g.store.search_box(box)
-    if layer == "poi":
+    if layer in ("poi", "natural"):
         # Bus lines and hiking routes pass everywhere and are no places.
         rows = np.setdiff1d(rows, g.store.rows_with_key("route"), assume_unique=True)
     if keep is not None:
         rows = rows[keep(rows.astype(np.int64))]
-    at_entry, entries = g.entries_of(rows if layer != "poi" else rows[:0])
+    at_entry, entries = g.entries_of(rows if layer not in ("poi", "natural") else rows[:0])
     at_document, documents = g.documents_of(rows)
-    wanted = g.kind[documents] == (POI if layer == "poi" else STREET)
+    wanted = g.kind[documents] == (POI if layer in ("poi", "natural") else STREET)
     at_document, documents = at_document[wanted], documents[wanted]
     needed = distinct(at_entry, at_document)
     distance = np.full(len(rows), np.inf)
@@ -101,7 +174,7 @@ def _look_around(
     return _Around(
         entries[near_entry], distance[at_entry][near_entry],
         documents[near_document], distance[at_document][near_document],
-        rows[at_document][near_document].astype(np.int64), rows,
+        rows[at_document][near_document].astype(np.int64), rows, reach_m,
     )  # fmt: skip
 
 
@@ -120,7 +193,10 @@ def _distances_m(g: Gazetteer, rows: Ints, lon: float, lat: float) -> NDArray[np
 def _choose(g: Gazetteer, around: _Around, lon: float, lat: float, layer: Layer) -> list[Result]:
     kinds = g.kind[around.documents]
     streets, pois = np.flatnonzero(kinds == STREET), np.flatnonzero(kinds == POI)
-    if layer == "poi":
+    if layer == "natural":
+        documents = around.documents[pois].tolist()
+        pois = pois[[not NATURAL_KEYS.isdisjoint(g.tags(document)) for document in documents]]
+    if layer in ("poi", "natural"):
         return _list_pois(g, around, pois)
     nearest_street = -1
     if len(streets):

@@ -217,7 +217,7 @@ class Questions:
         lang: Texts | None = None,
         layer: Texts | None = None,
         exclude: Texts | None = None,
-        geometry: Literal['full', 'point'] | None = None,
+        shape: Literal['full', 'point'] | None = None,
         debug: bool | None = None,
         tags: TagsLike | None = None,
         bbox: BboxLike | None = None,
@@ -251,8 +251,7 @@ class Questions:
             layer: one or several of address (houses, streets, postcodes), poi, admin (places), street,
                 postcode; with ! before them all others.
             exclude: elements that are left out: way/5,node/7.
-            geometry: full: the geometry of the element, with its point in the properties; default
-                point.
+            shape: full: the geometry of the element, with its point in the properties; default point.
             debug: true: results say what their score is made of.
             tags: only elements with these tags, as in /features: tags[amenity]=pharmacy, ! for absent.
             bbox: south,west,north,east.
@@ -282,7 +281,7 @@ class Questions:
         lang: Texts | None = None,
         layer: Texts | None = None,
         exclude: Texts | None = None,
-        geometry: Literal['full', 'point'] | None = None,
+        shape: Literal['full', 'point'] | None = None,
         debug: bool | None = None,
         tags: TagsLike | None = None,
         bbox: BboxLike | None = None,
@@ -304,8 +303,7 @@ class Questions:
             layer: one or several of address (houses, streets, postcodes), poi, admin (places), street,
                 postcode; with ! before them all others.
             exclude: elements that are left out: way/5,node/7.
-            geometry: full: the geometry of the element, with its point in the properties; default
-                point.
+            shape: full: the geometry of the element, with its point in the properties; default point.
             debug: true: results say what their score is made of.
             tags: only elements with these tags, as in /features: tags[amenity]=pharmacy, ! for absent.
             bbox: south,west,north,east.
@@ -323,7 +321,10 @@ class Questions:
         *,
         radius: float | None = None,
         limit: int | None = None,
-        layer: Literal['address', 'admin', 'house', 'place', 'poi', 'street'] | None = None,
+        layer: Texts | None = None,
+        zoom: int | None = None,
+        exclude: Texts | None = None,
+        shape: Literal['full', 'point'] | None = None,
         tags: TagsLike | None = None,
         lang: Texts | None = None,
         timeout: float | None = None,
@@ -339,7 +340,12 @@ class Questions:
             at: the position.
             radius: largest distance, meters; default 200.0.
             limit: largest number of results; default 1.
-            layer: only houses (house, address), poi, street, or areas (admin).
+            layer: one or several of house (address), poi, street, natural, and admin (areas), together
+                by distance.
+            zoom: as of a map: 3 the country, 5 the state, 8 the county, 10 the town, 14 a part of it,
+                16 the street, 18 the house.
+            exclude: elements that are left out: way/5,node/7.
+            shape: full: the geometry of the element, with its point in the properties; default point.
             tags: only elements with these tags, as in /features: tags[amenity]=pharmacy, ! for absent.
             lang: languages of names, the preferred first: de, or pt-BR,pt,en.
             timeout: seconds, after which `Timeout` is raised.
@@ -993,7 +999,7 @@ class AsyncQuestions:
         lang: Texts | None = None,
         layer: Texts | None = None,
         exclude: Texts | None = None,
-        geometry: Literal['full', 'point'] | None = None,
+        shape: Literal['full', 'point'] | None = None,
         debug: bool | None = None,
         tags: TagsLike | None = None,
         bbox: BboxLike | None = None,
@@ -1027,8 +1033,7 @@ class AsyncQuestions:
             layer: one or several of address (houses, streets, postcodes), poi, admin (places), street,
                 postcode; with ! before them all others.
             exclude: elements that are left out: way/5,node/7.
-            geometry: full: the geometry of the element, with its point in the properties; default
-                point.
+            shape: full: the geometry of the element, with its point in the properties; default point.
             debug: true: results say what their score is made of.
             tags: only elements with these tags, as in /features: tags[amenity]=pharmacy, ! for absent.
             bbox: south,west,north,east.
@@ -1058,7 +1063,7 @@ class AsyncQuestions:
         lang: Texts | None = None,
         layer: Texts | None = None,
         exclude: Texts | None = None,
-        geometry: Literal['full', 'point'] | None = None,
+        shape: Literal['full', 'point'] | None = None,
         debug: bool | None = None,
         tags: TagsLike | None = None,
         bbox: BboxLike | None = None,
@@ -1080,8 +1085,7 @@ class AsyncQuestions:
             layer: one or several of address (houses, streets, postcodes), poi, admin (places), street,
                 postcode; with ! before them all others.
             exclude: elements that are left out: way/5,node/7.
-            geometry: full: the geometry of the element, with its point in the properties; default
-                point.
+            shape: full: the geometry of the element, with its point in the properties; default point.
             debug: true: results say what their score is made of.
             tags: only elements with these tags, as in /features: tags[amenity]=pharmacy, ! for absent.
             bbox: south,west,north,east.
@@ -1099,7 +1103,10 @@ class AsyncQuestions:
         *,
         radius: float | None = None,
         limit: int | None = None,
-        layer: Literal['address', 'admin', 'house', 'place', 'poi', 'street'] | None = None,
+        layer: Texts | None = None,
+        zoom: int | None = None,
+        exclude: Texts | None = None,
+        shape: Literal['full', 'point'] | None = None,
         tags: TagsLike | None = None,
         lang: Texts | None = None,
         timeout: float | None = None,
@@ -1115,7 +1122,12 @@ class AsyncQuestions:
             at: the position.
             radius: largest distance, meters; default 200.0.
             limit: largest number of results; default 1.
-            layer: only houses (house, address), poi, street, or areas (admin).
+            layer: one or several of house (address), poi, street, natural, and admin (areas), together
+                by distance.
+            zoom: as of a map: 3 the country, 5 the state, 8 the county, 10 the town, 14 a part of it,
+                16 the street, 18 the house.
+            exclude: elements that are left out: way/5,node/7.
+            shape: full: the geometry of the element, with its point in the properties; default point.
             tags: only elements with these tags, as in /features: tags[amenity]=pharmacy, ! for absent.
             lang: languages of names, the preferred first: de, or pt-BR,pt,en.
             timeout: seconds, after which `Timeout` is raised.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from mapyard.geocoding.geocoder import Feature, Geocoder
@@ -107,3 +108,44 @@ def test_every_address_of_monaco_is_at_its_own_point(monaco_geocoder: Geocoder) 
         missed += found["properties"].get("house_number") != g.number_text(entry)
     assert count > 400
     assert missed / count <= 0.01
+
+
+def test_a_house_node_wins_over_the_area_around_it(geocoder: Geocoder) -> None:
+    (found,) = look(geocoder, 10.25, 10.45)  # inside of building 14
+    assert found["properties"]["house_number"] == "14"
+    # Half a meter north of number 9.
+    assert look(geocoder, 6, 5.2045)[0]["properties"]["house_number"] == "9"
+
+
+def test_between_two_houses_both_are_given(geocoder: Geocoder) -> None:
+    found = [f["properties"].get("house_number") for f in look(geocoder, 2.5, 5.2, 3, 60)]
+    assert {"1", "3"} <= set(found)
+
+
+@pytest.mark.parametrize(
+    ("zoom", "name"),
+    [(3, "Testland"), (5, "Testland"), (10, "Neustadt"), (14, "Neustadt"), (16, "Hauptstrasse")],
+)
+def test_zoom_asks_for_what_a_map_shows(geocoder: Geocoder, zoom: int, name: str) -> None:
+    (found,) = look(geocoder, 6, 5.1, zoom=zoom)
+    assert found["properties"]["name"] == name
+
+
+def test_the_house_at_zoom_18(geocoder: Geocoder) -> None:
+    (found,) = look(geocoder, 6, 5.2, zoom=18)
+    assert found["properties"]["house_number"] == "9"
+
+
+def test_layers_together_by_distance(geocoder: Geocoder) -> None:
+    found = look(geocoder, 10.2, 10.4, 5, layer=("poi", "address", "admin"))
+    names = [f["properties"].get("name") or f["properties"].get("house_number") for f in found]
+    assert {"Café Größe", "14"} <= set(names)
+    assert "Neustadt" in [f["properties"].get("name") for f in found]
+
+
+def test_the_nearest_of_any_tag_however_unnamed(geocoder: Geocoder) -> None:
+    wanted = geocoder.gazetteer.store.rows_with_tag("addr:interpolation", "even")
+    (found,) = look(geocoder, 10, 12.3, 1, keep=lambda rows: np.isin(rows, wanted), layer="poi")
+    assert found["id"] == "way/400"
+    assert found["properties"]["city"] == "Neustadt"
+    assert found["properties"]["distance_m"] < 1

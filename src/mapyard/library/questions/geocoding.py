@@ -33,7 +33,7 @@ _LAYERS: Final = {
 _KINDS: Final = ("place", "street", "poi", "house", "postcode")
 _REVERSE_LAYERS: Final[dict[str, Layer]] = {
     "": "", "house": "address", "address": "address", "poi": "poi", "street": "street",
-    "admin": "admin", "place": "admin",
+    "admin": "admin", "place": "admin", "natural": "natural",
 }  # fmt: skip
 
 
@@ -69,6 +69,16 @@ TagsFilter = Annotated[
 Text = Annotated[str, Meta(max_length=2_000)]
 
 
+Exclude = Annotated[
+    tuple[Annotated[str, Meta(pattern=r"^(node|way|relation)/\d{1,18}$")], ...],
+    spelled("elements that are left out: way/5,node/7", "exclude_ids", max_length=100),
+]
+Shape = Annotated[
+    Literal["point", "full"],
+    Meta(description="full: the geometry of the element, with its point in the properties"),
+]
+
+
 class Where(Params, kw_only=True):
     """What forward geocoding and autocomplete have in common."""
 
@@ -83,14 +93,8 @@ class Where(Params, kw_only=True):
             "layers",
         ),
     ] = ()
-    exclude: Annotated[
-        tuple[Annotated[str, Meta(pattern=r"^(node|way|relation)/\d{1,18}$")], ...],
-        spelled("elements that are left out: way/5,node/7", "exclude_ids", max_length=100),
-    ] = ()
-    geometry: Annotated[
-        Literal["point", "full"],
-        Meta(description="full: the geometry of the element, with its point in the properties"),
-    ] = "point"
+    exclude: Exclude = ()
+    shape: Shape = "point"
     debug: Annotated[bool, Meta(description="true: results say what their score is made of")] = (
         False
     )
@@ -149,13 +153,25 @@ class Reverse(Params, kw_only=True):
     at: Annotated[Position, spelled("the position", "near", "geometry", pair=True)]
     radius: Annotated[float, Meta(gt=0, le=5_000, description="largest distance, meters")] = 200.0
     limit: Annotated[int, Meta(ge=1, le=20, description="largest number of results")] = 1
-    layer: (
-        Annotated[
-            Literal["house", "address", "poi", "street", "admin", "place"],
-            Meta(description="only houses (house, address), poi, street, or areas (admin)"),
-        ]
-        | None
-    ) = None
+    layer: Annotated[
+        tuple[Literal["house", "address", "poi", "street", "admin", "place", "natural"], ...],
+        spelled(
+            "one or several of house (address), poi, street, natural, and admin (areas), together "
+            "by distance",
+            "layers",
+        ),
+    ] = ()
+    zoom: Annotated[
+        int | None,
+        Meta(
+            ge=0,
+            le=22,
+            description="as of a map: 3 the country, 5 the state, 8 the county, 10 the town, 14 a "
+            "part of it, 16 the street, 18 the house",
+        ),
+    ] = None
+    exclude: Exclude = ()
+    shape: Shape = "point"
     tags: TagsFilter = Tags()
     lang: Lang = ()
 
@@ -263,10 +279,11 @@ def reverse(call: Call, params: Reverse) -> Places:
     geocoder: Geocoder = call.part("geocoder")
     keep = _read_keep(call, params.tags)
     # What has certain tags is a thing, unless houses or streets are asked for.
-    layer = _REVERSE_LAYERS[params.layer or ("" if keep is None else "poi")]
+    names = params.layer or (() if keep is None else ("poi",))
+    layers = tuple(dict.fromkeys(_REVERSE_LAYERS[name] for name in names))
     found = geocoder.reverse(
         params.at.lon, params.at.lat, params.radius, params.limit,
-        layer=layer, keep=keep, langs=params.lang,
+        layer=layers, keep=keep, zoom=params.zoom, langs=params.lang, output=_read_output(params),
     )  # fmt: skip
     return Places(found)
 
@@ -349,5 +366,5 @@ def _read_layers(names: tuple[str, ...]) -> str:
     return ",".join(left)
 
 
-def _read_output(params: Where) -> Output:
-    return Output(frozenset(params.exclude), params.geometry == "full")
+def _read_output(params: Where | Reverse) -> Output:
+    return Output(frozenset(params.exclude), params.shape == "full")
