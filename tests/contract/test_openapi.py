@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from mapyard.http.endpoints import Endpoint, collect
 from mapyard.http.reference.openapi import build_openapi
-from mapyard.http.routes import load_modules
+from mapyard.server.assembly import load_modules
 from mapyard.server.local import LocalClient
 from mapyard.settings import Settings
 from osm_files import EXAMPLES as EXAMPLES_FOLDER

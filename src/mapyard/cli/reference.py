@@ -14,9 +14,9 @@ from mapyard.http.endpoints import collect
 from mapyard.http.reference.docs_page import entries_of
 from mapyard.http.reference.error_codes import COMMON_CODES, ERROR_CODES
 from mapyard.http.reference.openapi import build_openapi
-from mapyard.http.routes import load_modules
 from mapyard.library.inputs import annotate
 from mapyard.library.question import load_questions
+from mapyard.server.assembly import load_modules
 from mapyard.settings import list_settings
 
 NOTE: Final = "<!-- Written by `mapyard docs`. Change the code, not this page. -->\n"

@@ -58,7 +58,27 @@ REFUSAL: Final = "mapyard.refusal"
 #: Files that pages load by the dozen, and what must answer whoever asks how often.
 _FILES: Final = ("/static/", "/playground/", "/docs/")
 _PROBES: Final = ("/healthz", "/readyz", "/favicon.ico")
+_KEY_PATH: Final = "/key/"
 _COUNTED: Final = ("/playground/session", "/playground/config.json")
+
+
+def take_key(scope: Scope) -> Scope:
+    """Return a request to /key/KEY/PATH as one to PATH with that key, for tools that send none.
+
+    Nothing that is logged or counted has the path as it was sent.
+    """
+    path: str = scope["path"]
+    if not path.startswith(_KEY_PATH):
+        return scope
+    key, slash, rest = path[len(_KEY_PATH) :].partition("/")
+    if not slash or not key:
+        return scope
+    headers = [pair for pair in scope["headers"] if pair[0] not in (b"x-api-key", b"authorization")]
+    headers.append((b"x-api-key", key.encode()))
+    return {
+        **scope, "path": slash + rest, "raw_path": (slash + rest).encode(), "headers": headers,
+        "root_path": _KEY_PATH + key,
+    }  # fmt: skip
 
 
 def is_uncounted(path: str) -> bool:
@@ -98,7 +118,7 @@ class Application:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] == "http":
-            await self._serve(Request(scope, receive, send))
+            await self._serve(Request(take_key(scope), receive, send))
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1000})
 
@@ -189,6 +209,7 @@ class Application:
             endpoint = route.by_method.get("GET" if request.method == "HEAD" else request.method)
             if endpoint is not None:
                 request.statuses = endpoint.statuses
+                request.write_error = endpoint.write_error
         if endpoint.public if endpoint is not None else not path.startswith("/api"):
             self._admit_page(request, path)
         else:
@@ -407,7 +428,10 @@ class Application:
     async def _send_error(self, request: Request, error: MapyardError) -> None:
         request.code = error.code
         status = request.statuses.get(error.code, error.status)
-        answer = Answer(encode_error(error), status=status, headers=error.headers)
+        if request.write_error is not None:
+            answer = request.write_error(error, request.scope["query_string"])
+        else:
+            answer = Answer(encode_error(error), status=status, headers=error.headers)
         reply = encode_answer(answer, request.headers, head=request.method == "HEAD")
         await self._send(request, reply)
 

@@ -77,7 +77,8 @@ class Context(Call):
     @property
     def base_url(self) -> str:
         """Return the address that clients use for this server, without a slash at the end."""
-        return self.settings.public_url.rstrip("/") or self._request.base_url
+        address = self.settings.public_url.rstrip("/") or self._request.base_url
+        return address + self._request.scope.get("root_path", "")
 
     @property
     def is_client_library(self) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from mapyard.errors import MapyardError
 from mapyard.http.answer import GEOJSON, Answer
 from mapyard.params.parser import Parser
 
@@ -19,6 +20,7 @@ Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 #: Gets the context of a request and its parameters: `(ctx: Context, params) -> Answer`.
 Handler = Callable[[Any, Any], Answer]
+ErrorWriter = Callable[[MapyardError, bytes], Answer]
 
 
 class Example(NamedTuple):
@@ -57,6 +59,7 @@ class Endpoint:
         self.errors: tuple[str, ...] = tuple(options["errors"])
         self.examples: tuple[Example, ...] = tuple(options["examples"])
         self.statuses: Mapping[str, int] = options["statuses"]
+        self.write_error: ErrorWriter | None = options["write_error"]
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -87,6 +90,7 @@ def endpoint(
     errors: Iterable[str] = (),
     examples: Iterable[Example] = (),
     statuses: Mapping[str, int] | None = None,
+    write_error: ErrorWriter | None = None,
 ) -> Callable[[Handler], Handler]:
     """Declare a handler `(ctx, params) -> Answer` as an endpoint; may be stacked.
 
@@ -116,6 +120,8 @@ def endpoint(
         examples: the reference shows them; tests run them.
         statuses: code of an error → the status that this path answers instead of the common one,
             where the clients it is for know no other.
+        write_error: makes the answer of an error, of it and the raw query string, where clients
+            expect another form than ours.
     """
     options = {
         "path": path, "methods": tuple(methods), "summary": summary, "tag": tag,
@@ -125,7 +131,7 @@ def endpoint(
         "refused": refused or {}, "strict": strict,
         "media_types": tuple(media_types), "schema": schema, "headers": headers or {},
         "errors": tuple(errors), "examples": tuple(examples),
-        "statuses": statuses or {},
+        "statuses": statuses or {}, "write_error": write_error,
     }  # fmt: skip
 
     def declare(handler: Handler) -> Handler:

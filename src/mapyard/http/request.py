@@ -10,8 +10,9 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, Final
 
 from mapyard.deadline import Cancelled
-from mapyard.errors import InvalidRequest, Overloaded, Timeout, TooLarge
+from mapyard.errors import InvalidRequest, MapyardError, Overloaded, Timeout, TooLarge
 from mapyard.http.admission import Admission
+from mapyard.http.answer import Answer
 from mapyard.settings import Settings
 
 Scope = MutableMapping[str, Any]
@@ -31,7 +32,7 @@ class Request:
     __slots__ = (
         "admission", "body_bytes", "bytes_sent", "client", "code", "headers", "id",
         "ignored", "method", "must_close", "receive", "route", "scope", "send",
-        "started_s", "status", "statuses",
+        "started_s", "status", "statuses", "write_error",
     )  # fmt: skip
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -56,6 +57,7 @@ class Request:
         self.status = 0
         #: Code of an error → the status that this path answers instead of the common one.
         self.statuses: Mapping[str, int] = {}
+        self.write_error: Callable[[MapyardError, bytes], Answer] | None = None
         self.code = ""
         self.bytes_sent = 0
         #: What is held of the body.

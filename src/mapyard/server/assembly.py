@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+
+from mapyard import forms
+from mapyard.http import routes
 from mapyard.http.access_log import AccessLog
 from mapyard.http.app import Application
-from mapyard.http.endpoints import collect
-from mapyard.http.routes import load_modules
+from mapyard.http.endpoints import Endpoint, collect
 from mapyard.http.services import Services
 from mapyard.library.snapshot import Snapshots
 from mapyard.server.assistant import mount_assistant
 from mapyard.settings import Settings
+
+
+def load_modules() -> list[ModuleType]:
+    """Return all modules with endpoints: ours, those of plugins, and other services' forms."""
+    return [*routes.load_modules(), *forms.load_modules()]
+
+
+def load_endpoints() -> list[Endpoint]:
+    """Return all endpoints."""
+    return collect(load_modules())
 
 
 def build_services(settings: Settings, *, with_keys: bool = True) -> Services:
@@ -17,7 +30,7 @@ def build_services(settings: Settings, *, with_keys: bool = True) -> Services:
 
     The accounts database must be of this version: the supervisor has migrated it.
     """
-    services = Services(settings, Snapshots(settings), endpoints=collect(load_modules()))
+    services = Services(settings, Snapshots(settings), endpoints=load_endpoints())
     if with_keys:
         from mapyard.accounts.database import open_database
         from mapyard.accounts.gate import AccountsGate

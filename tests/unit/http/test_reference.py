@@ -15,7 +15,7 @@ from mapyard.http.endpoints import collect
 from mapyard.http.reference.error_codes import CODES_BY_NAME
 from mapyard.http.reference.openapi import build_openapi
 from mapyard.http.reference.schemas import SCHEMAS
-from mapyard.http.routes import load_modules
+from mapyard.server.assembly import load_modules
 from mapyard.settings import list_settings
 
 ROOT = Path(mapyard.__file__).parents[2]

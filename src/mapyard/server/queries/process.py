@@ -30,9 +30,9 @@ from mapyard.http.pool import RequestDeadline
 from mapyard.http.reply import Later, Reply, encode_answer
 from mapyard.http.request import Request
 from mapyard.http.router import Router
-from mapyard.http.routes import load_modules
 from mapyard.http.services import Services
 from mapyard.library.snapshot import Snapshot, Snapshots
+from mapyard.server.assembly import load_modules
 from mapyard.server.names import set_process_name
 from mapyard.server.queries import wire
 from mapyard.settings import Settings

@@ -1,0 +1,22 @@
+"""The wire forms of other services: whoever uses one of them changes an address and is done.
+
+Each form translates parameters into our questions and answers into theirs; it holds no logic of
+search or routing. What a form wants and an engine lacks becomes an option of the engine.
+
+- `/nominatim`: search, reverse, lookup, status (nominatim/)
+- `/photon`: api, structured, reverse (photon.py)
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+from typing import Final
+
+#: Modules with endpoints, in the order of the reference.
+MODULES: Final = ("nominatim.endpoints", "photon")
+
+
+def load_modules() -> list[ModuleType]:
+    """Import and return the modules of all forms."""
+    return [importlib.import_module(f"{__name__}.{name}") for name in MODULES]

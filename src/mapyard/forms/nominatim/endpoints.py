@@ -1,0 +1,290 @@
+"""Nominatim's calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, cast
+
+import numpy as np
+
+from mapyard.errors import InvalidRequest
+from mapyard.forms import places
+from mapyard.forms.nominatim.params import (
+    MAX_LIMIT,
+    REFUSED,
+    Lookup,
+    Reverse,
+    Search,
+    Shown,
+    Status,
+    read_element,
+    read_languages,
+    read_viewbox,
+)
+from mapyard.forms.nominatim.places import describe
+from mapyard.forms.nominatim.writers import JSON, XML, answer_list, answer_one, write_error
+from mapyard.geocoding.categories import get_category
+from mapyard.http.answer import Answer
+from mapyard.http.context import Context
+from mapyard.http.endpoints import Example, endpoint
+from mapyard.library.questions import geocoding as library
+from mapyard.osm.elements import TYPE_BY_NAME
+from mapyard.params.parser import Position
+from mapyard.text.names import get_name
+from mapyard.version import __version__
+
+Feature = dict[str, Any]
+_TAG: Final = "Nominatim"
+#: How far a place may be, meters: where zoom asks for streets or houses, as there.
+_RADIUS_M: Final = 1_000.0
+#: Ranks of what `featureType` asks for, least and most.
+_RANKS_OF_TYPE: Final = {
+    "country": (4, 4), "state": (5, 9), "city": (10, 18), "settlement": (4, 25),
+}  # fmt: skip
+#: The most local rank that a zoom shows.
+_RANK_OF_ZOOM: Final = {
+    0: 4, 1: 4, 2: 4, 3: 4, 4: 4, 5: 8, 6: 8, 7: 8, 8: 12, 9: 12, 10: 16, 11: 16, 12: 18, 13: 19,
+    14: 22, 15: 25,
+}  # fmt: skip
+
+
+@endpoint(
+    "/nominatim/search",
+    aliases=("/nominatim/search.php",),
+    summary="Search as of Nominatim",
+    tag=_TAG,
+    refused=REFUSED,
+    media_types=(JSON, XML),
+    write_error=write_error,
+    examples=[Example({"q": "Rue Grimaldi, Monaco", "format": "jsonv2", "limit": 1})],
+)
+def search(ctx: Context, params: Search) -> Answer:
+    """Find places by free text `q` or by parts of an address.
+
+    Results are ours: typing errors are borne, and `importance` is our score.
+    """
+    if params.q.strip() and params.parts:
+        named = ", ".join(params.parts)
+        raise InvalidRequest(f"send q or parts of an address, not both: {named} beside q")
+    if not params.q.strip() and not params.parts:
+        raise InvalidRequest.of("q", "nothing to search for; send q, or parts of an address")
+    excluded = {text.strip().upper() for text in params.exclude_place_ids}
+    limit = min(params.limit, MAX_LIMIT)
+    question = _make_question(ctx, params, min(100, 2 * limit + len(excluded)))
+    found = library.geocode(ctx, question).features
+    kept = [
+        feature
+        for feature in found
+        if not _is_excluded(feature, excluded)
+        and _is_of_layer(feature, params.layer)
+        and _is_of_type(feature, params.feature_type)
+    ]
+    placed = describe(ctx, kept[:limit], params, addressdetails=_details(params, of_search=True))
+    query = params.q or ", ".join(params.parts.values())
+    return answer_list(placed, params, params.format, query)
+
+
+@endpoint(
+    "/nominatim/reverse",
+    aliases=("/nominatim/reverse.php",),
+    summary="Reverse search as of Nominatim",
+    tag=_TAG,
+    refused=REFUSED,
+    media_types=(XML, JSON),
+    write_error=write_error,
+    examples=[Example({"lat": 43.7384, "lon": 7.4246, "format": "jsonv2"})],
+)
+def reverse(ctx: Context, params: Reverse) -> Answer:
+    """Find the place at a position; `zoom` says how local it is to be."""
+    langs = read_languages(params.accept_language, ctx.headers.get("accept-language", ""))
+    at = Position(params.lon, params.lat)
+
+    def look(layer: Any, limit: int) -> list[Feature]:
+        asked = library.Reverse(at=at, radius=_RADIUS_M, limit=limit, layer=layer, lang=langs)
+        return library.reverse(ctx, asked).features
+
+    if params.zoom >= 18:
+        found = look(None, 1 if not params.layer else 20)
+    elif params.zoom >= 16:
+        found = look("street", 1)
+    else:
+        found = []
+    most = _RANK_OF_ZOOM.get(params.zoom, 25)
+    found = [feature for feature in found if _is_of_layer(feature, params.layer)]
+    if not found and (not params.layer or "address" in params.layer):
+        areas = look("admin", 20)
+        ranks = [places.find_rank(feature["properties"]) for feature in areas]
+        fitting = [(r, f) for r, f in zip(ranks, areas, strict=True) if r <= most]
+        found = [max(fitting, key=lambda pair: pair[0])[1]] if fitting else []
+    placed = describe(ctx, found[:1], params, addressdetails=_details(params))
+    return answer_one(placed, params, params.format, f"lat={params.lat}&lon={params.lon}")
+
+
+@endpoint(
+    "/nominatim/lookup",
+    aliases=("/nominatim/lookup.php",),
+    summary="Elements as of Nominatim",
+    tag=_TAG,
+    refused=REFUSED,
+    media_types=(XML, JSON),
+    write_error=write_error,
+    examples=[Example({"osm_ids": "R2220322", "format": "jsonv2"})],
+)
+def lookup(ctx: Context, params: Lookup) -> Answer:
+    """Return the address of elements by id; ids that are not in the dataset are left out."""
+    langs = read_languages(params.accept_language, ctx.headers.get("accept-language", ""))
+    found = []
+    for text in params.osm_ids:
+        ctx.deadline.check()
+        feature = _find_element(ctx, *read_element(text.strip()), langs)
+        if feature is not None:
+            found.append(feature)
+    placed = describe(ctx, found, params, addressdetails=_details(params))
+    return answer_list(placed, params, params.format, ",".join(params.osm_ids))
+
+
+@endpoint(
+    "/nominatim/status",
+    aliases=("/nominatim/status.php",),
+    summary="State as of Nominatim",
+    tag=_TAG,
+    public=True,
+    media_types=("text/plain", JSON),
+    write_error=write_error,
+    examples=[Example({"format": "json"})],
+)
+def status(ctx: Context, params: Status) -> Answer:
+    """Say OK, and of when the data is."""
+    if params.format == "text":
+        return Answer(b"OK", "text/plain; charset=utf-8")
+    state = {
+        "status": 0,
+        "message": "OK",
+        "data_updated": ctx.snapshot.timestamp.replace("Z", "+00:00"),
+        "software_version": __version__,
+        "database_version": __version__,
+    }
+    return Answer.json(state, JSON)
+
+
+def _details(params: Shown, *, of_search: bool = False) -> bool:
+    """Whether the address is given in parts; geocodejson always has them."""
+    if params.format == "geocodejson":  # type: ignore[attr-defined] # each call has a format
+        return True
+    return params.addressdetails if params.addressdetails is not None else not of_search
+
+
+def _make_question(ctx: Context, params: Search, limit: int) -> library.Geocode:
+    box = read_viewbox(params.viewbox)
+    layers = set(params.layer)
+    layer = "poi" if layers and layers <= {"poi"} else None
+    if params.feature_type is not None:
+        layer = "admin"
+    text = params.q
+    if params.amenity:  # a thing in a place, as in free text
+        text = ", ".join(params.parts.values())
+    return library.Geocode(
+        q=text,
+        street="" if text else params.street,
+        city="" if text else params.city,
+        county="" if text else params.county,
+        state="" if text else params.state,
+        country="" if text else params.country,
+        postcode="" if text else params.postalcode,
+        country_code=params.countrycodes,
+        lang=read_languages(params.accept_language, ctx.headers.get("accept-language", "")),
+        layer=cast(Any, layer),
+        bbox=box,
+        bounded=params.bounded,
+        limit=limit,
+    )
+
+
+def _is_excluded(feature: Feature, excluded: set[str]) -> bool:
+    if not excluded:
+        return False
+    properties = feature["properties"]
+    lon, lat = feature["geometry"]["coordinates"]
+    letter = str(properties.get("osm_type") or " ")[0].upper()
+    number = str(places.find_place_id(properties, lon, lat))
+    return number in excluded or f"{letter}{properties.get('osm_id')}" in excluded
+
+
+def _layer_of(feature: Feature) -> str:
+    properties = feature["properties"]
+    category = properties.get("category")
+    if category in ("place", "boundary", "highway") or properties.get("source") == "interpolation":
+        return "address"
+    if category == "railway":
+        return "railway"
+    if category in ("natural", "water", "waterway", "mountain_pass"):
+        return "natural"
+    return "manmade" if category in ("man_made", "bridge", "barrier", "power") else "poi"
+
+
+def _is_of_layer(feature: Feature, layers: Iterable[str]) -> bool:
+    wanted = tuple(layers)
+    has_number = bool(feature["properties"].get("house_number"))
+    return not wanted or _layer_of(feature) in wanted or (has_number and "address" in wanted)
+
+
+def _is_of_type(feature: Feature, kind: str | None) -> bool:
+    if kind is None:
+        return True
+    least, most = _RANKS_OF_TYPE[kind]
+    return least <= places.find_rank(feature["properties"]) <= most
+
+
+def _find_element(ctx: Context, kind: str, osm_id: int, langs: tuple[str, ...]) -> Feature | None:
+    """Return an element as a place: as reverse search has it, or with the address found there."""
+    store = ctx.store
+    row = store.find_row(TYPE_BY_NAME[kind], osm_id)
+    if row < 0:
+        return None
+    shape = store.geometries(np.array([row]))[0]
+    if shape is None:
+        return None
+    point = shape.representative_point()
+    asked = library.Reverse(at=Position(point.x, point.y), radius=_RADIUS_M, limit=20, lang=langs)
+    around = library.reverse(ctx, asked).features
+    areas = library.reverse(
+        ctx, library.Reverse(at=asked.at, radius=1.0, limit=20, layer="admin", lang=langs)
+    ).features
+    for feature in (*around, *areas):
+        properties = feature["properties"]
+        if (properties.get("osm_type"), properties.get("osm_id")) == (kind, osm_id):
+            return feature
+    return _make_place(store.tags(row), kind, osm_id, point, [*around[:1], *areas[:1]], langs)
+
+
+def _make_place(
+    tags: dict[str, str],
+    kind: str,
+    osm_id: int,
+    point: Any,
+    around: list[Feature],
+    langs: tuple[str, ...],
+    read_name: Callable[[Any, tuple[str, ...]], str] = get_name,
+) -> Feature:
+    """Return a place of tags, with the streets and areas of its neighbor."""
+    near: Mapping[str, Any] = around[0]["properties"] if around else {}
+    shared = ("street", "suburb", "city", "county", "state", "country", "country_code", "postcode")
+    category, subcategory = get_category(tags)
+    name = read_name(tags, langs)
+    line = ", ".join(
+        dict.fromkeys(str(near[part]) for part in ("street", "city", "country") if near.get(part))
+    )
+    properties = {
+        "display_name": ", ".join(part for part in (name, line) if part),
+        "name": name,
+        "house_number": tags.get("addr:housenumber"),
+        **{part: near[part] for part in shared if near.get(part)},
+        "category": category,
+        "subcategory": subcategory,
+        "osm_type": kind,
+        "osm_id": osm_id,
+        "score": 1.0,
+    }
+    properties = {name: value for name, value in properties.items() if value}
+    geometry = {"type": "Point", "coordinates": [round(point.x, 7), round(point.y, 7)]}
+    return {"type": "Feature", "properties": properties, "geometry": geometry}

@@ -1,0 +1,168 @@
+"""Our places as Nominatim describes them: one mapping each, whatever they are written in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import shapely
+from shapely.geometry import mapping
+
+from mapyard.forms import places
+from mapyard.forms.nominatim.params import Shown
+from mapyard.library.call import Call
+
+LICENCE: Final = "Data © OpenStreetMap contributors, ODbL 1.0. http://osm.org/copyright"
+#: Levels of settlements by their kind, as keys of an address.
+_SETTLEMENTS: Final = {"city", "town", "village", "hamlet", "municipality"}
+_NAME_KEYS: Final = frozenset(
+    (
+        "name", "alt_name", "old_name", "official_name", "short_name", "loc_name", "int_name",
+        "reg_name", "nat_name", "sorting_name", "ref", "brand", "operator",
+    )
+)  # fmt: skip
+#: Tags of the main place that are no extra tags.
+_NO_EXTRA: Final = frozenset(("type",))
+#: Decimals of an outline.
+_PRECISION: Final = 7
+
+
+def describe(
+    call: Call, features: Sequence[Mapping[str, Any]], params: Shown, *, addressdetails: bool
+) -> list[dict[str, Any]]:
+    """Return the members of each place: Nominatim's names, `box` and `shape` as we have them."""
+    rows = places.find_rows(call, features)
+    boxes = places.find_boxes(call, features, rows)
+    shapes: list[Any] = [None] * len(features)
+    if params.outlines():
+        shapes = places.find_shapes(call, features, rows, params.polygon_threshold)
+    found = []
+    for feature, row, box, shape in zip(features, rows, boxes, shapes, strict=True):
+        properties = feature["properties"]
+        lon, lat = feature["geometry"]["coordinates"]
+        tags = call.store.tags(row) if row >= 0 else {}
+        rank = places.find_rank(properties)
+        category, kind = properties.get("category") or "place", properties.get("subcategory")
+        place: dict[str, Any] = {
+            "place_id": places.find_place_id(properties, lon, lat),
+            "osm_type": properties.get("osm_type"),
+            "osm_id": properties.get("osm_id"),
+            "lat": lat,
+            "lon": lon,
+            "category": category,
+            "type": kind or "yes",
+            "place_rank": rank,
+            "importance": properties.get("score", 0.0),
+            "addresstype": find_address_type(category, str(kind or ""), rank),
+            "name": properties.get("name") or properties.get("street", "") if rank != 30
+            else properties.get("name", ""),
+            "display_name": properties["display_name"],
+            "box": box,
+            "shape": shape,
+        }  # fmt: skip
+        if addressdetails:
+            place["address"] = find_address(properties)
+        if params.extratags:
+            place["extratags"] = {
+                key: value
+                for key, value in tags.items()
+                if key not in _NO_EXTRA and key != category
+                and not is_name(key) and not key.startswith("addr:")
+            } or None  # fmt: skip
+        if params.namedetails:
+            place["namedetails"] = {k: v for k, v in tags.items() if is_name(k)} or None
+        found.append(place)
+    return found
+
+
+def find_address_type(category: str, kind: str, rank: int) -> str:
+    """Return the part of an address that a place is."""
+    if category == "highway":
+        return "road"
+    if category in ("place", "boundary") and rank < 30:
+        return kind or category
+    return category
+
+
+def find_address(properties: Mapping[str, Any]) -> dict[str, str]:
+    """Return the parts of an address in Nominatim's names and order, small to large."""
+    kind, category = str(properties.get("subcategory") or ""), properties.get("category")
+    parts: dict[str, str] = {}
+
+    def put(key: str, value: Any) -> None:
+        if value and key not in parts:
+            parts[key] = str(value)
+
+    name = properties.get("name")
+    is_area = category in ("place", "boundary") and not properties.get("house_number")
+    if name and is_area and kind not in ("house", "postcode"):
+        put(kind if kind != "administrative" else "city", name)
+    elif name and category != "highway":
+        put(str(category), name)
+    put("house_number", properties.get("house_number"))
+    put("road", properties.get("street") or (name if category == "highway" else None))
+    put("suburb", properties.get("suburb"))
+    if not _SETTLEMENTS & set(parts):
+        put("city", properties.get("city"))
+    put("county", properties.get("county"))
+    put("state", properties.get("state"))
+    put("postcode", properties.get("postcode"))
+    put("country", properties.get("country"))
+    put("country_code", str(properties.get("country_code") or "").lower())
+    return parts
+
+
+def is_name(key: str) -> bool:
+    """Return whether a tag is a name."""
+    return key in _NAME_KEYS or key.partition(":")[0] in _NAME_KEYS
+
+
+def write_outline(shape: Any, form: str) -> Any:
+    """Return an outline as GeoJSON, KML, SVG path data or WKT."""
+    if form == "polygon_geojson":
+        return mapping(shapely.set_precision(shape, 10**-_PRECISION, mode="pointwise"))
+    if form == "polygon_text":
+        return shapely.to_wkt(shape, rounding_precision=_PRECISION)
+    if form == "polygon_svg":
+        return _write_svg(shape)
+    return _write_kml(shape)
+
+
+def _parts(shape: Any) -> list[Any]:
+    return list(getattr(shape, "geoms", [shape]))
+
+
+def _pairs(ring: Any, template: str, joint: str) -> str:
+    return joint.join(template.format(x, y) for x, y in ring.coords)
+
+
+def _write_svg(shape: Any) -> str:
+    if shape.geom_type == "Point":
+        return f'cx="{shape.x:g}" cy="{-shape.y:g}"'
+    paths = []
+    for part in _parts(shape):
+        rings = [part.exterior, *part.interiors] if part.geom_type == "Polygon" else [part]
+        for ring in rings:
+            (x, y), *rest = [(x, -y) for x, y in ring.coords]
+            line = " ".join(f"{px:.7g} {py:.7g}" for px, py in rest)
+            end = " Z" if part.geom_type == "Polygon" else ""
+            paths.append(f"M {x:.7g} {y:.7g} L {line}{end}")
+    return " ".join(paths)
+
+
+def _write_kml(shape: Any) -> str:
+    def one(part: Any) -> str:
+        if part.geom_type == "Point":
+            return f"<Point><coordinates>{part.x:.7f},{part.y:.7f}</coordinates></Point>"
+        if part.geom_type != "Polygon":
+            line = _pairs(part, "{:.7f},{:.7f}", " ")
+            return f"<LineString><coordinates>{line}</coordinates></LineString>"
+        rings = []
+        for name, ring in [("outer", part.exterior), *(("inner", r) for r in part.interiors)]:
+            line = _pairs(ring, "{:.7f},{:.7f}", " ")
+            ring_text = f"<LinearRing><coordinates>{line}</coordinates></LinearRing>"
+            rings.append(f"<{name}BoundaryIs>{ring_text}</{name}BoundaryIs>")
+        return f"<Polygon>{''.join(rings)}</Polygon>"
+
+    parts = [one(part) for part in _parts(shape)]
+    return parts[0] if len(parts) == 1 else f"<MultiGeometry>{''.join(parts)}</MultiGeometry>"

@@ -1,0 +1,297 @@
+"""Photon's API: /api, /structured, /reverse, /status (github.com/komoot/photon, version 1)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+
+import orjson
+from msgspec import Meta
+from shapely.geometry import mapping
+
+from mapyard.errors import InvalidRequest, MapyardError
+from mapyard.forms import places
+from mapyard.geo.bbox import Bbox
+from mapyard.http.answer import Answer
+from mapyard.http.context import Context
+from mapyard.http.endpoints import Example, endpoint
+from mapyard.library.questions import geocoding as library
+from mapyard.params.parser import Params, Position, spelled
+
+Feature = dict[str, Any]
+JSON: Final = "application/json; charset=utf-8"
+_TAG: Final = "Photon"
+_NO_PARAM: Final = ("api_key",)
+_MOST: Final = 50
+Layer = Literal[
+    "house", "street", "locality", "district", "city", "county", "state", "country", "other"
+]
+#: Our layer that holds all of a Photon layer.
+_OUR_LAYERS: Final = {
+    "house": "address", "street": "street", "locality": "admin", "district": "admin",
+    "city": "admin", "county": "admin", "state": "admin", "country": "admin", "other": "poi",
+}  # fmt: skip
+#: Most local rank of each layer of areas.
+_LAYERS_BY_RANK: Final = (
+    (4, "country"), (9, "state"), (13, "county"), (19, "city"), (20, "district"), (25, "locality"),
+    (27, "street"),
+)  # fmt: skip
+
+
+def write_error(error: MapyardError, _query: bytes) -> Answer:
+    """Return an error as Photon writes it."""
+    body = orjson.dumps({"message": error.message})
+    return Answer(body, JSON, error.status, headers=error.headers)
+
+
+class Common(Params, kw_only=True):
+    """What all calls have."""
+
+    limit: Annotated[int, Meta(ge=1, description="at most 50; more is taken for 50")] = 15
+    lang: Annotated[
+        str, Meta(max_length=20, description="language of names; default: as they are there")
+    ] = ""
+    layer: Annotated[tuple[Layer, ...], Meta(description="kinds of places, may be repeated")] = ()
+    osm_tag: Annotated[
+        tuple[str, ...],
+        spelled("key:value, key, :value, !key, !key:value, key:!value; repeated: all must hold",
+                split=False, max_length=20),
+    ] = ()  # fmt: skip
+    dedupe: Annotated[bool, Meta(description="not offered; the same place comes once")] = True
+    geometry: Annotated[bool, Meta(description="true: outlines instead of points")] = False
+
+
+class Near(Common, kw_only=True):
+    """What the searches have besides."""
+
+    lat: Annotated[float | None, Meta(ge=-90, le=90, description="prefer what is near")] = None
+    lon: Annotated[float | None, spelled("with lat", "lng", ge=-180, le=180)] = None
+    zoom: Annotated[float | None, Meta(description="not looked at: ranking needs none")] = None
+    location_bias_scale: Annotated[
+        float | None, Meta(description="not looked at: ranking needs none")
+    ] = None
+    bbox: Annotated[str, Meta(max_length=200, description="only within west,south,east,north")] = ""
+    countrycode: Annotated[
+        tuple[Annotated[str, Meta(pattern="^[A-Za-z]{2}$")], ...], Meta(description="ISO 3166-1")
+    ] = ()
+
+
+class Search(Near, kw_only=True):
+    """What is typed."""
+
+    q: Annotated[str, Meta(max_length=2_000, description="text, may be unfinished")]
+    suggest_addresses: Annotated[bool, Meta(description="not needed; looked over")] = False
+
+
+class Structured(Near, kw_only=True):
+    """An address in parts."""
+
+    street: Annotated[str, Meta(max_length=500, description="street")] = ""
+    housenumber: Annotated[str, Meta(max_length=100, description="house number")] = ""
+    postcode: Annotated[str, Meta(max_length=100, description="postcode")] = ""
+    district: Annotated[str, Meta(max_length=500, description="quarter or suburb")] = ""
+    city: Annotated[str, Meta(max_length=500, description="town or village")] = ""
+    county: Annotated[str, Meta(max_length=500, description="county")] = ""
+    state: Annotated[str, Meta(max_length=500, description="state")] = ""
+
+
+class Reverse(Common, kw_only=True):
+    """Where to look."""
+
+    lat: Annotated[float, Meta(ge=-90, le=90, description="degrees")]
+    lon: Annotated[float, spelled("degrees", "lng", ge=-180, le=180)]
+    radius: Annotated[float, Meta(gt=0, le=5_000, description="at most 5 are looked at, km")] = 1.0
+    limit: Annotated[int, Meta(ge=1, description="at most 20; more is taken for 20")] = 1
+    distance_sort: Annotated[bool, Meta(description="nearest first, always")] = True
+
+
+class NoParams(Params):
+    """No parameters."""
+
+
+@endpoint(
+    "/photon/api",
+    summary="Search as you type as of Photon",
+    tag=_TAG,
+    refused={"query_string_filter": "not served; use osm_tag or layer"},
+    media_types=(JSON,),
+    write_error=write_error,
+    examples=[Example({"q": "rue grim", "limit": 2})],
+)
+def search(ctx: Context, params: Search) -> Answer:
+    """Find places by a text that may be unfinished."""
+    _refuse_unknown(ctx)
+    limit = min(params.limit, _MOST)
+    question = library.Autocomplete(
+        q=params.q, limit=20, **_where(params),
+    )  # fmt: skip
+    found = library.autocomplete(ctx, question).features
+    if len(found) < limit:
+        whole = library.Geocode(q=params.q, limit=min(100, 2 * limit), **_where(params))
+        known = {_identity(feature) for feature in found}
+        found += [f for f in library.geocode(ctx, whole).features if _identity(f) not in known]
+    return _answer(ctx, _keep(found, params)[:limit], params)
+
+
+@endpoint(
+    "/photon/structured",
+    summary="An address in parts as of Photon",
+    tag=_TAG,
+    media_types=(JSON,),
+    write_error=write_error,
+    examples=[Example({"city": "Monaco", "street": "Rue Grimaldi", "limit": 1})],
+)
+def structured(ctx: Context, params: Structured) -> Answer:
+    """Find an address by its parts."""
+    _refuse_unknown(ctx)
+    limit = min(params.limit, _MOST)
+    question = library.Geocode(
+        street=params.street, housenumber=params.housenumber, postcode=params.postcode,
+        city=", ".join(part for part in (params.district, params.city) if part),
+        county=params.county, state=params.state, limit=min(100, 2 * limit), **_where(params),
+    )  # fmt: skip
+    return _answer(ctx, _keep(library.geocode(ctx, question).features, params)[:limit], params)
+
+
+@endpoint(
+    "/photon/reverse",
+    summary="Reverse search as of Photon",
+    tag=_TAG,
+    media_types=(JSON,),
+    write_error=write_error,
+    examples=[Example({"lat": 43.7384, "lon": 7.4246})],
+)
+def reverse(ctx: Context, params: Reverse) -> Answer:
+    """Find what is at a position, nearest first."""
+    _refuse_unknown(ctx)
+    ours = {_OUR_LAYERS[layer] for layer in params.layer}
+    question = library.Reverse(
+        at=Position(params.lon, params.lat), radius=min(params.radius * 1_000, 5_000.0), limit=20,
+        layer=ours.pop() if len(ours) == 1 else None,  # type: ignore[arg-type] # names of ours
+        lang=_languages(params),
+    )  # fmt: skip
+    found = library.reverse(ctx, question).features
+    return _answer(ctx, _keep(found, params)[: min(params.limit, 20)], params)
+
+
+@endpoint(
+    "/photon/status",
+    summary="State as of Photon",
+    tag=_TAG,
+    public=True,
+    media_types=(JSON,),
+    write_error=write_error,
+    examples=[Example({})],
+)
+def status(ctx: Context, params: NoParams) -> Answer:
+    """Say OK, and of when the data is."""
+    return Answer.json({"status": "Ok", "import_date": ctx.snapshot.timestamp}, JSON)
+
+
+def _refuse_unknown(ctx: Context) -> None:
+    """Photon refuses parameters that it does not know."""
+    unknown = [name for name in ctx.ignored if name not in _NO_PARAM]
+    if unknown:
+        raise InvalidRequest(f"unknown query parameter '{unknown[0]}'; leave it out")
+
+
+def _where(params: Near) -> dict[str, Any]:
+    focus = None
+    if (params.lat is None) != (params.lon is None):
+        raise InvalidRequest.of("lat", "and lon are given together or not at all")
+    if params.lat is not None and params.lon is not None:
+        focus = Position(params.lon, params.lat)
+    ours = {_OUR_LAYERS[layer] for layer in params.layer}
+    return {
+        "focus": focus, "bbox": _read_box(params.bbox), "country_code": params.countrycode,
+        "lang": _languages(params), "layer": ours.pop() if len(ours) == 1 else None,
+    }  # fmt: skip
+
+
+def _languages(params: Common) -> tuple[str, ...]:
+    return () if params.lang in ("", "default") else (params.lang,)
+
+
+def _read_box(text: str) -> Bbox | None:
+    if not text:
+        return None
+    try:
+        west, south, east, north = (float(part) for part in text.split(","))
+    except ValueError:
+        raise InvalidRequest.of("bbox", "must be four numbers: west,south,east,north") from None
+    if not (-180 <= west <= 180 and -180 <= east <= 180 and -90 <= south <= north <= 90):
+        raise InvalidRequest.of("bbox", "must be west,south,east,north in degrees")
+    return Bbox(west, south, east, north)
+
+
+def _identity(feature: Feature) -> tuple[Any, ...]:
+    properties = feature["properties"]
+    return properties.get("osm_type"), properties.get("osm_id"), properties["display_name"]
+
+
+def _layer_of(properties: dict[str, Any]) -> str:
+    if properties.get("category") not in ("place", "boundary", "highway"):
+        return "house" if properties.get("house_number") else "other"
+    rank = places.find_rank(properties)
+    return next((name for most, name in _LAYERS_BY_RANK if rank <= most), "house")
+
+
+def _keep(found: list[Feature], params: Common) -> list[Feature]:
+    """Return what has the wanted layer and tags."""
+    tests = [_read_tag(text) for text in params.osm_tag]
+    return [
+        feature
+        for feature in found
+        if (not params.layer or _layer_of(feature["properties"]) in params.layer)
+        and all(_holds(test, feature["properties"]) for test in tests)
+    ]
+
+
+def _read_tag(text: str) -> tuple[str, str, bool, bool]:
+    """Return key, value, and whether all or only the value is negated."""
+    all_negated = text.startswith("!")
+    key, _, value = text.lstrip("!").partition(":")
+    value_negated = value.startswith("!")
+    if not key and not value:
+        raise InvalidRequest.of("osm_tag", "must be key:value, key or :value, perhaps with !")
+    return key, value.lstrip("!"), all_negated, value_negated
+
+
+def _holds(test: tuple[str, str, bool, bool], properties: dict[str, Any]) -> bool:
+    key, value, all_negated, value_negated = test
+    has_key = not key or properties.get("category") == key
+    has_value = not value or properties.get("subcategory") == value
+    if value_negated:
+        return has_key and not has_value
+    return (has_key and has_value) != all_negated
+
+
+def _answer(ctx: Context, found: list[Feature], params: Common) -> Answer:
+    rows = places.find_rows(ctx, found)
+    boxes = places.find_boxes(ctx, found, rows)
+    shapes = places.find_shapes(ctx, found, rows, 0.0) if params.geometry else [None] * len(found)
+    features = []
+    for feature, row, box, shape in zip(found, rows, boxes, shapes, strict=True):
+        ours = feature["properties"]
+        properties = {
+            "osm_type": str(ours.get("osm_type") or " ")[0].upper().strip() or None,
+            "osm_id": ours.get("osm_id"),
+            "osm_key": ours.get("category"),
+            "osm_value": ours.get("subcategory"),
+            "type": _layer_of(ours),
+            "name": ours.get("name"),
+            "housenumber": ours.get("house_number"),
+            "street": ours.get("street") if ours.get("category") != "highway" else None,
+            "district": ours.get("suburb"),
+            "city": ours.get("city"),
+            "county": ours.get("county"),
+            "state": ours.get("state"),
+            "postcode": ours.get("postcode"),
+            "country": ours.get("country"),
+            "countrycode": ours.get("country_code"),
+        }
+        properties = {name: value for name, value in properties.items() if value}
+        if row >= ctx.store.way_start:
+            properties["extent"] = [box.west, box.north, box.east, box.south]
+        geometry = mapping(shape) if shape is not None else feature["geometry"]
+        features.append({"type": "Feature", "properties": properties, "geometry": geometry})
+    return Answer.json({"type": "FeatureCollection", "features": features}, JSON)

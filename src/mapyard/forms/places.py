@@ -1,0 +1,90 @@
+"""What all geocoding forms need of a place: its kind, rank, box and outline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import shapely
+
+from mapyard.geo.bbox import Bbox
+from mapyard.library.call import Call
+from mapyard.osm.elements import TYPE_BY_NAME
+
+Properties = Mapping[str, Any]
+
+#: Half of the box that is given around a point, degrees.
+_POINT_BOX_DEG: Final = 0.00005
+_TYPE_BITS: Final = 2
+#: Nominatim's ranks: 4 a country, 30 a house.
+_RANKS: Final = {
+    "country": 4, "state": 8, "region": 8, "province": 8, "county": 12, "district": 12,
+    "municipality": 14, "city": 16, "town": 18, "borough": 18, "village": 19, "suburb": 19,
+    "hamlet": 20, "quarter": 20, "neighbourhood": 20, "island": 17, "islet": 20,
+    "isolated_dwelling": 22, "farm": 22, "locality": 22, "city_block": 25, "square": 25,
+}  # fmt: skip
+_STREET_RANK, _HOUSE_RANK = 26, 30
+
+
+def find_rank(properties: Properties) -> int:
+    """Return how local a place is, in Nominatim's numbers."""
+    if properties.get("house_number"):
+        return _HOUSE_RANK
+    category, kind = properties.get("category"), properties.get("subcategory")
+    if category == "highway":
+        return _STREET_RANK
+    if category == "place" and kind == "postcode":
+        return 21
+    return _RANKS.get(str(kind), _HOUSE_RANK) if category in ("place", "boundary") else _HOUSE_RANK
+
+
+def find_place_id(properties: Properties, lon: float, lat: float) -> int:
+    """Return a number for a place: of its element, or of its position where it is none."""
+    kind, osm_id = properties.get("osm_type"), properties.get("osm_id")
+    if kind in TYPE_BY_NAME and osm_id:
+        return int(osm_id) << _TYPE_BITS | TYPE_BY_NAME[kind]
+    x, y = round((lon + 180) * 1e5), round((lat + 90) * 1e5)
+    return (1 << 52) + (x << 25) + y
+
+
+def find_rows(call: Call, features: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Return the element row of each feature, −1 where it has none."""
+    rows = []
+    for feature in features:
+        properties = feature["properties"]
+        kind, osm_id = properties.get("osm_type"), properties.get("osm_id")
+        known = kind in TYPE_BY_NAME and osm_id
+        rows.append(call.store.find_row(TYPE_BY_NAME[kind], int(osm_id)) if known else -1)
+    return rows
+
+
+def find_boxes(
+    call: Call, features: Sequence[Mapping[str, Any]], rows: Sequence[int]
+) -> list[Bbox]:
+    """Return the box of each feature: of its element, or a small one around its position."""
+    boxes = call.store.boxes(np.maximum(np.array(rows, np.int64), 0)) / 1e7
+    found = []
+    for feature, row, box in zip(features, rows, boxes.tolist(), strict=True):
+        lon, lat = feature["geometry"]["coordinates"]
+        west, south, east, north = box
+        if row < 0 or west > east or (west == east and south == north):
+            west, south, east, north = lon, lat, lon, lat
+            west, south = west - _POINT_BOX_DEG, south - _POINT_BOX_DEG
+            east, north = east + _POINT_BOX_DEG, north + _POINT_BOX_DEG
+        found.append(Bbox(*(round(value, 7) for value in (west, south, east, north))))
+    return found
+
+
+def find_shapes(
+    call: Call, features: Sequence[Mapping[str, Any]], rows: Sequence[int], tolerance_deg: float
+) -> list[Any]:
+    """Return the outline of each feature, simplified; a point where there is none."""
+    shapes = call.store.geometries(np.maximum(np.array(rows, np.int64), 0))
+    found = []
+    for feature, row, shape in zip(features, rows, shapes.tolist(), strict=True):
+        if row < 0 or shape is None:
+            found.append(shapely.Point(feature["geometry"]["coordinates"]))
+        else:
+            found.append(shapely.simplify(shape, tolerance_deg) if tolerance_deg else shape)
+    return found
