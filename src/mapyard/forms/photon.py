@@ -200,10 +200,10 @@ def _where(params: Near) -> dict[str, Any]:
         raise InvalidRequest.of("lat", "and lon are given together or not at all")
     if params.lat is not None and params.lon is not None:
         focus = Position(params.lon, params.lat)
-    ours = {_OUR_LAYERS[layer] for layer in params.layer}
     return {
         "focus": focus, "bbox": _read_box(params.bbox), "country_code": params.countrycode,
-        "lang": _languages(params), "layer": ours.pop() if len(ours) == 1 else None,
+        "lang": _languages(params),
+        "layer": tuple(dict.fromkeys(_OUR_LAYERS[layer] for layer in params.layer)),
     }  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 
@@ -175,26 +175,27 @@ def _details(params: Shown, *, of_search: bool = False) -> bool:
 
 
 def _make_question(ctx: Context, params: Search, limit: int) -> library.Geocode:
-    box = read_viewbox(params.viewbox)
     layers = set(params.layer)
-    layer = "poi" if layers and layers <= {"poi"} else None
+    ours: tuple[library.ForwardLayer, ...] = ()
     if params.feature_type is not None:
-        layer = "admin"
-    text = params.q
-    if params.amenity:  # a thing in a place, as in free text
-        text = ", ".join(params.parts.values())
+        ours = ("admin",)
+    elif layers == {"address"}:
+        ours = ("address", "admin")
+    elif layers and "address" not in layers:
+        ours = ("poi",)
     return library.Geocode(
-        q=text,
-        street="" if text else params.street,
-        city="" if text else params.city,
-        county="" if text else params.county,
-        state="" if text else params.state,
-        country="" if text else params.country,
-        postcode="" if text else params.postalcode,
+        q=params.q,
+        amenity=params.amenity,
+        street=params.street,
+        city=params.city,
+        county=params.county,
+        state=params.state,
+        country=params.country,
+        postcode=params.postalcode,
         country_code=params.countrycodes,
         lang=read_languages(params.accept_language, ctx.headers.get("accept-language", "")),
-        layer=cast(Any, layer),
-        bbox=box,
+        layer=ours,
+        bbox=read_viewbox(params.viewbox),
         bounded=params.bounded,
         limit=limit,
     )
