@@ -26,8 +26,8 @@ Layer = Literal[
     "house", "street", "locality", "district", "city", "county", "state", "country", "other"
 ]
 #: Our layer that holds all of a Photon layer.
-_OUR_LAYERS: Final = {
-    "house": "address", "street": "street", "locality": "admin", "district": "admin",
+_OUR_LAYERS: Final[dict[str, Literal["house", "street", "admin", "poi"]]] = {
+    "house": "house", "street": "street", "locality": "admin", "district": "admin",
     "city": "admin", "county": "admin", "state": "admin", "country": "admin", "other": "poi",
 }  # fmt: skip
 #: Most local rank of each layer of areas.
@@ -163,12 +163,13 @@ def structured(ctx: Context, params: Structured) -> Answer:
 def reverse(ctx: Context, params: Reverse) -> Answer:
     """Find what is at a position, nearest first."""
     _refuse_unknown(ctx)
-    ours = {_OUR_LAYERS[layer] for layer in params.layer}
     question = library.Reverse(
-        at=Position(params.lon, params.lat), radius=min(params.radius * 1_000, 5_000.0), limit=20,
-        layer=ours.pop() if len(ours) == 1 else None,  # type: ignore[arg-type] # names of ours
+        at=Position(params.lon, params.lat),
+        radius=min(params.radius * 1_000, 5_000.0),
+        limit=20,
+        layer=tuple(dict.fromkeys(_OUR_LAYERS[layer] for layer in params.layer)),
         lang=_languages(params),
-    )  # fmt: skip
+    )
     found = library.reverse(ctx, question).features
     return _answer(ctx, _keep(found, params)[: min(params.limit, 20)], params)
 

@@ -41,10 +41,10 @@ _RADIUS_M: Final = 1_000.0
 _RANKS_OF_TYPE: Final = {
     "country": (4, 4), "state": (5, 9), "city": (10, 18), "settlement": (4, 25),
 }  # fmt: skip
-#: The most local rank that a zoom shows.
-_RANK_OF_ZOOM: Final = {
-    0: 4, 1: 4, 2: 4, 3: 4, 4: 4, 5: 8, 6: 8, 7: 8, 8: 12, 9: 12, 10: 16, 11: 16, 12: 18, 13: 19,
-    14: 22, 15: 25,
+#: Our layers that hold what is in each of Nominatim's.
+_REVERSE_LAYERS: Final[dict[str, tuple[library.ReverseLayer, ...]]] = {
+    "address": ("house", "street", "admin"), "poi": ("poi",), "railway": ("poi",),
+    "natural": ("natural",), "manmade": ("poi",),
 }  # fmt: skip
 
 
@@ -96,26 +96,16 @@ def search(ctx: Context, params: Search) -> Answer:
 )
 def reverse(ctx: Context, params: Reverse) -> Answer:
     """Find the place at a position; `zoom` says how local it is to be."""
-    langs = read_languages(params.accept_language, ctx.headers.get("accept-language", ""))
-    at = Position(params.lon, params.lat)
-
-    def look(layer: Any, limit: int) -> list[Feature]:
-        asked = library.Reverse(at=at, radius=_RADIUS_M, limit=limit, layer=layer, lang=langs)
-        return library.reverse(ctx, asked).features
-
-    if params.zoom >= 18:
-        found = look(None, 1 if not params.layer else 20)
-    elif params.zoom >= 16:
-        found = look("street", 1)
-    else:
-        found = []
-    most = _RANK_OF_ZOOM.get(params.zoom, 25)
+    question = library.Reverse(
+        at=Position(params.lon, params.lat),
+        radius=_RADIUS_M,
+        limit=20 if params.layer else 1,
+        layer=tuple(name for layer in params.layer for name in _REVERSE_LAYERS[layer]),
+        zoom=params.zoom,
+        lang=read_languages(params.accept_language, ctx.headers.get("accept-language", "")),
+    )
+    found = library.reverse(ctx, question).features
     found = [feature for feature in found if _is_of_layer(feature, params.layer)]
-    if not found and (not params.layer or "address" in params.layer):
-        areas = look("admin", 20)
-        ranks = [places.find_rank(feature["properties"]) for feature in areas]
-        fitting = [(r, f) for r, f in zip(ranks, areas, strict=True) if r <= most]
-        found = [max(fitting, key=lambda pair: pair[0])[1]] if fitting else []
     placed = describe(ctx, found[:1], params, addressdetails=_details(params))
     return answer_one(placed, params, params.format, f"lat={params.lat}&lon={params.lon}")
 
@@ -249,7 +239,7 @@ def _find_element(ctx: Context, kind: str, osm_id: int, langs: tuple[str, ...]) 
     asked = library.Reverse(at=Position(point.x, point.y), radius=_RADIUS_M, limit=20, lang=langs)
     around = library.reverse(ctx, asked).features
     areas = library.reverse(
-        ctx, library.Reverse(at=asked.at, radius=1.0, limit=20, layer="admin", lang=langs)
+        ctx, library.Reverse(at=asked.at, radius=1.0, limit=20, layer=("admin",), lang=langs)
     ).features
     for feature in (*around, *areas):
         properties = feature["properties"]

@@ -50,6 +50,7 @@ ForwardLayer = Literal[
     "address", "poi", "admin", "place", "street", "postcode", "house",
     "!address", "!poi", "!admin", "!place", "!street", "!postcode", "!house",
 ]  # fmt: skip
+ReverseLayer = Literal["house", "address", "poi", "street", "admin", "place", "natural"]
 Countries = Annotated[
     tuple[Annotated[str, Meta(pattern="^[A-Za-z]{2}$", max_length=2)], ...],
     spelled("ISO 3166-1 alpha-2 codes, one or several", "country_codes", "countrycodes"),
@@ -154,7 +155,7 @@ class Reverse(Params, kw_only=True):
     radius: Annotated[float, Meta(gt=0, le=5_000, description="largest distance, meters")] = 200.0
     limit: Annotated[int, Meta(ge=1, le=20, description="largest number of results")] = 1
     layer: Annotated[
-        tuple[Literal["house", "address", "poi", "street", "admin", "place", "natural"], ...],
+        tuple[ReverseLayer, ...],
         spelled(
             "one or several of house (address), poi, street, natural, and admin (areas), together "
             "by distance",
