@@ -171,7 +171,10 @@ class Geocoder:
             properties = feature["properties"]
             lon, lat = feature["geometry"]["coordinates"]
             place = (round(lon, 1), round(lat, 1))
-            key = (properties["display_name"], properties.get("category"), place)
+            kind = properties.get("category")
+            if kind == "place":  # a village and a hamlet of one name are two
+                kind = properties.get("subcategory")
+            key = (properties["display_name"], kind, place)
             if feature.get("id") in output.exclude:
                 continue
             if features.setdefault(key, feature) is feature and len(features) >= limit:

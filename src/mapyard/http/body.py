@@ -9,6 +9,7 @@ names for its media type.
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Collection, Mapping
 from typing import Any, Final
@@ -23,6 +24,7 @@ MAX_QUERY_BYTES: Final = 65_536
 MAX_FIELDS: Final = 1_000
 FORM: Final = "application/x-www-form-urlencoded"
 MULTIPART: Final = "multipart/form-data"
+_CHARSET: Final = re.compile(r"charset\s*=\s*\"?([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)
 _BOUNDARY: Final = re.compile(r'boundary=(?:"([^"]{1,70})"|([^\s;,"]{1,70}))', re.IGNORECASE)
 _NAME: Final = re.compile(rb'^content-disposition:[^\r\n]*[; ]name="([^"\r\n]*)"', re.I | re.M)
 
@@ -59,7 +61,7 @@ def read_body(
     if any(body.lstrip().startswith(name.encode() + b"=") for name in set(texts.values())):
         return _read_pairs(body.strip())  # clients of the original name any type for a form
     if media_type in texts:
-        return {texts[media_type]: _decode(body)}
+        return {texts[media_type]: _decode_text(body, media_type, content_type)}
     looks_like_json = body.lstrip()[:1] in (b"{", b"[")
     if media_type == FORM and not looks_like_json:  # curl -d sends everything as a form
         pairs = _read_pairs(body.strip())
@@ -97,6 +99,27 @@ def merge(query: Raw, body: Raw) -> Raw:
 
 def _is_absent(value: Any) -> bool:
     return value is None or (isinstance(value, str) and not value)
+
+
+def _decode_text(body: bytes, media_type: str, content_type: str) -> str:
+    """Return a text in the charset that its type declares, else UTF-8.
+
+    Spreadsheets write CSV in UTF-16 or Windows-1252 and declare nothing.
+    """
+    charset = _CHARSET.search(content_type)
+    if charset and charset[1].lower() not in ("utf-8", "utf8"):
+        try:
+            return body.decode(charset[1])
+        except (LookupError, UnicodeDecodeError):
+            raise InvalidRequest.of("body", f"is not in the charset {charset[1]}") from None
+    if media_type == "text/csv":
+        if body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            return body.decode("utf-16", "replace")
+        try:
+            return body.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            return body.decode("cp1252", "replace")
+    return _decode(body)
 
 
 def _decode(body: bytes) -> str:

@@ -112,6 +112,20 @@ def write_country(path: Path) -> Path:
     nodes[5105] = (*at(9, 9), {"aeroway": "helipad", "name": "Neustadt"})
     nodes[5106] = (*at(35, 15), {"amenity": "school", "name": "މާލެ ސްކޫލް", "name:en": "Male School"})
     nodes[5107] = (*at(36, 15), {"shop": "books", "name": "مكتبة الإسكندرية"})
+    # A ground with a number, and a house of another number on it.
+    corners = square(5200, *at(36, 1), 0.002)
+    nodes |= corners
+    ways[510] = (
+        [*corners, 5200],
+        {"landuse": "residential", "addr:street": "Schulweg", "addr:housenumber": "40"},
+    )
+    nodes |= _houses(5300, "Schulweg", "Altdorf", {"41": (37, 2)})
+    # Names of one another: a village, a hamlet, a street; whole words and parts of words.
+    nodes[6100] = (*at(45, 5), {"place": "village", "name": "Steg"})
+    nodes[6101] = (*at(-3, 40), {"place": "hamlet", "name": "Steg"})
+    for i, (name, y) in enumerate([("Steg", 42), ("Grosssteg", 43), ("Stegweg", 44)]):
+        nodes[6110 + 2 * i], nodes[6111 + 2 * i] = at(-2, y), at(8, y)
+        ways[520 + i] = ([6110 + 2 * i, 6111 + 2 * i], {"highway": "residential", "name": name})
     nodes[6000] = (*at(13, 18), {"place": "hamlet", "name": "Weiler"})
     nodes[6001] = (*at(13.2, 18), {"addr:place": "Weiler", "addr:housenumber": "3"})
     return write_osm(path, nodes, ways, relations)

@@ -296,3 +296,19 @@ def test_near_says_around_what(geocoder: Geocoder) -> None:
 def test_country_before_a_postcode(geocoder: Geocoder) -> None:
     assert first(geocoder, "FL-9490 Neustadt")["name"] == "Neustadt"
     assert first(geocoder, "Hauptstrasse 9, FL-9490 Neustadt")["osm_id"] == 4002
+
+
+def test_villages_come_before_hamlets_and_streets_and_whole_words_before_parts(
+    geocoder: Geocoder,
+) -> None:
+    found = [f["properties"] for f in geocoder.forward("Steg", 10)]
+    assert [(p["name"], p["subcategory"]) for p in found] == [
+        ("Steg", "village"), ("Steg", "hamlet"), ("Steg", "residential"),
+        *sorted(((p["name"], "residential") for p in found[3:]), key=lambda pair: pair),
+    ]  # fmt: skip
+    assert {p["name"] for p in found[3:]} == {"Grosssteg", "Stegweg"}
+
+
+def test_a_typo_in_the_town_still_tells_the_towns_apart(geocoder: Geocoder) -> None:
+    assert first(geocoder, "Hauptstrasse 1 Altdrof")["osm_id"] == 4100
+    assert first(geocoder, "Hauptstrasse 1 Neustatd")["osm_id"] == 4000

@@ -149,3 +149,10 @@ def test_the_nearest_of_any_tag_however_unnamed(geocoder: Geocoder) -> None:
     assert found["id"] == "way/400"
     assert found["properties"]["city"] == "Neustadt"
     assert found["properties"]["distance_m"] < 1
+
+
+def test_a_house_in_a_large_area_with_another_number(geocoder: Geocoder) -> None:
+    (found,) = look(geocoder, 37, 2.004)  # 0.4 m from the house, inside of the ground
+    assert found["properties"]["house_number"] == "41"
+    (found,) = look(geocoder, 36.3, 1.3)
+    assert found["properties"]["house_number"] == "40"

@@ -258,3 +258,34 @@ def test_columns_that_are_not_used_are_named_and_old_matches_replaced(client: Lo
     assert once.headers["x-unused-columns"] == "turnover"
     twice = client.post("/api/v1/geocode/batch", content=once.content, headers=headers)
     assert twice.text == once.text
+
+
+@pytest.mark.parametrize(
+    ("encoding", "content_type"),
+    [
+        ("utf-8-sig", "text/csv"),
+        ("utf-16", "text/csv"),
+        ("cp1252", "text/csv"),
+        ("iso-8859-15", "text/csv; charset=iso-8859-15"),
+    ],
+)
+def test_csv_in_the_encodings_of_spreadsheets(
+    client: LocalClient, encoding: str, content_type: str
+) -> None:
+    answer = client.post(
+        "/api/v1/geocode/batch",
+        content='q\n"Rue Émile de Loth"\n'.encode(encoding),
+        headers={"Content-Type": content_type},
+    )
+    (row,) = csv.DictReader(io.StringIO(answer.text))
+    assert (row["q"], row["match_street"]) == ("Rue Émile de Loth", "Rue Émile de Loth")
+
+
+def test_a_charset_that_does_not_hold_is_named(client: LocalClient) -> None:
+    answer = client.post(
+        "/api/v1/geocode/batch",
+        content=b"q\n\xff\n",
+        headers={"Content-Type": "text/csv; charset=ascii"},
+    )
+    assert answer.status_code == 400
+    assert "charset ascii" in answer.text
