@@ -40,6 +40,14 @@ _SMOOTH_M: Final[dict[Mode, float]] = {"auto": 25.0, "foot": 15.0, "bicycle": 25
 _REFINED: Final[frozenset[Mode]] = frozenset(("foot", "bicycle"))
 #: The same where these are three points only.
 _SMOOTH_THREE_M: Final = 30.0
+#: Noise in each direction up to which that is enough, metres; over it, the way is longer.
+_USUAL_NOISE_M: Final = 8.0
+#: Medians of distances that noise of 1 m in each direction makes: between two points, and of a
+#: point from the middle of its neighbors.
+_NOISE_OF_STEPS: Final = 1.665
+_NOISE_OF_MIDDLES: Final = 1.442
+#: Points are dense where they are closer together than so many times their noise.
+_DENSE: Final = 1.5
 _LAGS: Final = (2, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 _ATTRIBUTES: Final = (
     *EDGE_ATTRIBUTES,
@@ -211,13 +219,14 @@ def _smooth(trace: NDArray[np.float64], mode: Mode) -> NDArray[np.float64]:
     Noise makes dense points go back and forth; the engine would take that for turning, or break
     the way on a road that has one direction only.
     """
+    noise_m = _estimate_noise_m(trace)
+    wider = max(1.0, noise_m / _USUAL_NOISE_M)
     half = 0
     for lag in _LAGS:
         if len(trace) <= 2 * lag:
             break
-        ahead, behind = trace[lag:], trace[:-lag]
-        step_m = haversine_m(behind[:, 0], behind[:, 1], ahead[:, 0], ahead[:, 1])
-        if np.median(step_m) > (_SMOOTH_THREE_M if lag == _LAGS[0] else _SMOOTH_M[mode]):
+        most_m = wider * (_SMOOTH_THREE_M if lag == _LAGS[0] else _SMOOTH_M[mode])
+        if _find_step_m(trace, lag, noise_m if wider > 1.0 else 0.0) > most_m:
             break
         half = lag // 2
     if half == 0:
@@ -230,6 +239,31 @@ def _smooth(trace: NDArray[np.float64], mode: Mode) -> NDArray[np.float64]:
         2 * reach[:, None] + 1
     )
     return averaged
+
+
+def _find_step_m(trace: NDArray[np.float64], lag: int, noise_m: float) -> float:
+    """Return how far a trace gets in `lag` points, the median, without what noise adds."""
+    ahead, behind = trace[lag:], trace[:-lag]
+    step_m = float(np.median(haversine_m(behind[:, 0], behind[:, 1], ahead[:, 0], ahead[:, 1])))
+    return float(np.sqrt(max(0.0, step_m**2 - (_NOISE_OF_STEPS * noise_m) ** 2)))
+
+
+def _estimate_noise_m(trace: NDArray[np.float64]) -> float:
+    """Return the noise of the points of a dense trace in each direction, 0 for other traces.
+
+    On a way without noise a point lies in the middle of its neighbors but for bends, which are few
+    where points are close together.
+    """
+    lag = _LAGS[-1]
+    while lag > _LAGS[0] and len(trace) <= 2 * lag:
+        lag //= 2
+    if len(trace) <= 2 * lag:
+        return 0.0
+    middle = (trace[:-2] + trace[2:]) / 2
+    off_m = haversine_m(middle[:, 0], middle[:, 1], trace[1:-1, 0], trace[1:-1, 1])
+    noise_m = float(np.median(off_m)) / _NOISE_OF_MIDDLES
+    step_m = _find_step_m(trace, lag, noise_m) / lag
+    return noise_m if step_m < _DENSE * noise_m else 0.0
 
 
 def _match_stretch(

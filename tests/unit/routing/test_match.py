@@ -7,6 +7,7 @@ from mapyard.errors import InvalidRequest, TooLarge, Unsupported
 from mapyard.geo.sphere import DEGREE_M, haversine_m
 from mapyard.routing import find_routes, match_trace
 from mapyard.routing.edges import find_edges
+from mapyard.routing.modes import TABLE_MODES
 
 PAIR = np.array([(7.4281, 43.7392), (7.4156, 43.7277)])
 
@@ -194,3 +195,18 @@ def test_going_back_on_the_way_is_kept(engine, points_back, least_m):
     turn = 39 - points_back
     trace = np.concatenate([there, there[: turn - 1 : -1], there[turn:]])
     assert match_trace(engine, trace, "foot").distance_m > least_m
+
+
+@pytest.mark.parametrize("mode", TABLE_MODES)
+@pytest.mark.parametrize("seed", [0, 2, 3])
+def test_noise_of_15_m_leaves_one_piece(engine, mode, seed):
+    route = find_routes(engine, PAIR, mode)[0]
+    line = route.positions
+    steps_m = haversine_m(line[:-1, 0], line[:-1, 1], line[1:, 0], line[1:, 1])
+    along_m = np.append(0.0, np.cumsum(steps_m))
+    at_m = np.linspace(0, along_m[-1], int(route.distance_m / 11))
+    trace = np.column_stack([np.interp(at_m, along_m, line[:, axis]) for axis in (0, 1)])
+    noise_deg = np.random.default_rng(seed).normal(0, 15, trace.shape) / DEGREE_M
+    match = match_trace(engine, trace + noise_deg / [np.cos(np.radians(43.7)), 1], mode)
+    assert len(match.matchings) == 1
+    assert match.distance_m == pytest.approx(route.distance_m, rel=0.2)
