@@ -31,6 +31,10 @@ class JobStatus(msgspec.Struct, frozen=True):
     state: State
     result: Any = None
     error: Any = None
+    #: When it was asked for, seconds since 1970.
+    queued_at: int = 0
+    #: What it is at, as the one who does it tells; None before and after.
+    progress: Any = None
 
 
 class LeasedJob(msgspec.Struct, frozen=True):
@@ -66,13 +70,39 @@ def get_job(database: Database, account_id: int, job_id: str) -> JobStatus:
         job = session.get(Job, job_id)
         if job is None or job.account_id != account_id:
             raise NotFound(f"there is no job {job_id[:36]}; jobs are kept for seven days")
+        result = msgspec.json.decode(job.result) if job.result else None
+        is_running = job.state == "running"  # what it has by then is its progress
         return JobStatus(
             job.id,
             job.kind,
             msgspec.convert(job.state, State),
-            msgspec.json.decode(job.result) if job.result else None,
+            None if is_running else result,
             msgspec.json.decode(job.error) if job.error else None,
+            job.created_at,
+            result if is_running else None,
         )
+
+
+def cancel_job(database: Database, account_id: int, job_id: str) -> bool:
+    """End a job of this account that waits or runs; False where it was over already.
+
+    Who does it learns of it when it renews its lease. Raises NotFound for jobs of others.
+    """
+    get_job(database, account_id, job_id)
+    error = {"code": "cancelled", "message": "the job was cancelled"}
+    open_ = (Job.id == job_id, Job.state.in_(("queued", "running")))
+    values = {
+        "state": "failed", "error": msgspec.json.encode(error), "result": None,
+        "finished_at": now_s(),
+    }  # fmt: skip
+    with database.write() as session:
+        changed = session.execute(update(Job).where(*open_).values(**values).returning(Job.id))
+        return changed.first() is not None
+
+
+def report_progress(database: Database, job_id: str, owner: str, progress: Any) -> bool:
+    """Tell what a job is at; False when it is this worker's no more: stop."""
+    return _if_owned(database, job_id, owner, result=msgspec.json.encode(progress))
 
 
 def lease_job(database: Database, kind: str, owner: str) -> LeasedJob | None:

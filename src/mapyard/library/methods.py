@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mapyard.library.results.places import PlaceBatch, Places
     from mapyard.library.results.solutions import SparqlResult
     from mapyard.library.results.tags import TagCounts
-    from mapyard.library.results.ways import Areas, MatchedTrace, NearestRoads, Route, Tour
+    from mapyard.library.results.ways import Areas, MatchedTrace, NearestRoads, Route, Tour, TourPlan
     from mapyard.results.plan import QueryPlan
 
 
@@ -625,6 +625,39 @@ class Questions:
             cancel: when set, `Cancelled` is raised.
         """
         return self._ask("optimize", locals())
+
+    def plan_tours(
+        self,
+        vehicles: Sequence[Any],
+        jobs: Sequence[Any] | None = None,
+        shipments: Sequence[Any] | None = None,
+        *,
+        matrices: Any | None = None,
+        options: Any | None = None,
+        snap_radius: float | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> TourPlan:
+        """Return tours of several vehicles over jobs and shipments, in the form of VROOM.
+
+        Members: `summary`, `routes` (with `steps`: arrivals, loads, distances), `unassigned` with a
+        `reason` each. Members of the problem that VROOM does not know are refused by name.
+
+        Args:
+            vehicles: id, profile (a mode), start, end, capacity, skills, time_window, breaks, costs,
+                speed_factor, max_tasks, max_travel_time, max_distance, steps.
+            jobs: id, location, service, setup, delivery, pickup, skills, priority, time_windows.
+            shipments: pickup and delivery (id, location, service, time_windows), amount, skills,
+                priority.
+            matrices: per profile your own durations, distances, costs; else ours.
+            options: g: lines of the tours; c: keep the vehicles' steps, and time them.
+            snap_radius: a position farther from every road is refused, meters; default 1000.0.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return self._ask("plan_tours", locals())
 
     def elevation(
         self,
@@ -1407,6 +1440,39 @@ class AsyncQuestions:
             cancel: when set, `Cancelled` is raised.
         """
         return await self._ask("optimize", locals())
+
+    async def plan_tours(
+        self,
+        vehicles: Sequence[Any],
+        jobs: Sequence[Any] | None = None,
+        shipments: Sequence[Any] | None = None,
+        *,
+        matrices: Any | None = None,
+        options: Any | None = None,
+        snap_radius: float | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> TourPlan:
+        """Return tours of several vehicles over jobs and shipments, in the form of VROOM.
+
+        Members: `summary`, `routes` (with `steps`: arrivals, loads, distances), `unassigned` with a
+        `reason` each. Members of the problem that VROOM does not know are refused by name.
+
+        Args:
+            vehicles: id, profile (a mode), start, end, capacity, skills, time_window, breaks, costs,
+                speed_factor, max_tasks, max_travel_time, max_distance, steps.
+            jobs: id, location, service, setup, delivery, pickup, skills, priority, time_windows.
+            shipments: pickup and delivery (id, location, service, time_windows), amount, skills,
+                priority.
+            matrices: per profile your own durations, distances, costs; else ours.
+            options: g: lines of the tours; c: keep the vehicles' steps, and time them.
+            snap_radius: a position farther from every road is refused, meters; default 1000.0.
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return await self._ask("plan_tours", locals())
 
     async def elevation(
         self,

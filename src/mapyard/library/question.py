@@ -37,6 +37,7 @@ NAMES: Final = {
     "matrix": "roads",
     "match": "matching",
     "optimize": "tours",
+    "plan_tours": "tours",
     "elevation": "elevation",
     "elevation_profile": "elevation",
     "overpass": "overpass",

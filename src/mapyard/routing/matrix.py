@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from mapyard.deadline import Deadline, no_deadline
 from mapyard.errors import TooLarge
 from mapyard.geo.sphere import haversine_m
+from mapyard.routing.config import COSTINGS
 from mapyard.routing.contraction.places import read_places
 from mapyard.routing.contraction.table import ModeTable
 from mapyard.routing.engine import Engine
@@ -114,7 +115,7 @@ class _Cells:
         self._roads: dict[tuple[float, float], list[dict[str, Any]]] = {}
         self._deadline = deadline
         self._one_search = (
-            mode != "auto"
+            COSTINGS[mode] in ("bicycle", "pedestrian")
             and _find_spread_m(np.concatenate([origins, destinations])) <= _ONE_SEARCH_SPREAD_M
         )
         self.distances_m = np.full((len(origins), len(destinations)), np.nan)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,6 +15,7 @@ from mapyard.routing.engine import Engine, NoRoute
 from mapyard.routing.matrix import compute_matrix
 from mapyard.routing.modes import Mode
 from mapyard.routing.snapping import DEFAULT_RADIUS_M
+from mapyard.routing.vroom_problem import solve
 
 MIN_STOPS: Final = 2
 MAX_STOPS: Final = 100
@@ -55,6 +57,7 @@ def optimize_order(
     last: int | None = None,
     radius_m: float = DEFAULT_RADIUS_M,
     deadline: Deadline | None = None,
+    is_stopped: Callable[[], bool] | None = None,
 ) -> Tour:
     """Return the quickest tour over 2 to 100 stops (n, 2), lon and lat.
 
@@ -67,6 +70,8 @@ def optimize_order(
         last: index of the stop to end at; None leaves it open.
         radius_m: a stop farther from every road is refused.
         deadline: looked at while the matrix is made.
+        is_stopped: with it, the order is looked for in a child process, which is killed when it
+            says so.
 
     Raises `NoRoad`, and `NoRoute` naming the stops that no tour can reach.
     """
@@ -90,7 +95,7 @@ def optimize_order(
         engine, stops, stops, mode, radius_m=radius_m, max_pairs=count * count, deadline=deadline
     )
     _check_reachable(matrix.durations_s)
-    order = _solve(matrix.durations_s, roundtrip, first, last)
+    order = _solve(matrix.durations_s, roundtrip, first, last, deadline, is_stopped)
     before, after = order[:-1], order[1:]
     durations_s = np.concatenate([[0.0], matrix.durations_s[before, after]])
     distances_m = np.concatenate([[0.0], matrix.distances_m[before, after]])
@@ -133,7 +138,12 @@ def _check_reachable(durations_s: NDArray[np.float64]) -> None:
 
 
 def _solve(
-    durations_s: NDArray[np.float64], roundtrip: bool, first: int | None, last: int | None
+    durations_s: NDArray[np.float64],
+    roundtrip: bool,
+    first: int | None,
+    last: int | None,
+    deadline: Deadline,
+    is_stopped: Callable[[], bool] | None,
 ) -> NDArray[np.int64]:
     count = len(durations_s)
     costs = np.where(np.isnan(durations_s), _NO_WAY_S, durations_s).astype(np.uint32)
@@ -144,15 +154,35 @@ def _solve(
         # Both ends open: from and to a place that is no way from everywhere.
         costs = np.pad(costs, (0, 1))
         first = last = count
+    effort = next(effort for limit, effort in _EFFORTS if count <= limit)
+    if is_stopped is not None:
+        found = solve(
+            {
+                "vehicles": [{"id": 1, "start_index": first, "end_index": last}],
+                "jobs": [{"id": index + 1, "location_index": index} for index in rest],
+                "matrices": {"car": {"durations": costs}},
+            },
+            effort=effort,
+            deadline=deadline,
+            is_stopped=is_stopped,
+        )
+        order = np.array([step["location_index"] for step in found["routes"][0]["steps"]], np.int64)
+        return _cut_ends(order, count, first, roundtrip)
     import vroom  # brings pandas along: seconds that workers who never optimize need not spend
 
     problem = vroom.Input()
     problem.set_durations_matrix(profile="car", matrix_input=costs)
     problem.add_vehicle([vroom.Vehicle(1, start=first, end=last, profile="car")])
     problem.add_job([vroom.Job(index + 1, location=index) for index in rest])
-    effort = next(effort for limit, effort in _EFFORTS if count <= limit)
     solution = problem.solve(exploration_level=effort, nb_threads=1)
     order = solution.routes["location_index"].to_numpy(dtype=np.int64)
+    return _cut_ends(order, count, first, roundtrip)
+
+
+def _cut_ends(
+    order: NDArray[np.int64], count: int, first: int | None, roundtrip: bool
+) -> NDArray[np.int64]:
+    """Return the order without the place that stands for open ends, or the way back."""
     if first == count:
         return order[1:-1]
     return order[:-1] if roundtrip else order

@@ -5,18 +5,22 @@ from __future__ import annotations
 import os
 import socket
 import threading
+from collections.abc import Callable
 from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta
 
+from mapyard.accounts.database import now_s
 from mapyard.accounts.jobs import (
+    cancel_job,
     create_job,
     fail_job,
     finish_job,
     get_job,
     lease_job,
     renew_lease,
+    report_progress,
 )
 from mapyard.deadline import Deadline
 from mapyard.errors import InvalidRequest, MapyardError, NotFound
@@ -27,18 +31,34 @@ from mapyard.http.endpoints import Example, endpoint
 from mapyard.http.errors import internal_error
 from mapyard.library.questions import tours as library
 from mapyard.library.ways import get_engine
-from mapyard.params.parser import Params
-from mapyard.routing.optimize import MIN_STOPS
+from mapyard.params.parser import Params, Positions, spelled
+from mapyard.routing.optimize import MAX_STOPS, MIN_STOPS
 
 KIND: Final = "optimize"
 #: A job may take longer than a request.
 JOB_LIMIT_S: Final = 600.0
-_RENEW_S: Final = 20.0
+_RENEW_S: Final = 2.0
 
 
 class OptimizeParams(library.TourQuestion, kw_only=True):
-    """Which stops, and where the tour begins and ends."""
+    """Which stops, and where the tour begins and ends; or a problem in VROOM's form."""
 
+    waypoints: Annotated[
+        Positions | None,
+        spelled(f"stops, {MIN_STOPS} to {MAX_STOPS}", "locations", max_points=MAX_STOPS),
+    ] = None  # type: ignore[assignment]  # or vehicles
+    vehicles: Annotated[
+        tuple[dict[str, Any], ...],
+        Meta(description="several vehicles: VROOM's form, as at /api/v1/tours", max_length=200),
+    ] = ()
+    jobs: Annotated[
+        tuple[dict[str, Any], ...], Meta(description="of vehicles", max_length=1_000)
+    ] = ()
+    shipments: Annotated[
+        tuple[dict[str, Any], ...], Meta(description="of vehicles", max_length=1_000)
+    ] = ()
+    matrices: Annotated[dict[str, Any] | None, Meta(description="of vehicles")] = None
+    options: Annotated[dict[str, Any] | None, Meta(description="of vehicles")] = None
     format: Annotated[str, Meta(description="read for compatibility: GeoJSON always")] = "json"
 
 
@@ -73,18 +93,85 @@ def optimize(ctx: Context, params: OptimizeParams) -> Answer:
     `/api/v1/optimize/{job_id}`.
     """
     engine = get_engine(ctx)
+    if params.vehicles or params.jobs or params.shipments:
+        if params.waypoints is not None:
+            raise InvalidRequest.of("waypoints", "and vehicles, jobs, shipments exclude each other")
+        return _plan(
+            ctx,
+            library.PlanQuestion(
+                vehicles=params.vehicles, jobs=params.jobs, shipments=params.shipments,
+                matrices=params.matrices, options=params.options, snap_radius=params.snap_radius,
+            ),
+        )  # fmt: skip
+    if params.waypoints is None:
+        raise InvalidRequest.of("waypoints", "is required (or vehicles with jobs or shipments)")
     request = library.read_request(params)
-    database = ctx.services.database
-    if len(request.stops) > ctx.settings.optimize_inline_stops and database is not None:
+    if len(request.stops) > ctx.settings.optimize_inline_stops:
         if len(request.stops) < MIN_STOPS:
             raise InvalidRequest.of("waypoints", f"needs {MIN_STOPS} positions or more")
-        job_id = create_job(database, ctx.account_id, KIND, msgspec.to_builtins(request))
-        return Answer.json(
-            {"job_id": job_id, "status": "processing"},
-            status=202,
-            headers={"Location": f"/api/v1/optimize/{job_id}", "Retry-After": "2"},
-        )
+        queued = _queue(ctx, msgspec.to_builtins(request))
+        if queued is not None:
+            return queued
     return Answer.geojson(library.compute(engine, request, ctx.deadline).to_collection())
+
+
+def _queue(ctx: Context, request: dict[str, Any]) -> Answer | None:
+    """Make a job of a request; None where there is no database to keep it."""
+    database = ctx.services.database
+    if database is None:
+        return None
+    job_id = create_job(database, ctx.account_id, KIND, request)
+    return Answer.json(
+        {"job_id": job_id, "status": "processing"},
+        status=202,
+        headers={"Location": f"/api/v1/optimize/{job_id}", "Retry-After": "2"},
+    )
+
+
+def _plan(ctx: Context, params: library.PlanQuestion) -> Answer:
+    request = library.read_problem(params)
+    stops = len(params.jobs) + 2 * len(params.shipments)
+    if stops > ctx.settings.optimize_inline_stops:
+        queued = _queue(ctx, msgspec.to_builtins(request))
+        if queued is not None:
+            return queued
+    return Answer.json(library.plan(get_engine(ctx), request, ctx.deadline))
+
+
+@endpoint(
+    "/api/v1/tours",
+    methods=("POST",),
+    premium=True,
+    heavy=True,
+    strict=True,
+    summary="Tours of several vehicles",
+    tag="Routing",
+    errors=("no_road_found",),
+    examples=[
+        Example(
+            {
+                "vehicles": [
+                    {"id": 1, "profile": "auto", "start": [7.4246, 43.7384], "capacity": [2]},
+                    {"id": 2, "profile": "bicycle", "start": [7.4197, 43.7314], "capacity": [1]},
+                ],
+                "jobs": [
+                    {"id": 1, "location": [7.4273, 43.7402], "delivery": [1], "service": 120},
+                    {"id": 2, "location": [7.4203, 43.7312], "delivery": [1]},
+                    {"id": 3, "location": [7.4156, 43.7277], "delivery": [2]},
+                ],
+            }
+        )
+    ],
+)
+def plan_tours(ctx: Context, params: library.PlanQuestion) -> Answer:
+    """Return tours of several vehicles over jobs and shipments, in the form of VROOM.
+
+    Problem and answer are VROOM's, with `distance` beside durations and a `reason` for each task in
+    `unassigned`. Profiles are modes; without `matrices` ours are used. Members that VROOM does not
+    know are refused by name. More tasks than the server plans at once make a job, as at
+    `/api/v1/optimize`.
+    """
+    return _plan(ctx, params)
 
 
 class OptimizeJobParams(Params):
@@ -104,6 +191,7 @@ class OptimizeJobParams(Params):
 def optimize_job(ctx: Context, params: OptimizeJobParams) -> Answer:
     """Return `{"status": "processing"}`, or `{"status": "completed", "result": …}`.
 
+    `state` is queued or running, with `queued_at`; once it runs, `running_since` and `progress`.
     `result` is what the request itself answers for few stops. A failed job answers 422 with the
     reason. Jobs are kept for seven days. Polling counts as a standard request.
     """
@@ -121,7 +209,28 @@ def optimize_job(ctx: Context, params: OptimizeJobParams) -> Answer:
             code=str(error.get("code", "validation_failed")),
             details=error.get("details"),
         )
-    return Answer.json({"job_id": job.id, "status": "processing"}, headers={"Retry-After": "2"})
+    members = {
+        "job_id": job.id, "status": "processing", "state": job.state, "queued_at": job.queued_at,
+    }  # fmt: skip
+    return Answer.json(members | (job.progress or {}), headers={"Retry-After": "2"})
+
+
+@endpoint(
+    "/api/v1/optimize/{job_id}",
+    methods=("DELETE",),
+    summary="Cancel a large tour",
+    tag="Routing",
+)
+def cancel_optimize_job(ctx: Context, params: OptimizeJobParams) -> Answer:
+    """End a job that waits or runs; its work stops within seconds.
+
+    `cancelled` is false where the job was over already.
+    """
+    database = ctx.services.database
+    if database is None:
+        raise NotFound(f"there is no job {params.job_id}")
+    cancelled = cancel_job(database, ctx.account_id, params.job_id)
+    return Answer.json({"job_id": params.job_id, "cancelled": cancelled})
 
 
 def run_optimize_jobs(ctx: JobContext) -> None:
@@ -134,16 +243,26 @@ def run_optimize_jobs(ctx: JobContext) -> None:
         job = lease_job(database, KIND, owner)
         if job is None:
             return
-        done = threading.Event()
+        done, lost = threading.Event(), threading.Event()
 
-        def renew(job_id: str = job.id, done: threading.Event = done) -> None:
+        def renew(
+            job_id: str = job.id, done: threading.Event = done, lost: threading.Event = lost
+        ) -> None:
             while not done.wait(_RENEW_S):
-                renew_lease(database, job_id, owner)
+                if not renew_lease(database, job_id, owner):
+                    lost.set()  # cancelled, or another worker has it
+                    return
 
         renewer = threading.Thread(target=renew, daemon=True)
         renewer.start()
+        since = now_s()
+
+        def report(what: str, job_id: str = job.id, since: int = since) -> None:
+            report_progress(database, job_id, owner, {"running_since": since, "progress": what})
+
         try:
-            finish_job(database, job.id, owner, _run_job(ctx, job.request))
+            report("begun")
+            finish_job(database, job.id, owner, _run_job(ctx, job.request, lost, report))
         except MapyardError as error:
             fail_job(
                 database,
@@ -164,13 +283,25 @@ def run_optimize_jobs(ctx: JobContext) -> None:
             renewer.join()
 
 
-def _run_job(ctx: JobContext, request: dict[str, Any]) -> dict[str, Any]:
+def _run_job(
+    ctx: JobContext, request: dict[str, Any], lost: threading.Event, report: Callable[[str], None]
+) -> dict[str, Any]:
     snapshot = ctx.services.snapshots.lease()
     try:
+        engine, deadline = snapshot.part("routing"), Deadline(JOB_LIMIT_S)
+        if "problem" in request:
+            return library.plan(
+                engine,
+                msgspec.convert(request, library.PlanRequest),
+                deadline,
+                is_stopped=lambda: lost.is_set() or ctx.stop.is_set(),
+                on_progress=report,
+            )
         tour = library.compute(
-            snapshot.part("routing"),
+            engine,
             msgspec.convert(request, library.TourRequest),
-            Deadline(JOB_LIMIT_S),
+            deadline,
+            is_stopped=lambda: lost.is_set() or ctx.stop.is_set(),
         )
         return tour.to_collection()
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -13,7 +14,7 @@ from mapyard.deadline import Deadline
 from mapyard.errors import InvalidRequest
 from mapyard.library.call import Call
 from mapyard.library.question import question
-from mapyard.library.results.ways import Tour
+from mapyard.library.results.ways import Tour, TourPlan
 from mapyard.library.ways import ModeField, SnapRadius, get_engine
 from mapyard.params.parser import Params, Positions, spelled
 from mapyard.routing import Engine
@@ -22,6 +23,9 @@ from mapyard.routing.optimize import MAX_STOPS, MIN_STOPS, optimize_order
 from mapyard.routing.optimize import Tour as FoundTour
 from mapyard.routing.route import find_routes
 from mapyard.routing.snapping import DEFAULT_RADIUS_M
+from mapyard.routing.vroom_problem import MAX_STOPS as MAX_PLANNED
+from mapyard.routing.vroom_problem import MAX_VEHICLES, check_problem
+from mapyard.routing.vroom_problem import plan_tours as solve_problem
 
 #: Positions of one call for the line of the tour.
 _STOPS_PER_ROUTE: Final = 26
@@ -66,6 +70,91 @@ def optimize(call: Call, params: TourQuestion) -> Tour:
     return compute(get_engine(call), read_request(params), call.deadline)
 
 
+class PlanQuestion(Params, kw_only=True):
+    """A problem in VROOM's form."""
+
+    vehicles: Annotated[
+        tuple[dict[str, Any], ...],
+        Meta(
+            description="id, profile (a mode), start, end, capacity, skills, time_window, breaks, "
+            "costs, speed_factor, max_tasks, max_travel_time, max_distance, steps",
+            max_length=MAX_VEHICLES,
+        ),
+    ]
+    jobs: Annotated[
+        tuple[dict[str, Any], ...],
+        Meta(
+            description="id, location, service, setup, delivery, pickup, skills, priority, "
+            "time_windows",
+            max_length=MAX_PLANNED,
+        ),
+    ] = ()
+    shipments: Annotated[
+        tuple[dict[str, Any], ...],
+        Meta(
+            description="pickup and delivery (id, location, service, time_windows), amount, "
+            "skills, priority",
+            max_length=MAX_PLANNED,
+        ),
+    ] = ()
+    matrices: Annotated[
+        dict[str, Any] | None,
+        Meta(description="per profile your own durations, distances, costs; else ours"),
+    ] = None
+    options: Annotated[
+        dict[str, Any] | None,
+        Meta(description="g: lines of the tours; c: keep the vehicles' steps, and time them"),
+    ] = None
+    snap_radius: SnapRadius = DEFAULT_RADIUS_M
+
+
+@question("plan_tours", path="/api/v1/tours", leading=("vehicles", "jobs", "shipments"))
+def plan_tours(call: Call, params: PlanQuestion) -> TourPlan:
+    """Return tours of several vehicles over jobs and shipments, in the form of VROOM.
+
+    Members: `summary`, `routes` (with `steps`: arrivals, loads, distances), `unassigned` with a
+    `reason` each. Members of the problem that VROOM does not know are refused by name.
+    """
+    return TourPlan(plan(get_engine(call), read_problem(params), call.deadline))
+
+
+def read_problem(params: PlanQuestion) -> PlanRequest:
+    """Return a problem as plain values, checked."""
+    problem = {
+        name: list(value) if isinstance(value, tuple) else value
+        for name in ("vehicles", "jobs", "shipments", "matrices", "options")
+        if (value := getattr(params, name))
+    }
+    check_problem(problem)
+    return PlanRequest(problem, params.snap_radius)
+
+
+class PlanRequest(msgspec.Struct):
+    """A problem as plain values, which a job can keep."""
+
+    problem: dict[str, Any]
+    radius_m: float
+
+
+def plan(
+    engine: Engine,
+    request: PlanRequest,
+    deadline: Deadline,
+    *,
+    is_stopped: Callable[[], bool] = lambda: False,
+    on_progress: Callable[[str], None] = lambda what: None,
+) -> dict[str, Any]:
+    """Return VROOM's solution; `is_stopped` is asked while it is worked out."""
+    return solve_problem(
+        engine,
+        request.problem,
+        radius_m=request.radius_m,
+        deadline=deadline,
+        is_stopped=is_stopped,
+        on_progress=on_progress,
+    )
+
+
 def read_request(params: TourQuestion) -> TourRequest:
     """Return a tour as plain values; raise InvalidRequest where its ends are wrong."""
     stops = params.waypoints.lonlat
@@ -98,8 +187,14 @@ def _read_end(name: str, value: str, count: int) -> int | None:
     return int(value)
 
 
-def compute(engine: Engine, request: TourRequest, deadline: Deadline) -> Tour:
-    """Return the tour; `deadline` is looked at between its steps."""
+def compute(
+    engine: Engine,
+    request: TourRequest,
+    deadline: Deadline,
+    *,
+    is_stopped: Callable[[], bool] | None = None,
+) -> Tour:
+    """Return the tour; `deadline` and `is_stopped` are asked between its steps."""
     stops = np.array(request.stops, np.float64)
     mode = request.mode
     tour = optimize_order(
@@ -111,6 +206,7 @@ def compute(engine: Engine, request: TourRequest, deadline: Deadline) -> Tour:
         last=request.last,
         radius_m=request.radius_m,
         deadline=deadline,
+        is_stopped=is_stopped,
     )
     deadline.check()
     route = _make_route(engine, stops, tour, mode, request, deadline)

@@ -145,3 +145,34 @@ class Tour(WayFeatures):
     def route(self) -> Route:
         """Return the line through the stops, with a leg between each two."""
         return Route(self.members["route"])
+
+
+class TourPlan:
+    """Tours of several vehicles, in VROOM's form."""
+
+    def __init__(self, solution: dict[str, Any]) -> None:
+        #: `summary`, `routes` with their `steps`, `unassigned` with reasons.
+        self.solution = solution
+
+    @property
+    def routes(self) -> list[dict[str, Any]]:
+        """Return a tour per vehicle that is used, each with its steps."""
+        return list(self.solution["routes"])
+
+    @property
+    def unassigned(self) -> list[dict[str, Any]]:
+        """Return the tasks that are in no tour, each with a reason."""
+        return list(self.solution["unassigned"])
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Return cost, duration, distance and such of all tours."""
+        return dict(self.solution["summary"])
+
+    def to_written(self) -> dict[str, Any]:
+        """Return the endpoint's answer, ready for orjson."""
+        return self.solution
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the endpoint's answer as plain Python values."""
+        return self.solution
