@@ -54,13 +54,21 @@ def write_methods() -> str:
     return "".join(parts)
 
 
+#: Longest line of the written module.
+_LINE = 100
+
+
 def _imports(questions: list[Question]) -> Iterator[str]:
     by_module: dict[str, set[str]] = {}
     for question in questions:
         if question.result is not bytes:
             by_module.setdefault(question.result.__module__, set()).add(question.result.__name__)
     for module, names in sorted(by_module.items()):
-        yield f"    from {module} import {', '.join(sorted(names))}\n"
+        line = f"    from {module} import {', '.join(sorted(names))}\n"
+        if len(line) > _LINE:
+            items = "".join(f"        {name},\n" for name in sorted(names))
+            line = f"    from {module} import (\n{items}    )\n"
+        yield line
 
 
 def _method(question: Question, *, is_async: bool) -> str:

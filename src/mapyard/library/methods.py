@@ -25,7 +25,14 @@ if TYPE_CHECKING:
     from mapyard.library.results.places import PlaceBatch, Places
     from mapyard.library.results.solutions import SparqlResult
     from mapyard.library.results.tags import TagCounts
-    from mapyard.library.results.ways import Areas, MatchedTrace, NearestRoads, Route, Tour, TourPlan
+    from mapyard.library.results.ways import (
+        Areas,
+        MatchedTrace,
+        NearestRoads,
+        Route,
+        Tour,
+        TourPlan,
+    )
     from mapyard.results.plan import QueryPlan
 
 
