@@ -146,6 +146,7 @@ def _plan(ctx: Context, params: library.PlanQuestion) -> Answer:
     strict=True,
     summary="Tours of several vehicles",
     tag="Routing",
+    media_types=("application/json",),
     errors=("no_road_found",),
     examples=[
         Example(
