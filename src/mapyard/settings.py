@@ -123,6 +123,16 @@ class Settings(msgspec.Struct, kw_only=True):
             "without asking; empty trusts nobody by address."
         ),
     ] = []
+    open_networks: Annotated[
+        list[str],
+        Meta(
+            description="Networks (10.0.0.0/8) whose requests without a key count for the account "
+            "in MAPYARD_OPEN_ACCOUNT, for tools that can send no key."
+        ),
+    ] = []
+    open_account: Annotated[
+        str, Meta(description="Mail address of the account of MAPYARD_OPEN_NETWORKS.")
+    ] = ""
     metrics_token: Annotated[
         str,
         Meta(
@@ -284,6 +294,7 @@ def _check_services(value: list[str]) -> None:
 #: Settings that need more than a type and bounds: what raises ValueError where they are wrong.
 _CHECKS: Final[dict[str, Callable[[Any], None]]] = {
     "trusted_networks": _check_networks,
+    "open_networks": _check_networks,
     "metrics_listen": _check_listen,
     "sparql_services": _check_services,
 }

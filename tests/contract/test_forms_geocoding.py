@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import httpx
 import pytest
 from geopy.adapters import URLLibAdapter
 from geopy.exc import GeocoderAuthenticationFailure, GeocoderServiceError
-from geopy.geocoders import Nominatim, Photon
+from geopy.geocoders import Nominatim, Pelias, Photon
 
 from osm_files import EXAMPLES
 from servers import Server, copy_data, running
@@ -46,6 +47,14 @@ def photon(server: Server) -> Photon:
     return Photon(
         user_agent="tests", scheme="http", adapter_factory=URLLibAdapter, timeout=20,
         domain=f"127.0.0.1:{server.port}/key/{server.key}/photon",
+    )  # fmt: skip
+
+
+@pytest.fixture
+def pelias(server: Server) -> Pelias:
+    return Pelias(
+        user_agent="tests", scheme="http", adapter_factory=URLLibAdapter, timeout=20,
+        domain=f"127.0.0.1:{server.port}/pelias", api_key=server.key,
     )  # fmt: skip
 
 
@@ -202,3 +211,67 @@ def test_a_key_in_the_path_is_never_logged(server: Server) -> None:
     log = server.log.with_suffix(".access")
     assert server.key not in log.read_text()
     assert "pk_live_wrong" not in log.read_text()
+
+
+def test_geopy_pelias(pelias: Pelias) -> None:
+    found = pelias.geocode(f"{STREET}, Monaco")
+    assert found.address.startswith(STREET)
+    assert found.raw["properties"]["layer"] == "street"
+    assert found.raw["properties"]["gid"].startswith("openstreetmap:street:way/")
+    boxed = pelias.geocode(STREET, boundary_rect=[(43.0, 7.0), (43.1, 7.1)])
+    assert boxed is None
+    assert pelias.geocode(STREET, countries=["FR"]) is None
+    there = pelias.reverse(AT)
+    assert "Monaco" in there.address
+    assert there.raw["properties"]["distance"] < 0.2
+
+
+def test_pelias_by_parts_layers_and_ids(server: Server) -> None:
+    parts = ask(
+        server, "/pelias/v1/search/structured", address=STREET, locality="Monaco", size=1
+    ).json()  # fmt: skip
+    (street,) = parts["features"]
+    assert street["properties"]["name"] == STREET
+    assert parts["bbox"] == street["bbox"]
+    areas = ask(server, "/pelias/v1/autocomplete", text="monte", layers="coarse").json()
+    assert areas["features"]
+    assert {f["properties"]["layer"] for f in areas["features"]} <= {"locality", "neighbourhood"}
+    gid = street["properties"]["gid"]
+    again = ask(server, "/pelias/v1/place", ids=f"{gid},openstreetmap:venue:node/1").json()
+    assert [f["properties"]["source_id"] for f in again["features"]] == [gid.rpartition(":")[2]]
+    circle = {"boundary.circle.lat": 43.05, "boundary.circle.lon": 7.05}
+    far = ask(server, "/pelias/v1/search", text=STREET, **circle, **{"boundary.circle.radius": 5})
+    assert far.json()["features"] == []
+    refused = ask(server, "/pelias/v1/search", text="a", categories="food")
+    assert refused.status_code == 422
+    assert "categories" in refused.json()["geocoding"]["errors"][0]
+
+
+def test_an_open_network_needs_no_key(build_once: Callable[..., Path], tmp_path: Path) -> None:
+    from mapyard.accounts import registry
+    from mapyard.accounts.open import open_accounts
+
+    data = copy_data(
+        build_once("monaco-text", EXAMPLES / "monaco.osm.pbf", ["text"]), tmp_path / "data"
+    )
+    database = open_accounts(data)
+    registry.create_account(database, "office@example.org", "enterprise")
+    database.close()
+    open_to = {"MAPYARD_OPEN_NETWORKS": '["127.0.0.0/8"]'}
+    with running(
+        data, tmp_path / "a.log", MAPYARD_OPEN_ACCOUNT="office@example.org", **open_to
+    ) as server:
+        bare = httpx.get(f"{server.address}/nominatim/search", params={"q": STREET}, timeout=20)
+        assert bare.status_code == 200
+        wrong = httpx.get(
+            f"{server.address}/nominatim/search", params={"q": STREET},
+            headers={"X-API-Key": "pk_live_wrong"}, timeout=20,
+        )  # fmt: skip
+        assert wrong.status_code == 401  # a key that is sent is looked at
+        time.sleep(0.6)
+        lines = server.log.with_suffix(".access").read_text().splitlines()
+        log = [json.loads(line) for line in lines]
+        database = open_accounts(data)
+        office = registry.get_account(database, "office@example.org")
+        database.close()
+        assert [line["account"] for line in log if line["status"] == 200][-1] == office.id

@@ -5,6 +5,7 @@ search or routing. What a form wants and an engine lacks becomes an option of th
 
 - `/nominatim`: search, reverse, lookup, status (nominatim/)
 - `/photon`: api, structured, reverse (photon.py)
+- `/pelias`: search, autocomplete, structured, reverse, place (pelias.py)
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from types import ModuleType
 from typing import Final
 
 #: Modules with endpoints, in the order of the reference.
-MODULES: Final = ("nominatim.endpoints", "photon")
+MODULES: Final = ("nominatim.endpoints", "photon", "pelias")
 
 
 def load_modules() -> list[ModuleType]:

@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl
 
 from mapyard.errors import MapyardError
 from mapyard.http.session import find_session_account
+from mapyard.http.trust import lies_in, read_networks
 
 if TYPE_CHECKING:
     from mapyard.accounts.decisions import Decision
@@ -68,9 +69,19 @@ def read_key(headers: Mapping[str, str], query_string: bytes) -> str | None:
 class Admissions:
     """Asks the gate, if there is one."""
 
-    def __init__(self, gate: AccountsGate | None, secret: bytes = b"") -> None:
+    def __init__(
+        self,
+        gate: AccountsGate | None,
+        secret: bytes = b"",
+        *,
+        open_networks: tuple[str, ...] = (),
+        open_account: int = 0,
+    ) -> None:
         self.gate = gate
         self._secret = secret
+        #: Where requests without a key come from that count for an account.
+        self._open_networks = read_networks(open_networks) if open_account else ()
+        self._open_account = open_account
 
     def admit(
         self,
@@ -93,7 +104,7 @@ class Admissions:
         if gate is None:
             return admission
         try:
-            identity = self._identify(gate, headers, query_string, may_wait=may_wait)
+            identity = self._identify(gate, headers, query_string, client, may_wait=may_wait)
             if identity.guard is not None:
                 refusal = identity.guard.find_refusal(group, method, client, headers.get("origin"))
                 if refusal is not None:
@@ -117,6 +128,7 @@ class Admissions:
         gate: AccountsGate,
         headers: Mapping[str, str],
         query_string: bytes,
+        client: str,
         *,
         may_wait: bool,
     ) -> Identity:
@@ -125,6 +137,8 @@ class Admissions:
             account_id = find_session_account(self._secret, headers)
             if account_id is not None:
                 return gate.authenticate_account(account_id, may_wait=may_wait)
+        if key is None and self._open_networks and lies_in(client, self._open_networks):
+            return gate.authenticate_account(self._open_account, may_wait=may_wait)
         return gate.authenticate(key, may_wait=may_wait)
 
     def visit(self, client: str) -> Admission:

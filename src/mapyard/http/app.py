@@ -100,7 +100,12 @@ class Application:
         settings = services.settings
         self.services = services
         self.router = Router(endpoints)
-        self.admissions = Admissions(services.accounts, services.secret)
+        self.admissions = Admissions(
+            services.accounts,
+            services.secret,
+            open_networks=tuple(settings.open_networks),
+            open_account=services.open_account,
+        )
         self.access_log = access_log or AccessLog(-1)
         self.cors = Cors(settings.cors_origins)
         self.light = WorkPool("light", settings.threads, settings.queue)

@@ -28,6 +28,8 @@ class Services(Resources):
         self.accounts: AccountsGate | None = None
         #: Signs the cookies of web pages.
         self.secret: bytes = b""
+        #: The account of requests without a key from MAPYARD_OPEN_NETWORKS, 0 for none.
+        self.open_account: int = 0
         #: All endpoints, for the reference.
         self.endpoints: list[Endpoint] = endpoints or []
         #: The server is about to stop: /readyz says so.

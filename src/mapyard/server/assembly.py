@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from mapyard import forms
+from mapyard.errors import MapyardError
 from mapyard.http import routes
 from mapyard.http.access_log import AccessLog
 from mapyard.http.app import Application
@@ -13,6 +15,9 @@ from mapyard.http.services import Services
 from mapyard.library.snapshot import Snapshots
 from mapyard.server.assistant import mount_assistant
 from mapyard.settings import Settings
+
+if TYPE_CHECKING:
+    from mapyard.accounts.database import Database
 
 
 def load_modules() -> list[ModuleType]:
@@ -38,6 +43,7 @@ def build_services(settings: Settings, *, with_keys: bool = True) -> Services:
 
         services.secret = read_secret(settings.data, settings.secret)
         services.database = open_database(settings.data, settings.accounts_url or None)
+        services.open_account = _find_open_account(services.database, settings)
         services.accounts = AccountsGate(
             services.database,
             settings.data,
@@ -46,6 +52,21 @@ def build_services(settings: Settings, *, with_keys: bool = True) -> Services:
             redis_url=settings.redis_url or None,
         )
     return services
+
+
+def _find_open_account(database: Database, settings: Settings) -> int:
+    """Return the account of requests without a key, 0 where none is set; raise when it is not."""
+    if not settings.open_networks:
+        return 0
+    from mapyard.accounts.registry import find_account
+
+    account = find_account(database, settings.open_account) if settings.open_account else None
+    if account is None:
+        raise MapyardError(
+            "MAPYARD_OPEN_NETWORKS needs MAPYARD_OPEN_ACCOUNT, the mail address of an account that "
+            f"exists, not '{settings.open_account}'; mapyard accounts create makes one"
+        )
+    return account.id
 
 
 def build_application(services: Services, access_log: AccessLog | None = None) -> Application:

@@ -125,17 +125,19 @@ def _check_openness(settings: Settings) -> Iterator[Finding]:
             "settings", "bad", "MAPYARD_TRUSTED_PROXIES is *: anybody may claim any address.",
             "name the proxy's own address",
         )  # fmt: skip
-    for text in settings.trusted_networks:
+    named = [("MAPYARD_TRUSTED_NETWORKS", text) for text in settings.trusted_networks]
+    named += [("MAPYARD_OPEN_NETWORKS", text) for text in settings.open_networks]
+    for name, text in named:
         network = ip_network(text.strip(), strict=False)
         if network.prefixlen < 8 or network.is_global:
             yield Finding(
-                "settings", "bad", f"MAPYARD_TRUSTED_NETWORKS has {text}, which strangers are in.",
+                "settings", "bad", f"{name} has {text}, which strangers are in.",
                 "name private networks only",
             )  # fmt: skip
         elif network.is_loopback and url.scheme == "https":
             yield Finding(
-                "settings", "look", f"MAPYARD_TRUSTED_NETWORKS has {text}.",
-                "a proxy on this machine that forwards no addresses makes everybody trusted",
+                "settings", "look", f"{name} has {text}.",
+                "a proxy on this machine that forwards no addresses lets everybody in",
             )  # fmt: skip
     if settings.metrics_token and len(settings.metrics_token) < 16:
         yield Finding(

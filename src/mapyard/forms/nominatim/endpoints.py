@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Final
-
-import numpy as np
 
 from mapyard.errors import InvalidRequest
 from mapyard.forms import places
+from mapyard.forms.elements import find_element
 from mapyard.forms.nominatim.params import (
     MAX_LIMIT,
     REFUSED,
@@ -23,14 +22,11 @@ from mapyard.forms.nominatim.params import (
 )
 from mapyard.forms.nominatim.places import describe
 from mapyard.forms.nominatim.writers import JSON, XML, answer_list, answer_one, write_error
-from mapyard.geocoding.categories import get_category
 from mapyard.http.answer import Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
 from mapyard.library.questions import geocoding as library
-from mapyard.osm.elements import TYPE_BY_NAME
 from mapyard.params.parser import Position
-from mapyard.text.names import get_name
 from mapyard.version import __version__
 
 Feature = dict[str, Any]
@@ -126,7 +122,7 @@ def lookup(ctx: Context, params: Lookup) -> Answer:
     found = []
     for text in params.osm_ids:
         ctx.deadline.check()
-        feature = _find_element(ctx, *read_element(text.strip()), langs)
+        feature = find_element(ctx, *read_element(text.strip()), langs)
         if feature is not None:
             found.append(feature)
     placed = describe(ctx, found, params, addressdetails=_details(params))
@@ -224,58 +220,3 @@ def _is_of_type(feature: Feature, kind: str | None) -> bool:
         return True
     least, most = _RANKS_OF_TYPE[kind]
     return least <= places.find_rank(feature["properties"]) <= most
-
-
-def _find_element(ctx: Context, kind: str, osm_id: int, langs: tuple[str, ...]) -> Feature | None:
-    """Return an element as a place: as reverse search has it, or with the address found there."""
-    store = ctx.store
-    row = store.find_row(TYPE_BY_NAME[kind], osm_id)
-    if row < 0:
-        return None
-    shape = store.geometries(np.array([row]))[0]
-    if shape is None:
-        return None
-    point = shape.representative_point()
-    asked = library.Reverse(at=Position(point.x, point.y), radius=_RADIUS_M, limit=20, lang=langs)
-    around = library.reverse(ctx, asked).features
-    areas = library.reverse(
-        ctx, library.Reverse(at=asked.at, radius=1.0, limit=20, layer=("admin",), lang=langs)
-    ).features
-    for feature in (*around, *areas):
-        properties = feature["properties"]
-        if (properties.get("osm_type"), properties.get("osm_id")) == (kind, osm_id):
-            return feature
-    return _make_place(store.tags(row), kind, osm_id, point, [*around[:1], *areas[:1]], langs)
-
-
-def _make_place(
-    tags: dict[str, str],
-    kind: str,
-    osm_id: int,
-    point: Any,
-    around: list[Feature],
-    langs: tuple[str, ...],
-    read_name: Callable[[Any, tuple[str, ...]], str] = get_name,
-) -> Feature:
-    """Return a place of tags, with the streets and areas of its neighbor."""
-    near: Mapping[str, Any] = around[0]["properties"] if around else {}
-    shared = ("street", "suburb", "city", "county", "state", "country", "country_code", "postcode")
-    category, subcategory = get_category(tags)
-    name = read_name(tags, langs)
-    line = ", ".join(
-        dict.fromkeys(str(near[part]) for part in ("street", "city", "country") if near.get(part))
-    )
-    properties = {
-        "display_name": ", ".join(part for part in (name, line) if part),
-        "name": name,
-        "house_number": tags.get("addr:housenumber"),
-        **{part: near[part] for part in shared if near.get(part)},
-        "category": category,
-        "subcategory": subcategory,
-        "osm_type": kind,
-        "osm_id": osm_id,
-        "score": 1.0,
-    }
-    properties = {name: value for name, value in properties.items() if value}
-    geometry = {"type": "Point", "coordinates": [round(point.x, 7), round(point.y, 7)]}
-    return {"type": "Feature", "properties": properties, "geometry": geometry}
