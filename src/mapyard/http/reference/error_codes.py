@@ -78,6 +78,10 @@ ERROR_CODES: Final = (
         "Ask again, if it was somebody else's.",
     ),
     ErrorCode(
+        409, "cancelled", "The job of /optimize was cancelled; its state says so.",
+        "Send the problem again.",
+    ),
+    ErrorCode(
         413, "too_large", "A body, head (431), list, geometry or result is over its limit.",
         "Read `details`: limit and count; split the request.",
     ),
