@@ -6,6 +6,7 @@ search or routing. What a form wants and an engine lacks becomes an option of th
 - `/nominatim`: search, reverse, lookup, status (nominatim/)
 - `/photon`: api, structured, reverse (photon.py)
 - `/pelias`: search, autocomplete, structured, reverse, place (pelias.py)
+- `/osrm`: route, table, nearest, match, trip (osrm/)
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from types import ModuleType
 from typing import Final
 
 #: Modules with endpoints, in the order of the reference.
-MODULES: Final = ("nominatim.endpoints", "photon", "pelias")
+MODULES: Final = ("nominatim.endpoints", "photon", "pelias", "osrm.endpoints")
 
 
 def load_modules() -> list[ModuleType]:

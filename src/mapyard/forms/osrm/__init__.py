@@ -1,0 +1,1 @@
+"""OSRM's HTTP API, version 1: route, table, nearest, match, trip."""
