@@ -288,6 +288,35 @@ def test_macros_take_what_the_request_gives(client: LocalClient) -> None:
     )
 
 
+def test_bbox_of_the_original_has_longitudes_first(client: LocalClient) -> None:
+    south, west, north, east = BOX.split(",")
+    wanted = client.get("/api/interpreter", params={"data": f"[out:json];node[shop]({BOX});out;"})
+    wanted = wanted.json()["elements"]
+    assert wanted
+    for path in ("/api/interpreter", "/overpass/api/interpreter"):
+        for query in (
+            "[out:json];node[shop](bbox);out;",
+            "[out:json][bbox];node[shop];out;",
+            "[out:json];node[shop]({{bbox}});out;",
+        ):
+            params = {"data": query, "bbox": f"{west},{south},{east},{north}"}
+            assert client.get(path, params=params).json()["elements"] == wanted, query
+    params = {"data": "[out:json];node[shop](bbox);out;", "bbox": "1,2,3"}
+    error(client.get("/api/interpreter", params=params), 400, "invalid_request")
+
+
+def test_overpass_has_a_prefix_of_its_own(client: LocalClient) -> None:
+    for name in ("status", "timestamp", "kill_my_queries"):
+        assert client.get(f"/overpass/api/{name}").status_code == 200
+    box = {"bbox": "7.419,43.731,7.421,43.732"}
+    own, original = (client.get(f"{path}/map", params=box) for path in ("/overpass/api", "/api"))
+    assert own.content == original.content
+    query = {"data": "node[shop];out;", "target": "compact"}
+    converted = client.get("/overpass/api/convert", params=query).text
+    assert converted == client.get("/api/convert", params=query).text
+    assert "shop" in converted
+
+
 # ---- /query
 
 
@@ -463,7 +492,7 @@ def test_a_form_of_any_type_is_read(client: LocalClient, kind: str) -> None:
 
 def test_a_multipart_form_is_read(client: LocalClient) -> None:
     query = "[out:json];node[amenity=cafe]({{bbox}});out ids 2;"
-    fields = {"data": (None, query), "bbox": (None, "43.73,7.41,43.75,7.43")}
+    fields = {"data": (None, query), "bbox": (None, "7.41,43.73,7.43,43.75")}
     answer = client.post("/api/interpreter", files=fields)
     assert len(answer.json()["elements"]) == 2
     for body in (b"--x\r\nno", b""):

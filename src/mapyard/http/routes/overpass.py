@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from mapyard.errors import InvalidQuery, InvalidRequest
+from mapyard.geo.bbox import Bbox
 from mapyard.http.answer import GEOJSON, JSON, Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
@@ -21,7 +22,7 @@ from mapyard.library.questions import overpass as library
 from mapyard.library.results.overpass import OverpassResult
 from mapyard.overpass.convert.forms import convert
 from mapyard.overpass.write.native import MEDIA_TYPES
-from mapyard.params.parser import Bbox, Params, spelled
+from mapyard.params.parser import Params, spelled
 from mapyard.results.cursor import decode_cursor, encode_cursor, hash_query
 from mapyard.results.pages import PageEnd
 from mapyard.results.plan import QueryPlan
@@ -70,8 +71,13 @@ class InterpreterParams(Params):
 
     data: Annotated[str, Meta(description="Overpass QL")]
     bbox: Annotated[
-        Bbox | None, Meta(description="south,west,north,east: what {{bbox}} stands for")
-    ] = None
+        str,
+        Meta(
+            max_length=200,
+            description="west,south,east,north, longitudes first as in the original: what (bbox), "
+            "[bbox] and {{bbox}} stand for",
+        ),
+    ] = ""
 
 
 class NoParams(Params):
@@ -165,6 +171,7 @@ def _native(found: OverpassResult, output: str) -> Answer:
 
 @endpoint(
     "/api/interpreter",
+    aliases=("/overpass/api/interpreter",),
     methods=("GET", "POST"),
     summary="Run an Overpass QL query, answered like the original",
     tag="Query languages",
@@ -183,7 +190,12 @@ def interpreter(ctx: Context, params: InterpreterParams) -> Answer:
     For clients made for the original: overpy, osmnx, osmdata, QuickOSM. The key comes as a header
     or as `?api_key=`.
     """
-    result = library.run(ctx, params.data, params.bbox)
+    data, box = params.data, None
+    if params.bbox:
+        box = Bbox(*_read_sides(params.bbox))
+        # As the original does, which replaces these two in the text.
+        data = data.replace("(bbox)", "({{bbox}})").replace("[bbox]", "[bbox:{{bbox}}]")
+    result = library.run(ctx, data, box)
     return _native(OverpassResult(ctx, result), result.settings.output or "xml")
 
 
@@ -195,6 +207,7 @@ class MapParams(Params):
 
 @endpoint(
     "/api/map",
+    aliases=("/overpass/api/map",),
     summary="All elements in a box, as the OpenStreetMap API's map call",
     tag="Query languages",
     heavy=True,
@@ -237,6 +250,7 @@ class ConvertParams(Params):
 
 @endpoint(
     "/api/convert",
+    aliases=("/overpass/api/convert",),
     methods=("GET", "POST"),
     summary="Write a query in another form: XML or Overpass QL",
     tag="Query languages",
@@ -256,6 +270,7 @@ def convert_query(ctx: Context, params: ConvertParams) -> Answer:
 
 @endpoint(
     "/api/kill_my_queries",
+    aliases=("/overpass/api/kill_my_queries",),
     methods=("GET", "POST"),
     summary="Stop the account's running queries",
     tag="Query languages",
@@ -273,6 +288,7 @@ def kill_my_queries(ctx: Context, params: NoParams) -> Answer:
 
 @endpoint(
     "/api/status",
+    aliases=("/overpass/api/status",),
     summary="Slots and limits in the original's text form",
     tag="Query languages",
     inline=True,
@@ -294,6 +310,7 @@ def status(ctx: Context, params: NoParams) -> Answer:
 
 @endpoint(
     "/api/timestamp",
+    aliases=("/overpass/api/timestamp",),
     summary="Time of the data",
     tag="Query languages",
     inline=True,
