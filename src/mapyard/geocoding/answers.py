@@ -17,6 +17,7 @@ from mapyard.store.reader import E7
 from mapyard.text.names import get_name
 
 PRECISION: Final = 7
+_PARTS: Final = ("number", "street", "postcode", "city", "state", "state_code", "country")
 
 
 class Region(NamedTuple):
@@ -64,6 +65,9 @@ class Writer:
     def __init__(self, gazetteer: Gazetteer) -> None:
         self._gazetteer = gazetteer
         self._region = cache_method(self._find_region, 4_096)
+        # While typing, the same things are written again and again.
+        self._lines = cache_method(self._format, 4_096)
+        self._extent = cache_method(self._find_extent, 4_096)
 
     # ---- where ------------------------------------------------------------------------------
 
@@ -170,9 +174,8 @@ class Writer:
                 "state_code": self._state_code(region.country_code, state),
                 "country": region.country,
             }  # fmt: skip
-            address = format_lines(parts, region.country_code)
             own = "" if kind == POSTCODE else name
-            lines = format_lines({**parts, "name": own}, region.country_code)
+            address, lines = self._lines(own, tuple(parts.values()), region.country_code)
         properties: dict[str, Any] = {
             "display_name": join_lines(lines),
             "label": self._label(name or address_line(street, number, address), city)
@@ -230,6 +233,16 @@ class Writer:
             | ({"osm_id": None, "osm_type": None} if result.house is not None else {}),
         }
 
+    def _format(
+        self, name: str, values: tuple[str, ...], country_code: str
+    ) -> tuple[list[str], list[str]]:
+        """Return the lines of an address, without a name and with it."""
+        parts = dict(zip(_PARTS, values, strict=True))
+        address = format_lines(parts, country_code)
+        if not name:
+            return address, address
+        return address, format_lines({**parts, "name": name}, country_code)
+
     def _label(self, what: str, city: str) -> str:
         return what if city and city in what else join_lines([what, city])
 
@@ -242,9 +255,13 @@ class Writer:
         g = self._gazetteer
         if row < g.store.way_start or result.house is not None or result.crossing >= 0:
             return None
-        rows = np.array([row])
-        if result.entry < 0 and g.kind[result.document] == STREET:
-            rows, _ = g.rows_of(np.array([result.document]))
+        is_street = result.entry < 0 and g.kind[result.document] == STREET
+        found: list[float] | None = self._extent(row, result.document if is_street else -1)
+        return found
+
+    def _find_extent(self, row: int, street: int) -> list[float] | None:
+        g = self._gazetteer
+        rows = g.rows_of(np.array([street]))[0] if street >= 0 else np.array([row])
         boxes = g.store.boxes(rows).astype(np.int64)
         boxes = boxes[boxes[:, 0] <= boxes[:, 2]]
         if not len(boxes):

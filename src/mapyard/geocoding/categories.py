@@ -78,10 +78,14 @@ class Kinds:
                 self._terms[phrase[1:]] = tags
             else:
                 self._names[phrase] = tags
+        #: First words of phrases: most words of a query are none.
+        self._firsts = {phrase.partition(" ")[0] for phrase in (*self._names, *self._terms)}
         self._sorted = sorted(phrase for phrase in self._names if " " not in phrase)
 
     def find(self, words: Sequence[str], start: int) -> Found | None:
         """Return the longest phrase at words[start:], or None."""
+        if words[start] not in self._firsts:
+            return None
         for stop in range(min(len(words), start + MAX_PHRASE), start, -1):
             phrase = " ".join(words[start:stop])
             for table, is_name in ((self._names, True), (self._terms, False)):

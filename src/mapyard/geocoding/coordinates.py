@@ -90,6 +90,12 @@ _WORDS: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
         ("''", '"'), ("[′’‘`´]", "'"), ("[″”“]", '"'), ("[º˚]", "°"),
     )
 )  # fmt: skip
+_MAYBE_ANGLES = re.compile(
+    r"[°º˚度緯纬]|(?<![^\W\d_])[nsewo]\.?\s*\d|\d\s*['\"]?\s*[nsewo](?![^\W\d_])|\d\s*(?:deg|grad)|"
+    r"\d\D{0,3}\s*(?:[nN]or|[sS][uü]|[sS]ou|[sS]ev|[zZ]ui|[eE]as|[oO]es|[oO]ost|[oO]st|[wW]es|[eE]st)|"
+    r"[шд]\.|^\s*[+-]?\d+[\s:]+\d+[\s:]+\d",
+    re.IGNORECASE,
+)
 # One angle: degrees, then minutes, then seconds, each with its sign or apart by spaces or colons.
 _ANGLE: Final = (
     r"(?P<d{0}>[+-]?\d{{1,3}}(?:[.,]\d+)?)\s*(?P<sign{0}>°)?"
@@ -206,6 +212,8 @@ def _read_trailing(text: str) -> Coordinates | None:
 
 
 def _read_angles(text: str, is_inside: IsInside | None) -> Coordinates | None:
+    if not _MAYBE_ANGLES.search(text):
+        return None  # as of nearly all addresses
     for pattern, form in _WORDS:
         text = pattern.sub(form, text)
     for pattern in (_BEFORE, _AFTER):

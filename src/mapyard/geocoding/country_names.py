@@ -82,15 +82,19 @@ def add_names(phrases: dict[tuple[str, ...], str], code: str, names: Iterable[st
             phrases.setdefault(words, code)
 
 
-def find_countries(words: list[str], codes: tuple[str, ...], phrases: Phrases) -> list[str]:
+def find_countries(
+    words: list[str], codes: tuple[str, ...], phrases: Phrases, firsts: frozenset[str]
+) -> list[str]:
     """Return for each word the code of the country that it is (part of) the name of, else "".
 
-    A code of two letters counts at the end, and before a postcode ("LI-9490").
+    `firsts` are the first words of the phrases. A code of two letters counts at the end, and before
+    a postcode ("LI-9490").
     """
     found = [""] * len(words)
     start = 0
     while start < len(words):
-        for stop in range(min(len(words), start + MAX_COUNTRY_WORDS), start, -1):
+        longest = start + MAX_COUNTRY_WORDS if words[start] in firsts else start
+        for stop in range(min(len(words), longest), start, -1):
             code = phrases.get(tuple(words[start:stop]))
             if code:
                 found[start:stop] = [code] * (stop - start)

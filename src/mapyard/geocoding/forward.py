@@ -213,6 +213,8 @@ class Ranking:
         self._whole_start = candidates.whole_start
         self._by_category = candidates.by_category
         self._weights = np.array([word.weight for word in query.words])
+        strong = [not (word.slot.is_little or word.is_filler) for word in query.words]
+        self._strong = np.array(strong if any(strong) else [True] * len(strong), np.bool_)
         self._worth: Floats = WORTH[self._levels]
         of_kind = np.array([bool(word.categories) for word in query.words])
         # A thing of the kind that is asked for is what is meant, whatever it is called.
@@ -435,14 +437,13 @@ class Ranking:
 
     def _confidence(self, place: int) -> float:
         """Return 0–1: how much of the query is answered, capped where number or place differ."""
-        strong = [not (word.slot.is_little or word.is_filler) for word in self._query.words]
-        if not any(strong):
-            strong = [True] * len(strong)
+        strong = self._strong
         weights = self._weights[strong]
-        share = float((self._worth[place, strong] * weights).sum() / weights.sum())
+        worth = self._worth[place, strong]
+        share = float((worth * weights).sum() / weights.sum())
         if self._whole[place] == 0 and not IS_NAME[self._levels[place]].all():
             share = min(share, 0.95)
-        missing = int((self._worth[place, strong] == 0).sum())
+        missing = int((worth == 0).sum())
         if missing:
             share = min(share, max(LEAST_SURE, UNSURE - MISSING_WORD * (missing - 1)))
         return share

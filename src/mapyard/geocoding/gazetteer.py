@@ -153,6 +153,11 @@ class Gazetteer:
         return found
 
     @cached_property
+    def country_firsts(self) -> frozenset[str]:
+        """First words of these names."""
+        return frozenset(words[0] for words in self.country_phrases)
+
+    @cached_property
     def country_documents(self) -> dict[str, int]:
         """Code → document, of the countries that are places of the extract."""
         found: dict[str, int] = {}

@@ -182,7 +182,9 @@ def understand(gazetteer: Gazetteer, text: str, *, complete: bool = False) -> Un
     is_completed = complete and bool(plain) and not categories[-1]
     if is_completed and len(plain[-1]) >= _COMPLETED_LETTERS:
         categories[-1] = gazetteer.kinds.complete(plain[-1], _COMPLETED_KINDS)
-    named = find_countries(plain, gazetteer.country_set, gazetteer.country_phrases)
+    named = find_countries(
+        plain, gazetteer.country_set, gazetteer.country_phrases, gazetteer.country_firsts
+    )
     edge = _find_edge(plain, named)
     fillers = find_fillers(plain[:-1] if complete else plain)
     total = log2(index.document_count + 2)
