@@ -42,6 +42,8 @@ class Case(NamedTuple):
     arguments: list[str]
 
 
+VEHICLES = [{"id": 1, "profile": "foot", "start": list(HERE)}]
+JOBS = [{"id": 1, "location": list(THERE)}, {"id": 2, "location": list(OVER_THERE)}]
 CASES = [
     Case("features", (), {"tags": {"amenity": "cafe"}, "near": HERE, "radius": 400},
          ["--tags", "amenity=cafe", "--near", *at(HERE), "--radius", "400"]),
@@ -77,6 +79,8 @@ CASES = [
           "--mode", "bicycle"]),
     Case("optimize", ([HERE, THERE, OVER_THERE],), {"mode": "foot"},
          [*at(HERE, THERE, OVER_THERE), "--mode", "foot"]),
+    Case("plan_tours", (VEHICLES, JOBS), {},
+         ["--vehicles", json.dumps(VEHICLES), "--jobs", json.dumps(JOBS)]),
     Case("elevation", ([HERE, THERE],), {}, at(HERE, THERE)),
     Case("elevation_profile", ([HERE, THERE],), {"interval": 100},
          [*at(HERE, THERE), "--interval", "100"]),

@@ -11,7 +11,15 @@ import shapely
 
 from mapyard.errors import InvalidRequest, TooLarge, Unsupported
 from mapyard.geo.bbox import Bbox
-from mapyard.routing import build_graph, find_routes, open_routing
+from mapyard.routing import (
+    build_graph,
+    compute_matrix,
+    find_isochrones,
+    find_routes,
+    open_routing,
+)
+from mapyard.routing.avoid import write_avoided
+from mapyard.routing.choice import Choice
 from mapyard.routing.costing import CostingOptions
 from mapyard.routing.modes import MODES, Mode
 from mapyard.routing.stops import Stop
@@ -40,6 +48,10 @@ TWINS = """
 s a . . . d e t
 . . . c
 """
+
+
+def at(text: str) -> Travel:
+    return Travel(datetime.fromisoformat(text))
 
 
 def block(name: str, **tags: str) -> Scene:
@@ -72,6 +84,12 @@ SCENES = [
     block("open", motor_vehicle="no", motor_vehicle__conditional="yes @ (06:00-10:00)"),
     block("toll", toll="yes", highway="primary"),
     Scene("twins", TWINS, {"sa": MAIN, "abd": MAIN, "acd": MAIN, "de": MAIN, "et": MAIN}),
+    Scene(
+        "oneway",
+        "a   b   c   d\nw   x   y   z",
+        {name: MAIN | {"oneway": "yes"} for name in ("ab", "bc", "cd")}
+        | {"aw": ROAD, "bx": ROAD, "cy": ROAD, "dz": ROAD},
+    ),
     Scene("ring", RING, {"abc": MAIN, "cd": MAIN, "def": MAIN, "fa": MAIN}),
 ]
 
@@ -166,10 +184,6 @@ def test_speeds_are_those_asked_for(scenes: dict[str, Scene]) -> None:
     assert electric.duration_s < scene.route("st", "bicycle").duration_s
     fixed = scene.route("st", options=CostingOptions(fixed_speed_kmh=10))
     assert fixed.duration_s == pytest.approx(fixed.distance_m / 10 * 3.6, rel=0.1)
-
-
-def at(text: str) -> Travel:
-    return Travel(datetime.fromisoformat(text))
 
 
 @pytest.mark.parametrize(
@@ -306,3 +320,55 @@ def test_other_roads_are_found_over_waypoints_too(scenes: dict[str, Scene]) -> N
     assert all(len(route.legs) == 2 for route in routes)
     for route in routes:
         assert route.duration_s == pytest.approx(sum(leg.duration_s for leg in route.legs), abs=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "choice"),
+    [
+        ("low", "truck", Choice()),
+        ("low", "truck", Choice(CostingOptions(height_m=3.2))),
+        ("low", "auto", Choice(CostingOptions(height_m=3.6))),
+        ("hours", "auto", Choice()),
+        ("hours", "auto", Choice(travel=at("2026-06-17T21:00"))),
+        ("toll", "auto", Choice(exclude=("toll",))),
+        ("wheelchair", "wheelchair", Choice()),
+        ("alpine", "hike", Choice()),
+        ("taxi", "taxi", Choice()),
+    ],
+)
+def test_cells_follow_the_choice_of_roads(
+    scenes: dict[str, Scene], name: str, mode: Mode, choice: Choice
+) -> None:
+    scene = scenes[name]
+    ends = np.array([scene.positions["s"], scene.positions["t"]])
+    matrix = compute_matrix(scene.engine, ends, ends, mode, choice=choice)  # type: ignore[arg-type]
+    route = scene.route(
+        "st", mode, options=choice.options, exclude=choice.exclude, travel=choice.travel
+    )
+    assert matrix.distances_m[0, 1] == pytest.approx(route.distance_m, abs=5)
+    assert matrix.durations_s[0, 1] == pytest.approx(route.duration_s, abs=2)
+
+
+def reaches(scene: Scene, of: str, place: str, **options: object) -> bool:
+    """Return whether a node lies in the area of five minutes around another one."""
+    lon, lat = scene.positions[of]
+    area = find_isochrones(scene.engine, lon, lat, [300], "auto", **options)[0]  # type: ignore[arg-type]
+    return bool(area.geometry.buffer(1e-4).contains(shapely.Point(scene.positions[place])))
+
+
+def test_an_area_is_what_is_reached_or_from_where(scenes: dict[str, Scene]) -> None:
+    scene = scenes["oneway"]
+    assert reaches(scene, "b", "d")
+    assert not reaches(scene, "b", "w")
+    assert reaches(scene, "c", "a", toward=True)
+    assert reaches(scene, "b", "w", toward=True)
+    assert not reaches(scene, "b", "z", toward=True)
+
+
+def test_an_area_ends_at_what_is_kept_off(scenes: dict[str, Scene]) -> None:
+    scene = scenes["oneway"]
+    lon, lat = scene.positions["c"]
+    across = shapely.LineString([(lon - 0.0004, lat - 0.001), (lon - 0.0004, lat + 0.001)])
+    choice = Choice(avoided=write_avoided(lines=across))
+    assert reaches(scene, "a", "d")
+    assert not reaches(scene, "a", "d", choice=choice)

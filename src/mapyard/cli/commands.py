@@ -58,6 +58,7 @@ COMMANDS: Final[dict[str, Command]] = {
     "nearest": _ask("Find the nearest road."),
     "match": _ask("Put a GPS trace on roads."),
     "optimize": _ask("Find the best order of visiting stops."),
+    "plan-tours": _ask("Plan tours of several vehicles."),
     "elevation": _ask("Show the height of positions."),
     "elevation-profile": _ask("Show the heights along a line."),
     "query": _ask("Run an Overpass QL query.", "mapyard.cli.query"),

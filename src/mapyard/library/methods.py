@@ -510,9 +510,18 @@ class Questions:
         at: PositionLike,
         time: Numbers | None = None,
         *,
+        costing: Mapping[str, Any] | None = None,
+        depart_at: str | None = None,
+        exclude: Texts | None = None,
+        avoid_polygons: GeometryLike | None = None,
+        avoid_lines: GeometryLike | None = None,
+        avoid_points: PositionsLike | None = None,
         contours_minutes: Numbers | None = None,
         distance: Numbers | None = None,
         mode: Literal['auto', 'bicycle', 'bus', 'foot', 'hike', 'motor_scooter', 'motorcycle', 'taxi', 'truck', 'wheelchair'] | None = None,
+        reverse: bool | None = None,
+        denoise: float | None = None,
+        polygons: bool | None = None,
         snap_radius: float | None = None,
         output: Mapping[str, Any] | None = None,
         timeout: float | None = None,
@@ -527,10 +536,21 @@ class Questions:
         Args:
             at: the position.
             time: seconds, 1 to 7200, one or several.
+            costing: how the mode moves, where it differs from the defaults: vehicle, speeds, what it
+                likes and avoids.
+            depart_at: local time of the departure, as 2026-06-17T08:30; without, noon of a working day
+                counts.
+            exclude: toll, motorway, ferry, unpaved (motor vehicles only), tunnel, bridge.
+            avoid_polygons: area not to enter: Polygon or MultiPolygon.
+            avoid_lines: not to cross: LineString or MultiLineString.
+            avoid_points: places whose nearest roads are not taken.
             contours_minutes: the same in minutes.
             distance: meters on the road, instead of time.
             mode: how to travel: auto (a car), truck, motor_scooter, motorcycle, taxi, bus, bicycle,
                 foot, wheelchair, hike; default auto.
+            reverse: from where the position is reached, instead of what is reached.
+            denoise: leave out parts and holes under this share of the largest.
+            polygons: false: the outlines as lines; default True.
             snap_radius: a position farther from every road is refused, meters; default 1000.0.
             output: see docs/library.md.
             timeout: seconds, after which `Timeout` is raised.
@@ -544,6 +564,12 @@ class Questions:
         origins: PositionsLike,
         destinations: PositionsLike,
         *,
+        costing: Mapping[str, Any] | None = None,
+        depart_at: str | None = None,
+        exclude: Texts | None = None,
+        avoid_polygons: GeometryLike | None = None,
+        avoid_lines: GeometryLike | None = None,
+        avoid_points: PositionsLike | None = None,
         mode: Literal['auto', 'bicycle', 'bus', 'foot', 'hike', 'motor_scooter', 'motorcycle', 'taxi', 'truck', 'wheelchair'] | None = None,
         fallback_speed: float | None = None,
         snap_radius: float | None = None,
@@ -559,6 +585,14 @@ class Questions:
         Args:
             origins: rows of the matrix.
             destinations: columns of the matrix.
+            costing: how the mode moves, where it differs from the defaults: vehicle, speeds, what it
+                likes and avoids.
+            depart_at: local time of the departure, as 2026-06-17T08:30; without, noon of a working day
+                counts.
+            exclude: toll, motorway, ferry, unpaved (motor vehicles only), tunnel, bridge.
+            avoid_polygons: area not to enter: Polygon or MultiPolygon.
+            avoid_lines: not to cross: LineString or MultiLineString.
+            avoid_points: places whose nearest roads are not taken.
             mode: how to travel: auto (a car), truck, motor_scooter, motorcycle, taxi, bus, bicycle,
                 foot, wheelchair, hike; default auto.
             fallback_speed: km/h: unreachable cells are filled as the crow flies at this speed.
@@ -1325,9 +1359,18 @@ class AsyncQuestions:
         at: PositionLike,
         time: Numbers | None = None,
         *,
+        costing: Mapping[str, Any] | None = None,
+        depart_at: str | None = None,
+        exclude: Texts | None = None,
+        avoid_polygons: GeometryLike | None = None,
+        avoid_lines: GeometryLike | None = None,
+        avoid_points: PositionsLike | None = None,
         contours_minutes: Numbers | None = None,
         distance: Numbers | None = None,
         mode: Literal['auto', 'bicycle', 'bus', 'foot', 'hike', 'motor_scooter', 'motorcycle', 'taxi', 'truck', 'wheelchair'] | None = None,
+        reverse: bool | None = None,
+        denoise: float | None = None,
+        polygons: bool | None = None,
         snap_radius: float | None = None,
         output: Mapping[str, Any] | None = None,
         timeout: float | None = None,
@@ -1342,10 +1385,21 @@ class AsyncQuestions:
         Args:
             at: the position.
             time: seconds, 1 to 7200, one or several.
+            costing: how the mode moves, where it differs from the defaults: vehicle, speeds, what it
+                likes and avoids.
+            depart_at: local time of the departure, as 2026-06-17T08:30; without, noon of a working day
+                counts.
+            exclude: toll, motorway, ferry, unpaved (motor vehicles only), tunnel, bridge.
+            avoid_polygons: area not to enter: Polygon or MultiPolygon.
+            avoid_lines: not to cross: LineString or MultiLineString.
+            avoid_points: places whose nearest roads are not taken.
             contours_minutes: the same in minutes.
             distance: meters on the road, instead of time.
             mode: how to travel: auto (a car), truck, motor_scooter, motorcycle, taxi, bus, bicycle,
                 foot, wheelchair, hike; default auto.
+            reverse: from where the position is reached, instead of what is reached.
+            denoise: leave out parts and holes under this share of the largest.
+            polygons: false: the outlines as lines; default True.
             snap_radius: a position farther from every road is refused, meters; default 1000.0.
             output: see docs/library.md.
             timeout: seconds, after which `Timeout` is raised.
@@ -1359,6 +1413,12 @@ class AsyncQuestions:
         origins: PositionsLike,
         destinations: PositionsLike,
         *,
+        costing: Mapping[str, Any] | None = None,
+        depart_at: str | None = None,
+        exclude: Texts | None = None,
+        avoid_polygons: GeometryLike | None = None,
+        avoid_lines: GeometryLike | None = None,
+        avoid_points: PositionsLike | None = None,
         mode: Literal['auto', 'bicycle', 'bus', 'foot', 'hike', 'motor_scooter', 'motorcycle', 'taxi', 'truck', 'wheelchair'] | None = None,
         fallback_speed: float | None = None,
         snap_radius: float | None = None,
@@ -1374,6 +1434,14 @@ class AsyncQuestions:
         Args:
             origins: rows of the matrix.
             destinations: columns of the matrix.
+            costing: how the mode moves, where it differs from the defaults: vehicle, speeds, what it
+                likes and avoids.
+            depart_at: local time of the departure, as 2026-06-17T08:30; without, noon of a working day
+                counts.
+            exclude: toll, motorway, ferry, unpaved (motor vehicles only), tunnel, bridge.
+            avoid_polygons: area not to enter: Polygon or MultiPolygon.
+            avoid_lines: not to cross: LineString or MultiLineString.
+            avoid_points: places whose nearest roads are not taken.
             mode: how to travel: auto (a car), truck, motor_scooter, motorcycle, taxi, bus, bicycle,
                 foot, wheelchair, hike; default auto.
             fallback_speed: km/h: unreachable cells are filled as the crow flies at this speed.

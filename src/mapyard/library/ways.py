@@ -19,10 +19,15 @@ from mapyard.library.call import Call
 from mapyard.library.resources import Resources
 from mapyard.library.snapshot import Snapshot, register_part
 from mapyard.osm.elements import WAY
+from mapyard.params.parser import Geometry, Params, Positions, spelled
 from mapyard.results.pages import ATTRIBUTION
 from mapyard.routing import Engine, open_routing
+from mapyard.routing.avoid import MAX_AVOID_POINTS, write_avoided
+from mapyard.routing.choice import Choice
+from mapyard.routing.config import MAX_AVOID_VERTICES
 from mapyard.routing.costing import CostingOptions
 from mapyard.routing.modes import Mode
+from mapyard.routing.times import read_travel
 
 type ModeField = Annotated[
     Mode,
@@ -50,6 +55,46 @@ type SnapRadius = Annotated[
     float,
     Meta(gt=0, le=5_000, description="a position farther from every road is refused, meters"),
 ]
+
+
+class WayChoice(Params, kw_only=True):
+    """Which roads are taken, and when."""
+
+    costing: CostingField = None
+    depart_at: DepartAt = None
+    exclude: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="toll, motorway, ferry, unpaved (motor vehicles only), tunnel, bridge",
+            max_length=20,
+        ),
+    ] = ()
+    avoid_polygons: Annotated[
+        Geometry | None,
+        spelled("area not to enter: Polygon or MultiPolygon", max_points=MAX_AVOID_VERTICES),
+    ] = None
+    avoid_lines: Annotated[
+        Geometry | None,
+        spelled("not to cross: LineString or MultiLineString", max_points=MAX_AVOID_VERTICES),
+    ] = None
+    avoid_points: Annotated[
+        Positions | None,
+        spelled("places whose nearest roads are not taken", max_points=MAX_AVOID_POINTS),
+    ] = None
+
+
+def read_choice(params: WayChoice) -> Choice:
+    """Return the choice as the engine is asked."""
+    return Choice(
+        params.costing,
+        params.exclude,
+        write_avoided(
+            None if params.avoid_points is None else params.avoid_points.lonlat,
+            None if params.avoid_lines is None else params.avoid_lines.shape,
+            None if params.avoid_polygons is None else params.avoid_polygons.shape,
+        ),
+        read_travel(params.depart_at, None),
+    )
 
 
 def _open_engine(snapshot: Snapshot) -> Engine:

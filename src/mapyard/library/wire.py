@@ -18,7 +18,7 @@ from mapyard.library.results.matrix import Matrix
 from mapyard.library.results.overpass import OverpassFeatures
 from mapyard.library.results.places import PlaceBatch, Places
 from mapyard.library.results.tags import TagCounts
-from mapyard.library.results.ways import Areas, MatchedTrace, NearestRoads, Route, Tour
+from mapyard.library.results.ways import Areas, MatchedTrace, NearestRoads, Route, Tour, TourPlan
 from mapyard.params.raw import Raw
 from mapyard.results.plan import QueryPlan
 
@@ -113,6 +113,7 @@ _READERS: Final[dict[type[Any], Callable[[Any], Any]]] = {
     Areas: lambda body: Areas(_list(body)),
     Matrix: Matrix.of,
     MatchedTrace: MatchedTrace,
+    TourPlan: TourPlan,
     Tour: lambda body: Tour(body["features"], _members(body)),
     Heights: lambda body: Heights(_list(body)),
     Profile: Profile,

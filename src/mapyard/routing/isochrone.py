@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from mapyard.errors import InvalidRequest, TooLarge
 from mapyard.geo.azimuthal import project, unproject
+from mapyard.routing.choice import USUAL, Choice
 from mapyard.routing.config import MAX_CONTOURS
 from mapyard.routing.engine import Engine
-from mapyard.routing.modes import ASSUMED_DEPARTURE, Mode, make_costing
+from mapyard.routing.modes import ASSUMED_DEPARTURE, Mode
 from mapyard.routing.snapping import (
     CONNECTED_REACH,
     DEFAULT_RADIUS_M,
@@ -32,8 +33,6 @@ MIN_TIME_S: Final = 1.0
 MAX_TIME_S: Final = 7_200.0
 MAX_DISTANCE_M: Final = 200_000.0
 
-#: Share of the largest part that a separate part or hole must have to be kept; 0 keeps all.
-_DENOISE: Final = 0.0
 #: Tolerance of the outline, metres: well below the engine's grid of 100 to 200 m.
 _GENERALIZE_M: Final = 10.0
 #: Radius of the area within a time too short for the engine's grid, metres.
@@ -58,8 +57,24 @@ def find_isochrones(
     *,
     metric: Metric = "time",
     radius_m: float = DEFAULT_RADIUS_M,
+    toward: bool = False,
+    choice: Choice = USUAL,
+    least_share: float = 0.0,
 ) -> list[Isochrone]:
     """Return one area per limit (seconds or metres), in the order asked for.
+
+    Args:
+        engine: the open graph.
+        lon: of the position.
+        lat: of the position.
+        limits: seconds or meters, ascending or not.
+        mode: how to travel.
+        metric: what the limits are.
+        radius_m: a position farther from every road is refused.
+        toward: from where the position is reached, instead of what is reached from it.
+        choice: which roads are taken, and when.
+        least_share: separate parts and holes smaller than this share of the largest part are left
+            out; 0 keeps all.
 
     Raises `InvalidRequest`, `TooLarge` and `NoRoad`.
     """
@@ -73,18 +88,21 @@ def find_isochrones(
         raise explain(engine, position, mode, radius_m)
     # From a road without connection, the area holds both what routes reach from there and what they
     # reach from the connected road that they are moved on to.
-    _, moved = find_connected(engine, position, mode, radius_m, "origin")
+    _, moved = find_connected(
+        engine, position, mode, radius_m, "destination" if toward else "origin"
+    )
     reach = CONNECTED_REACH if moved[0] else 1
     scale = 60.0 if metric == "time" else 1000.0
     distinct = np.unique(wanted)
     request: dict[str, Any] = (
-        make_costing(mode)
-        | ASSUMED_DEPARTURE
+        choice.write(mode)
+        | _write_time(choice)
         | {
             "locations": make_locations(position, radius_m, reach),
             "contours": [{metric: limit / scale} for limit in distinct.tolist()],
             "polygons": True,
-            "denoise": _DENOISE,
+            "denoise": least_share,
+            "reverse": toward,
             "generalize": _GENERALIZE_M,
         }
     )
@@ -106,6 +124,12 @@ def find_isochrones(
         Isochrone(limit, by_limit[limit], _area_m2(by_limit[limit], lon, lat))
         for limit in wanted.tolist()
     ]
+
+
+def _write_time(choice: Choice) -> dict[str, Any]:
+    """Return the time of an area, which the engine wants as a departure."""
+    when = ASSUMED_DEPARTURE if choice.travel is None else choice.travel.write()
+    return {"date_time": when["date_time"] | {"type": 1}}
 
 
 def _check_limits(limits: NDArray[np.float64], metric: Metric) -> None:

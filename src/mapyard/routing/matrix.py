@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from mapyard.deadline import Deadline, no_deadline
 from mapyard.errors import TooLarge
 from mapyard.geo.sphere import haversine_m
+from mapyard.routing.choice import USUAL, Choice
 from mapyard.routing.config import COSTINGS
 from mapyard.routing.contraction.places import read_places
 from mapyard.routing.contraction.table import ModeTable
 from mapyard.routing.engine import Engine
-from mapyard.routing.modes import ASSUMED_TIME, Mode, make_costing
+from mapyard.routing.modes import Mode
 from mapyard.routing.snapping import (
     DEFAULT_RADIUS_M,
     Role,
@@ -66,8 +67,11 @@ def compute_matrix(
     radius_m: float = DEFAULT_RADIUS_M,
     max_pairs: int = MAX_PAIRS,
     deadline: Deadline | None = None,
+    choice: Choice = USUAL,
 ) -> Matrix:
     """Return the matrix of (n, 2) origins and (m, 2) destinations, lon and lat.
+
+    A `choice` of roads or of a time is worked out by the engine, without the prepared tables.
 
     Raises `TooLarge` over `max_pairs`, `NoRoad` with the index of a position (destinations are
     counted on after the origins), `Timeout` at the deadline.
@@ -83,7 +87,7 @@ def compute_matrix(
     check_positions(destinations, "destinations")
     origins = look_over_meridian(engine, origins, mode, radius_m)
     destinations = look_over_meridian(engine, destinations, mode, radius_m)
-    cells = _Cells(engine, mode, origins, destinations, radius_m, deadline or no_deadline())
+    cells = _Cells(engine, mode, origins, destinations, radius_m, deadline or no_deadline(), choice)
     cells.compute()
     cells.connect()
     if mode == "foot":
@@ -102,16 +106,17 @@ class _Cells:
         destinations: NDArray[np.float64],
         radius_m: float,
         deadline: Deadline,
+        choice: Choice,
     ) -> None:
         self._engine = engine
         self._mode = mode
-        self._costing = make_costing(mode) | ASSUMED_TIME
+        self._costing = choice.write(mode)
         self._origins = origins
         self._destinations = destinations
         self._radius_m = radius_m
         #: Where they are looked for on the roads.
         self._from, self._to = origins, destinations
-        self._table = engine.tables.find(mode)
+        self._table = engine.tables.find(mode) if choice.is_usual else None
         self._roads: dict[tuple[float, float], list[dict[str, Any]]] = {}
         self._deadline = deadline
         self._one_search = (

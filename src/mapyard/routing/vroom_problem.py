@@ -159,6 +159,7 @@ def plan_tours(
     solution = solve(filled, effort=effort, plan=bool(options.get("c")), deadline=deadline,
                      is_stopped=is_stopped)  # fmt: skip
     on_progress("answer")
+    solution["summary"].pop("computing_times", None)  # an answer is the same each time
     _add_places(solution, filled, places)
     for left in solution.get("unassigned", ()):
         left["reason"] = _find_reason(left, filled)

@@ -95,6 +95,9 @@ POSITIONAL: Final[dict[str, Positional]] = {
     "optimize": Positional("LAT,LNG...", "The stops.",
                            lambda given: {"waypoints": "|".join(given)}, many=True,
                            example="43.7384,7.4246 43.7314,7.4197 43.7402,7.4273"),
+    "plan_tours": Positional("", "", lambda given: {}, required=False,
+                             example="""--vehicles '[{"id": 1, "start": [7.4246, 43.7384]}]' """
+                             """--jobs '[{"id": 1, "location": [7.4197, 43.7314]}]'"""),
     "elevation": Positional("LAT,LNG...", _LINE, lambda given: {"coordinates": given}, many=True,
                             example="43.7384,7.4246 43.7314,7.4197"),
     "elevation_profile": Positional("LAT,LNG...", _LINE, lambda given: {"geometry": given},

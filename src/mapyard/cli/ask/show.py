@@ -20,7 +20,7 @@ from mapyard.library.results.heights import Heights, Profile
 from mapyard.library.results.matrix import Matrix
 from mapyard.library.results.places import Places
 from mapyard.library.results.tags import TagCounts
-from mapyard.library.results.ways import Areas, MatchedTrace, NearestRoads, Route, Tour
+from mapyard.library.results.ways import Areas, MatchedTrace, NearestRoads, Route, Tour, TourPlan
 from mapyard.results.units import format_area, format_distance, format_duration
 
 #: Rows of a table of features; more are counted.
@@ -266,6 +266,17 @@ def _show_tour(console: Console, result: Tour) -> None:
     )
 
 
+def _show_plan(console: Console, result: TourPlan) -> None:
+    rows = [
+        [str(tour["vehicle"]), ", ".join(str(s["id"]) for s in tour["steps"] if "id" in s),
+         format_duration(tour["duration"]), format_distance(tour.get("distance", 0))]
+        for tour in result.routes
+    ]  # fmt: skip
+    _table(console, [">Vehicle", "Tasks", ">On the way", ">Distance"], rows)
+    for left in result.unassigned:
+        console.print(f"{left['type']} {left['id']} is left out: {left['reason']}", highlight=False)
+
+
 def _show_heights(console: Console, result: Heights) -> None:
     rows = (
         [_position(f), "no data" if (h := f.get("elevation_m")) is None else f"{h:.1f} m"]
@@ -301,6 +312,7 @@ _SHOWN: Final[tuple[tuple[type[Any], Callable[[Console, Any], None]], ...]] = (
     (Areas, _show_areas),
     (NearestRoads, _show_roads),
     (Tour, _show_tour),
+    (TourPlan, _show_plan),
     (Heights, _show_heights),
     (Features, _show_features),
     (Route, _show_route),

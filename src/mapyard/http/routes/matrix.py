@@ -17,9 +17,15 @@ class MatrixParams(library.MatrixQuestion, kw_only=True):
 
     annotations: Annotated[
         tuple[Literal["duration", "distance"], ...],
-        Meta(description="read for compatibility: both matrices are always sent"),
+        Meta(description="read for compatibility: both matrices are sent; see figures"),
     ] = ()
-    format: Annotated[Literal["json"], Meta(description="JSON only")] = "json"
+    figures: Annotated[
+        tuple[Literal["durations", "distances"], ...],
+        Meta(description="only these matrices", max_length=2),
+    ] = ()
+    format: Annotated[
+        Literal["json", "csv"], Meta(description="csv: origin, destination, distance_m, duration_s")
+    ] = "json"
 
 
 @endpoint(
@@ -30,7 +36,7 @@ class MatrixParams(library.MatrixQuestion, kw_only=True):
     summary="Distance and duration matrix",
     tag="Routing",
     schema="MatrixResult",
-    media_types=(JSON,),
+    media_types=(JSON, "text/csv"),
     errors=("no_road_found",),
     examples=[
         Example(
@@ -51,4 +57,11 @@ def matrix(ctx: Context, params: MatrixParams) -> Answer:
     A cell is null where no way leads. `details.index` of 404 `no_road_found` counts the origins
     first, then the destinations.
     """
-    return Answer.json(library.matrix(ctx, params).to_written())
+    found = library.matrix(ctx, params)
+    if params.format == "csv":
+        return Answer(found.to_csv().encode(), "text/csv; charset=utf-8")
+    written = found.to_written()
+    if params.figures:
+        for name in {"distances", "durations"} - set(params.figures):
+            del written[name]
+    return Answer.json(written)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import numpy as np
+import shapely
 from msgspec import Meta
 
 from mapyard.errors import InvalidRequest
@@ -15,11 +16,13 @@ from mapyard.library.results.ways import Areas, NearestRoads
 from mapyard.library.ways import (
     ModeField,
     SnapRadius,
+    WayChoice,
     WayOutput,
     find_way_tags,
     get_engine,
     make_feature,
     make_point_feature,
+    read_choice,
 )
 from mapyard.params.parser import Params, Position, Positions, spelled
 from mapyard.routing.config import MAX_CONTOURS
@@ -27,6 +30,7 @@ from mapyard.routing.isochrone import MAX_DISTANCE_M, MAX_TIME_S, Metric, find_i
 from mapyard.routing.matrix import compute_matrix, fill_unreachable
 from mapyard.routing.nearest import MAX_NUMBER, MAX_RADIUS_M, NearestRoad, find_nearest
 from mapyard.routing.snapping import DEFAULT_RADIUS_M
+from mapyard.routing.tagging.conditions import ASSUMED_TEXT
 
 MAX_POINTS = 10_000
 
@@ -74,7 +78,7 @@ def _make_road(call: Call, road: NearestRoad, output: WayOutput) -> dict[str, An
     return make_point_feature(road.lon, road.lat, properties, output)
 
 
-class Isochrone(Params, kw_only=True):
+class Isochrone(WayChoice, kw_only=True):
     """From where, how long or how far."""
 
     at: Annotated[Position, spelled("the position", "geometry", "center", "near", pair=True)]
@@ -91,6 +95,14 @@ class Isochrone(Params, kw_only=True):
         Meta(description="meters on the road, instead of time", max_length=MAX_CONTOURS),
     ] = ()
     mode: ModeField = "auto"
+    reverse: Annotated[
+        bool, Meta(description="from where the position is reached, instead of what is reached")
+    ] = False
+    denoise: Annotated[
+        float,
+        Meta(ge=0, le=1, description="leave out parts and holes under this share of the largest"),
+    ] = 0.0
+    polygons: Annotated[bool, Meta(description="false: the outlines as lines")] = True
     snap_radius: SnapRadius = DEFAULT_RADIUS_M
     output: WayOutput = WayOutput()
 
@@ -105,7 +117,16 @@ def isochrone(call: Call, params: Isochrone) -> Areas:
     metric, limits = _read_limits(params)
     lon, lat = params.at
     found = find_isochrones(
-        get_engine(call), lon, lat, limits, params.mode, metric=metric, radius_m=params.snap_radius
+        get_engine(call),
+        lon,
+        lat,
+        limits,
+        params.mode,
+        metric=metric,
+        radius_m=params.snap_radius,
+        toward=params.reverse,
+        choice=read_choice(params),
+        least_share=params.denoise,
     )
     name = "time_seconds" if metric == "time" else "distance_meters"
     features = []
@@ -114,7 +135,10 @@ def isochrone(call: Call, params: Isochrone) -> Areas:
         properties: dict[str, Any] = {name: limit, "mode": params.mode, "area_m2": one.area_m2}
         if metric == "time":
             properties["max_cost_s"] = limit
-        features.append(make_feature(one.geometry, properties, params.output))
+        if params.depart_at is None:
+            properties["assumed_time"] = ASSUMED_TEXT
+        shape = one.geometry if params.polygons else shapely.boundary(one.geometry)
+        features.append(make_feature(shape, properties, params.output))
     return Areas(features)
 
 
@@ -137,7 +161,7 @@ def _read_limits(params: Isochrone) -> tuple[Metric, list[float]]:
     return ("time" if metric == "time" else "distance"), values
 
 
-class MatrixQuestion(Params, kw_only=True):
+class MatrixQuestion(WayChoice, kw_only=True):
     """From where, to where."""
 
     origins: Annotated[Positions, spelled("rows of the matrix", "sources", max_points=MAX_POINTS)]
@@ -172,6 +196,7 @@ def matrix(call: Call, params: MatrixQuestion) -> Matrix:
         radius_m=params.snap_radius,
         max_pairs=call.settings.matrix_pairs,
         deadline=call.deadline,
+        choice=read_choice(params),
     )
     filled = None
     if params.fallback_speed is not None:

@@ -34,14 +34,12 @@ from mapyard.routing.route import Route as FoundRoute
 from mapyard.routing.route import Step, choose_language, find_routes
 from mapyard.routing.snapping import DEFAULT_RADIUS_M
 from mapyard.routing.stops import HEADING_TOLERANCE_DEG, Side, Stop, Unsnappable
-from mapyard.routing.tagging.conditions import ASSUMED
+from mapyard.routing.tagging.conditions import ASSUMED_TEXT
 from mapyard.routing.times import read_travel
 
 MAX_WAYPOINTS: Final = 25
 MAX_AVOID_POINTS: Final = 10_000
 MAX_AVOID_PLACES: Final = 200
-#: What rules of hours are applied to without a time, in the local time of each place.
-ASSUMED_TEXT: Final = ASSUMED.strftime("%Y-%m-%dT%H:%M")
 #: Tolerance of `overview=simplified`, as share of the route's extent.
 _SIMPLIFIED: Final = 1 / 500
 

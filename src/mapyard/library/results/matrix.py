@@ -55,6 +55,19 @@ class Matrix:
         made: dict[str, Any] = orjson.loads(orjson.dumps(self.to_written(), option=JSON_OPTIONS))
         return made
 
+    def to_csv(self) -> str:
+        """Return a line per pair: origin, destination, distance_m, duration_s; empty: no way."""
+        rows, columns = np.indices(self.shape).reshape(2, -1).tolist()
+        figures = zip(
+            rows, columns, self.distances_m.ravel().tolist(), self.durations_s.ravel().tolist(),
+            strict=True,
+        )  # fmt: skip
+        lines = [
+            f"{row},{column},," if s != s else f"{row},{column},{m:g},{s:g}"
+            for row, column, m, s in figures
+        ]
+        return "\n".join(["origin,destination,distance_m,duration_s", *lines, ""])
+
     def to_pandas(self) -> pandas.DataFrame:
         """Return a DataFrame: origin, destination, distance_m, duration_s, a row per pair."""
         rows, columns = self.shape

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from mapyard.library.results.feature import Feature, Features, Written
@@ -147,12 +148,12 @@ class Tour(WayFeatures):
         return Route(self.members["route"])
 
 
+@dataclass(frozen=True)
 class TourPlan:
     """Tours of several vehicles, in VROOM's form."""
 
-    def __init__(self, solution: dict[str, Any]) -> None:
-        #: `summary`, `routes` with their `steps`, `unassigned` with reasons.
-        self.solution = solution
+    #: `summary`, `routes` with their `steps`, `unassigned` with reasons.
+    solution: dict[str, Any]
 
     @property
     def routes(self) -> list[dict[str, Any]]:

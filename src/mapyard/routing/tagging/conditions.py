@@ -13,6 +13,8 @@ from typing import Final
 #: A Wednesday; in summer, when mountain passes are open.
 ASSUMED: Final = datetime(2026, 6, 17, 12, 0)
 
+ASSUMED_TEXT: Final = ASSUMED.strftime("%Y-%m-%dT%H:%M")
+
 _DAYS: Final = ("mo", "tu", "we", "th", "fr", "sa", "su")
 _MONTHS: Final = (
     "jan",
