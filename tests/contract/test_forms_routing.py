@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -291,14 +292,201 @@ def test_osrm_without_a_key_says_so_in_its_form(server: Server) -> None:
     assert set(answer.json()) == {"code", "message"}
 
 
+# -- Valhalla ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def valhalla(server: Server) -> routingpy.Valhalla:
+    return routingpy.Valhalla(base_url=address(server, "valhalla"), retry_timeout=5)
+
+
+def place(at: list[float], **members: Any) -> dict[str, Any]:
+    return {"lon": at[0], "lat": at[1], **members}
+
+
+def ask_valhalla(server: Server, action: str, **request: Any) -> httpx.Response:
+    """Ask by GET, as curl does in Valhalla's own documentation."""
+    return server.get(f"/valhalla/{action}", params={"json": json.dumps(request)})
+
+
+def test_routingpy_valhalla(valhalla: routingpy.Valhalla) -> None:
+    way = valhalla.directions([CASINO, PORT, PALACE], "auto", instructions=True, language="de-DE")
+    assert way.geometry[0] == pytest.approx(CASINO, abs=1e-3)
+    assert way.geometry[-1] == pytest.approx(PALACE, abs=1e-3)
+    assert 2_000 < way.distance < 6_000
+    assert len(way.raw["trip"]["legs"]) == 2
+    assert "Richtung" in way.raw["trip"]["legs"][0]["maneuvers"][0]["instruction"]
+    on_foot = valhalla.directions([CASINO, PALACE], "pedestrian", options={"walking_speed": 5.1})
+    slow = valhalla.directions([CASINO, PALACE], "pedestrian", options={"walking_speed": 2.5})
+    assert slow.duration > 1.5 * on_foot.duration
+    matrix = valhalla.matrix([CASINO, PALACE, PORT], "pedestrian", sources=[0, 1])
+    assert matrix.durations[0][0] == 0
+    assert matrix.durations[0][1] == pytest.approx(on_foot.duration, abs=3)
+    assert matrix.distances[0][1] == pytest.approx(on_foot.distance, rel=0.01)
+    areas = valhalla.isochrones(CASINO, "pedestrian", [300, 600], polygons=True)
+    assert len(areas) == 2
+    assert all(len(area.geometry[0]) > 4 for area in areas)
+    with pytest.raises(RouterApiError):
+        valhalla.directions([CASINO, SEA], "auto")
+
+
+def test_valhalla_takes_post_and_json_in_the_query(server: Server) -> None:
+    request = {"locations": [place(CASINO), place(PALACE)], "costing": "auto", "id": "mine"}
+    by_get = ask_valhalla(server, "route", **request)
+    by_post = httpx.post(
+        f"{address(server, 'valhalla')}/route", json=request, timeout=20
+    )  # fmt: skip
+    assert by_get.json() == by_post.json()
+    body = by_get.json()
+    assert body["id"] == "mine"
+    trip = body["trip"]
+    check(
+        trip,
+        {
+            "locations": [{"lat": float, "lon": float, "type": str, "original_index": int}],
+            "legs": [
+                {
+                    "shape": str,
+                    "summary": {"time": float, "length": float, "has_toll": bool},
+                    "maneuvers": [
+                        {
+                            "type": int, "instruction": str, "time": float, "length": float,
+                            "cost": float, "begin_shape_index": int, "end_shape_index": int,
+                            "travel_mode": str, "travel_type": str, "street_names?": [str],
+                        }
+                    ],
+                }
+            ],
+            "summary": {
+                "time": float, "length": float, "cost": float, "min_lat": float, "max_lon": float,
+            },
+            "status": int, "status_message": str, "units": str, "language": str,
+        },
+    )  # fmt: skip
+    assert [trip["locations"][0][name] for name in ("lon", "lat")] == CASINO
+    assert "date_time" not in trip["locations"][0]
+    miles = ask_valhalla(server, "route", **request, units="miles").json()["trip"]
+    assert miles["summary"]["length"] == pytest.approx(
+        trip["summary"]["length"] / 1.609344, rel=0.01
+    )
+    osrm = ask_valhalla(server, "route", **request, format="osrm").json()
+    assert osrm["routes"][0]["duration"] == pytest.approx(trip["summary"]["time"], abs=1)
+
+
+def test_valhalla_orders_locations(server: Server) -> None:
+    request = {"locations": [place(at) for at in (CASINO, PALACE, PORT, [7.4205, 43.7315])]}
+    body = ask_valhalla(server, "optimized_route", costing="pedestrian", **request).json()
+    order = [at["original_index"] for at in body["trip"]["locations"]]
+    assert order == [0, 2, 1, 3]
+    assert len(body["trip"]["legs"]) == 3
+
+
+def test_valhalla_minds_options_in_matrices(server: Server) -> None:
+    request: dict[str, Any] = {
+        "sources": [place(CASINO), place(PORT)], "targets": [place(PALACE)], "costing": "auto",
+    }  # fmt: skip
+    plain = ask_valhalla(server, "sources_to_targets", **request, verbose=False).json()
+    slow = ask_valhalla(
+        server, "sources_to_targets", **request, verbose=False,
+        costing_options={"auto": {"top_speed": 10}},
+    ).json()  # fmt: skip
+    for fast_row, slow_row in zip(
+        plain["sources_to_targets"]["durations"],
+        slow["sources_to_targets"]["durations"],
+        strict=True,
+    ):
+        assert slow_row[0] > 1.5 * fast_row[0]
+    cells = ask_valhalla(server, "sources_to_targets", **request).json()["sources_to_targets"]
+    assert [(cell["from_index"], cell["to_index"]) for row in cells for cell in row] == [
+        (0, 0),
+        (1, 0),
+    ]
+
+
+def test_valhalla_traces_and_locates(server: Server) -> None:
+    shape = [place(at) for at in TRACE]
+    request = {"shape": shape, "costing": "pedestrian", "shape_match": "map_snap"}
+    body = ask_valhalla(server, "trace_route", **request).json()
+    assert body["trip"]["summary"]["length"] > 0.1
+    filters = {"attributes": ["edge.way_id", "shape"], "action": "include"}
+    body = ask_valhalla(server, "trace_attributes", **request, filters=filters).json()
+    assert set(body["edges"][0]) == {"way_id"}
+    found = ask_valhalla(server, "locate", locations=[place(CASINO)], costing="auto").json()
+    assert found[0]["edges"][0]["way_id"] > 0
+    state = httpx.get(f"{server.address}/valhalla/status", timeout=20).json()
+    assert {"version", "tileset_last_modified", "available_actions"} == set(state)
+    height = ask_valhalla(server, "height", shape=shape)
+    assert (height.status_code, height.json()["error_code"]) == (501, 107)
+
+
+@pytest.mark.parametrize(
+    ("action", "request_", "status", "code"),
+    [
+        ("route", {"costing": "rocket"}, 400, 125),
+        ("route", {"costing": ""}, 400, 125),
+        ("route", {"locations": []}, 400, 100),
+        ("route", {"locations": [place(CASINO)]}, 400, 100),
+        ("route", {"locations": [place(CASINO), place(SEA)]}, 400, 171),
+        ("route", {"locations": [place(CASINO)] * 28}, 400, 150),
+        ("route", {"locations": [{"lon": "x", "lat": 1}, place(PORT)]}, 400, 100),
+        ("route", {"durations": []}, 400, 100),
+        ("route", {"elevation_interval": 30}, 400, 100),
+        ("route", {"format": "gpx"}, 400, 100),
+        ("route", {"exclude_polygons": [[[1, "x"]]]}, 400, 100),
+        ("route", {"costing_options": {"auto": {"top_speed": []}}}, 400, 100),
+        ("isochrone", {"locations": [place(CASINO)]}, 400, 100),
+        ("isochrone", {"locations": [place(CASINO)], "contours": [{"time": 999}]}, 400, 100),
+        ("expansion", {}, 404, 106),
+    ],
+)
+def test_valhalla_errors_have_its_codes(
+    server: Server, action: str, request_: dict[str, Any], status: int, code: int
+) -> None:
+    whole = {"locations": [place(CASINO), place(PORT)], "costing": "auto", **request_}
+    answer = ask_valhalla(server, action, **whole)
+    assert (answer.status_code, answer.json()["error_code"]) == (status, code), answer.text
+    check(
+        answer.json(), {"error_code": int, "error": str, "status_code": int, "status": str}
+    )  # fmt: skip
+
+
+#: Values of every type, in place of each member: the engine ends the process for some of them.
+WRONG = (-1, 1e308, 0.5, "x", True, [], {}, [[]], [1], [{}], {"a": 1}, {"auto": {"a": []}})
+REQUESTS: dict[str, dict[str, Any]] = {
+    "route": {"locations": [place(CASINO), place(PORT)], "costing": "auto"},
+    "sources_to_targets": {"sources": [place(CASINO)], "targets": [place(PORT)], "costing": "auto"},
+    "isochrone": {"locations": [place(CASINO)], "costing": "auto", "contours": [{"time": 1}]},
+    "trace_route": {"shape": [place(at) for at in TRACE], "costing": "pedestrian"},
+    "locate": {"locations": [place(CASINO)], "costing": "auto"},
+}
+
+
+def test_no_member_of_a_wrong_type_reaches_the_engine(server: Server) -> None:
+    members = {
+        name
+        for endpoint in collect(forms.load_modules())
+        if endpoint.tag == "Valhalla"
+        for name in endpoint.parser.names | set(endpoint.refused)
+    } - {"json", "action"}
+    assert len(members) > 40
+    pid = server.workers()[0].pid
+    with httpx.Client(base_url=f"{address(server, 'valhalla')}/", timeout=20) as client:
+        for action, request in REQUESTS.items():
+            for name in sorted(members):
+                for value in WRONG:
+                    answer = client.post(action, json={**request, name: value})
+                    assert answer.status_code in (200, 400, 501), (action, name, value, answer.text)
+    assert server.workers()[0].pid == pid
+
+
 # -- all -----------------------------------------------------------------------------------------
 
 #: Paths that answer without the road graph.
-STANDARD = ("/osrm/tile/", "/osrm/{service}/")
+STANDARD = ("/osrm/tile/", "/osrm/{service}/", "/valhalla/{action}", "/valhalla/status")
 
 
 def test_questions_of_ways_are_premium_in_every_form() -> None:
-    ways = [e for e in collect(forms.load_modules()) if e.tag in ("OSRM",)]
-    assert len(ways) >= 5
+    ways = [e for e in collect(forms.load_modules()) if e.tag in ("OSRM", "Valhalla")]
+    assert len(ways) >= 13
     for endpoint in ways:
         assert endpoint.premium or endpoint.path.startswith(STANDARD), endpoint.path

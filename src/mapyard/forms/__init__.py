@@ -7,6 +7,8 @@ search or routing. What a form wants and an engine lacks becomes an option of th
 - `/photon`: api, structured, reverse (photon.py)
 - `/pelias`: search, autocomplete, structured, reverse, place (pelias.py)
 - `/osrm`: route, table, nearest, match, trip (osrm/)
+- `/valhalla`: route, optimized_route, sources_to_targets, isochrone, trace_route, trace_attributes,
+  locate, height, status (valhalla/)
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from types import ModuleType
 from typing import Final
 
 #: Modules with endpoints, in the order of the reference.
-MODULES: Final = ("nominatim.endpoints", "photon", "pelias", "osrm.endpoints")
+MODULES: Final = ("nominatim.endpoints", "photon", "pelias", "osrm.endpoints", "valhalla.endpoints")
 
 
 def load_modules() -> list[ModuleType]:

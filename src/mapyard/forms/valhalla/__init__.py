@@ -1,0 +1,1 @@
+"""Valhalla's API: the engine is Valhalla, so that most of its answers go through as they are."""

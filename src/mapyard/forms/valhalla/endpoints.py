@@ -1,0 +1,478 @@
+"""Valhalla's calls."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from importlib.metadata import version
+from typing import Annotated, Any, Final
+
+import numpy as np
+import orjson
+from msgspec import Meta
+from numpy.typing import NDArray
+
+from mapyard.elevation.profile import MAX_POINTS as MAX_HEIGHTS
+from mapyard.elevation.profile import find_heights, make_profile
+from mapyard.errors import InvalidRequest, MapyardError, NotFound
+from mapyard.forms.valhalla.params import (
+    REFUSED,
+    Costed,
+    Height,
+    Isochrone,
+    Locate,
+    Location,
+    Matrix,
+    Request,
+    Route,
+    Trace,
+    read_line,
+    read_mode,
+    read_positions,
+    read_request,
+    read_shape,
+    write_end,
+    write_location,
+    write_request,
+)
+from mapyard.http.answer import Answer
+from mapyard.http.context import Context
+from mapyard.http.endpoints import Example, endpoint
+from mapyard.library.ways import get_engine, get_rasters
+from mapyard.params.parser import Params, Parser
+from mapyard.routing.match import MAX_POINTS
+from mapyard.routing.matrix import MAX_PAIRS, compute_matrix
+from mapyard.routing.modes import ASSUMED_DEPARTURE, ASSUMED_TIME
+from mapyard.routing.native import ask_route
+from mapyard.routing.optimize import optimize_order
+from mapyard.routing.polyline import encode_polyline
+from mapyard.routing.route import MAX_POSITIONS
+from mapyard.routing.snapping import (
+    CONNECTED_REACH,
+    DEFAULT_RADIUS_M,
+    check_on_roads,
+    find_connected,
+)
+
+_TAG: Final = "Valhalla"
+JSON: Final = "application/json; charset=utf-8"
+_MOST_OPTIMIZED: Final = 50
+_MOST_LOCATED: Final = 100
+#: Pairs that the engine is asked for at once.
+_PAIRS_OF_ENGINE: Final = 2_500
+#: What the engine says of the time that rules of hours are taken at.
+_ASSUMED: Final = ("date_time", "time_zone_offset", "time_zone_name")
+_MILES: Final = ("miles", "mi")
+_KM_PER_MILE: Final = 1.609344
+ACTIONS: Final = (
+    "route", "optimized_route", "sources_to_targets", "isochrone", "trace_route",
+    "trace_attributes", "locate", "height", "status",
+)  # fmt: skip
+_NO_MATCH: Final = 444
+#: The original's code of each of our errors, and its status.
+_CODES: Final = {
+    "no_road_found": 171, "no_route_found": 442, "too_large": 150, "no_costing": 125,
+    "not_found": 106, "method_not_allowed": 101, "invalid_request": 100,
+    "validation_failed": _NO_MATCH, "not_installed": 107,
+}  # fmt: skip
+_UNKNOWN: Final = 199
+_REFUSALS: Final = (400, 413, 422)
+_PHRASES: Final = {
+    400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found",
+    405: "Method Not Allowed", 408: "Request Timeout", 429: "Too Many Requests",
+    500: "Internal Server Error", 501: "Not Implemented", 503: "Service Unavailable",
+}  # fmt: skip
+_FROM_TO: Final = [{"lat": 43.7384, "lon": 7.4246}, {"lat": 43.7314, "lon": 7.4197}]
+
+
+def write_error(error: MapyardError, _query: bytes) -> Answer:
+    """Return an error as Valhalla writes it; for nearly all it has status 400."""
+    status = 400 if error.status in _REFUSALS or error.code.startswith("no_") else error.status
+    code = _CODES.get(error.code, _UNKNOWN)
+    if code == _NO_MATCH and "trace" not in (error.details or {}):
+        code = _CODES["invalid_request"]
+    body = {
+        "error_code": code,
+        "error": error.message,
+        "status_code": status,
+        "status": _PHRASES.get(status, "Error"),
+    }
+    return Answer(orjson.dumps(body), JSON, status, headers=error.headers)
+
+
+@endpoint(
+    "/valhalla/route",
+    methods=("GET", "POST"),
+    summary="Route as of Valhalla",
+    tag=_TAG,
+    premium=True,
+    refused=REFUSED,
+    media_types=(JSON,),
+    write_error=write_error,
+    examples=[Example({"locations": _FROM_TO, "costing": "pedestrian"})],
+)
+def route(ctx: Context, params: Route) -> Answer:
+    """Find the quickest way through locations in their order."""
+    params = read_request(params, _ROUTE)
+    positions = read_positions(params.locations, "locations", MAX_POSITIONS)
+    _need(positions, 2)
+    return _answer_route(ctx, params, positions, params.locations)
+
+
+@endpoint(
+    "/valhalla/optimized_route",
+    methods=("GET", "POST"),
+    summary="Best order of locations as of Valhalla",
+    tag=_TAG,
+    premium=True,
+    heavy=True,
+    refused=REFUSED,
+    media_types=(JSON,),
+    write_error=write_error,
+    examples=[
+        Example(
+            {"locations": [*_FROM_TO, {"lat": 43.7402, "lon": 7.4273}], "costing": "pedestrian"}
+        )
+    ],
+)
+def optimized_route(ctx: Context, params: Route) -> Answer:
+    """Find the quickest way from the first location over all others to the last."""
+    params = read_request(params, _ROUTE)
+    positions = read_positions(params.locations, "locations", _MOST_OPTIMIZED)
+    _need(positions, 2)
+    order = [0, 1]
+    if len(positions) > 2:
+        tour = optimize_order(
+            get_engine(ctx), positions, read_mode(params), roundtrip=False, first=0,
+            last=len(positions) - 1, deadline=ctx.deadline,
+        )  # fmt: skip
+        order = tour.order.tolist()
+    places = tuple(params.locations[index] for index in order)
+    return _answer_route(ctx, params, positions[order], places, order)
+
+
+@endpoint(
+    "/valhalla/sources_to_targets",
+    methods=("GET", "POST"),
+    summary="Matrix as of Valhalla",
+    tag=_TAG,
+    premium=True,
+    heavy=True,
+    refused=REFUSED,
+    media_types=(JSON,),
+    write_error=write_error,
+    examples=[Example({"sources": _FROM_TO[:1], "targets": _FROM_TO[1:], "costing": "pedestrian"})],
+)
+def sources_to_targets(ctx: Context, params: Matrix) -> Answer:
+    """Return times, in seconds, and distances from each source to each target."""
+    params = read_request(params, _MATRIX)
+    sources = read_positions(params.sources, "sources", MAX_PAIRS)
+    targets = read_positions(params.targets, "targets", MAX_PAIRS)
+    if len(sources) * len(targets) > MAX_PAIRS:
+        raise InvalidRequest(f"{len(sources)} × {len(targets)} pairs, at most {MAX_PAIRS}")
+    if _is_plain(params):
+        found = compute_matrix(
+            get_engine(ctx), sources, targets, read_mode(params), deadline=ctx.deadline
+        )
+        times, meters = found.durations_s, found.distances_m
+    else:
+        times, meters = _ask_matrix(ctx, params, sources, targets)
+    unit_m = 1_000.0 * (_KM_PER_MILE if params.units in _MILES else 1.0)
+    distances = np.round(meters / unit_m, 3)
+    body: dict[str, Any] = {}
+    if params.verbose:
+        # Numbers that are none become null.
+        rows = zip(times.tolist(), distances.tolist(), strict=True)
+        body["sources_to_targets"] = [
+            [
+                {"from_index": row, "to_index": column, "time": time_s, "distance": distance}
+                for column, (time_s, distance) in enumerate(zip(*cells, strict=True))
+            ]
+            for row, cells in enumerate(rows)
+        ]
+    else:
+        body["sources_to_targets"] = {"durations": times, "distances": distances}
+    if params.verbose:
+        body["sources"] = [{"lon": lon, "lat": lat} for lon, lat in sources.tolist()]
+        body["targets"] = [{"lon": lon, "lat": lat} for lon, lat in targets.tolist()]
+    body["units"] = "miles" if params.units in _MILES else "kilometers"
+    return _answer(body, params)
+
+
+@endpoint(
+    "/valhalla/isochrone",
+    methods=("GET", "POST"),
+    summary="Isochrones as of Valhalla",
+    tag=_TAG,
+    premium=True,
+    refused=REFUSED,
+    media_types=(JSON,),
+    write_error=write_error,
+    examples=[
+        Example({"locations": _FROM_TO[:1], "costing": "pedestrian", "contours": [{"time": 5}]})
+    ],
+)
+def isochrone(ctx: Context, params: Isochrone) -> Answer:
+    """Return what can be reached within minutes or kilometers, as lines or areas."""
+    params = read_request(params, _ISOCHRONE)
+    positions = read_positions(params.locations, "locations", 1)
+    if not params.contours:
+        raise InvalidRequest("contours: insufficiently specified required parameter")
+    if any((contour.time is None) == (contour.distance is None) for contour in params.contours):
+        raise InvalidRequest("contours: each has a time or a distance")
+    mode = read_mode(params)
+    check_on_roads(get_engine(ctx), positions, mode, DEFAULT_RADIUS_M)
+    request = {**ASSUMED_DEPARTURE, **write_request(params, "locations")}
+    _, moved = find_connected(get_engine(ctx), positions, mode, DEFAULT_RADIUS_M, "origin")
+    reach = {"minimum_reachability": CONNECTED_REACH} if moved[0] else {}
+    request["locations"] = [write_location(place) | reach for place in params.locations]
+    return _answer(get_engine(ctx).call("isochrone", request), params)
+
+
+@endpoint(
+    "/valhalla/trace_route",
+    methods=("GET", "POST"),
+    summary="Route along a trace as of Valhalla",
+    tag=_TAG,
+    premium=True,
+    heavy=True,
+    refused=REFUSED,
+    media_types=(JSON,),
+    write_error=write_error,
+    examples=[Example({"shape": _FROM_TO, "costing": "pedestrian", "shape_match": "map_snap"})],
+)
+def trace_route(ctx: Context, params: Trace) -> Answer:
+    """Return the way that a trace was travelled on, with directions."""
+    return _answer_trace(ctx, params, "trace_route")
+
+
+@endpoint(
+    "/valhalla/trace_attributes",
+    methods=("GET", "POST"),
+    summary="Roads of a trace as of Valhalla",
+    tag=_TAG,
+    premium=True,
+    heavy=True,
+    refused=REFUSED,
+    media_types=(JSON,),
+    write_error=write_error,
+    examples=[Example({"shape": _FROM_TO, "costing": "pedestrian", "shape_match": "map_snap"})],
+)
+def trace_attributes(ctx: Context, params: Trace) -> Answer:
+    """Return what is known of the roads that a trace was travelled on."""
+    return _answer_trace(ctx, params, "trace_attributes")
+
+
+@endpoint(
+    "/valhalla/locate",
+    methods=("GET", "POST"),
+    summary="Roads near locations as of Valhalla",
+    tag=_TAG,
+    premium=True,
+    refused=REFUSED,
+    media_types=(JSON,),
+    write_error=write_error,
+    examples=[Example({"locations": _FROM_TO[:1], "costing": "pedestrian"})],
+)
+def locate(ctx: Context, params: Locate) -> Answer:
+    """Return the roads near each location."""
+    params = read_request(params, _LOCATE)
+    read_positions(params.locations, "locations", _MOST_LOCATED)
+    request = write_request(params, "locations")
+    request["locations"] = [write_location(place) for place in params.locations]
+    return Answer.json(get_engine(ctx).call("locate", request), JSON)
+
+
+@endpoint(
+    "/valhalla/height",
+    methods=("GET", "POST"),
+    summary="Heights as of Valhalla",
+    tag=_TAG,
+    premium=True,
+    media_types=(JSON,),
+    write_error=write_error,
+    examples=[Example({"shape": _FROM_TO})],
+)
+def height(ctx: Context, params: Height) -> Answer:
+    """Return the heights of a line or of points, meters; null where there is no data."""
+    params = read_request(params, _HEIGHT)
+    line = read_shape(params, MAX_HEIGHTS)
+    rasters = get_rasters(ctx)
+    if params.range or params.resample_distance is not None:
+        _need(line, 2)
+        profile = make_profile(rasters, line, interval_m=params.resample_distance)
+        line, heights, along_m = profile.positions, profile.heights.heights_m, profile.distances_m
+    else:
+        heights, along_m = find_heights(rasters, line).heights_m, None
+    heights = np.round(heights, params.height_precision)
+    body: dict[str, Any] = {}
+    if params.encoded_polyline:
+        digits = 5 if params.shape_format == "polyline5" else 6
+        body["encoded_polyline"] = encode_polyline(line[:, :2], digits)
+    else:
+        body["shape"] = [{"lat": lat, "lon": lon} for lon, lat in line[:, :2].tolist()]
+    if params.range:
+        assert along_m is not None
+        body["range_height"] = np.column_stack([np.round(along_m), heights])
+    else:
+        body["height"] = heights
+    return _answer(body, params)
+
+
+class NoParams(Params):
+    """No parameters."""
+
+    json: Annotated[str, Meta(max_length=1_000, description="not looked at")] = ""
+    verbose: Annotated[bool, Meta(description="not looked at")] = False
+
+
+@endpoint(
+    "/valhalla/status",
+    methods=("GET", "POST"),
+    summary="State as of Valhalla",
+    tag=_TAG,
+    public=True,
+    media_types=(JSON,),
+    write_error=write_error,
+    examples=[Example({})],
+)
+def status(ctx: Context, params: NoParams) -> Answer:
+    """Say which version answers, of when the data is, and what there is."""
+    text = ctx.snapshot.timestamp
+    modified = int(datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()) if text else 0
+    body = {
+        "version": version("pyvalhalla"), "tileset_last_modified": modified,
+        "available_actions": list(ACTIONS),
+    }  # fmt: skip
+    return Answer.json(body, JSON)
+
+
+class Elsewhere(Params):
+    """A call that there is not."""
+
+    action: Annotated[str, Meta(max_length=200, description="of the path")]
+
+
+@endpoint(
+    "/valhalla/{action}",
+    methods=("GET", "POST"),
+    summary="Other calls of Valhalla: refused in its words",
+    tag=_TAG,
+    media_types=(JSON,),
+    write_error=write_error,
+    needs_dataset=False,
+)
+def elsewhere(ctx: Context, params: Elsewhere) -> Answer:
+    """Say which calls there are."""
+    known = " ".join(f"'/{action}'" for action in ACTIONS)
+    raise NotFound(f"{params.action[:40]} is not served; try any of: {known}")
+
+
+_ROUTE: Final = Parser(Route)
+_MATRIX: Final = Parser(Matrix)
+_ISOCHRONE: Final = Parser(Isochrone)
+_LOCATE: Final = Parser(Locate)
+_TRACE: Final = Parser(Trace)
+_HEIGHT: Final = Parser(Height)
+
+
+def _need(positions: NDArray[np.float64], count: int) -> None:
+    if len(positions) < count:
+        raise InvalidRequest(f"insufficient number of locations provided: {count} are needed")
+
+
+def _answer(body: dict[str, Any], params: Request) -> Answer:
+    return Answer.json(body | ({"id": params.id} if params.id else {}), JSON)
+
+
+def _answer_route(
+    ctx: Context,
+    params: Route,
+    positions: NDArray[np.float64],
+    places: tuple[Location, ...],
+    order: list[int] | None = None,
+) -> Answer:
+    request = write_request(params, "locations")
+    ends = [write_end(place) for place in places]
+    body = ask_route(get_engine(ctx), positions, read_mode(params), request, ends)
+    if params.format == "json":
+        for answer in (body, *body.get("alternates", ())):
+            # As asked: they may have been moved to a connected road.
+            found = answer["trip"]["locations"]
+            for index, (place, (lon, lat)) in enumerate(
+                zip(found, positions.tolist(), strict=True)
+            ):
+                place |= {"lon": lon, "lat": lat}
+                if params.date_time is None:
+                    for name in _ASSUMED:
+                        place.pop(name, None)
+                if order is not None:
+                    place["original_index"] = order[index]
+    return _answer(body, params)
+
+
+def _answer_trace(ctx: Context, params: Trace, action: Any) -> Answer:
+    params = read_request(params, _TRACE)
+    request = write_request(params, "shape", "encoded_polyline")
+    if params.encoded_polyline:
+        line = read_line(params.encoded_polyline, 6, MAX_POINTS)
+        request["shape"] = [{"lon": lon, "lat": lat} for lon, lat in line.tolist()]
+    else:
+        line = read_positions(params.shape, "shape", MAX_POINTS)
+        request["shape"] = [
+            {"lon": place.lon, "lat": place.lat, **write_end(place)} for place in params.shape
+        ]
+    _need(line, 2)
+    return _answer(get_engine(ctx).call(action, request), params)
+
+
+def _is_plain(params: Matrix) -> bool:
+    """Whether cells depend on the mode alone, so that our tables have them."""
+    said: Costed = params
+    return not (
+        said.costing_options or said.date_time or said.exclude_locations or said.avoid_locations
+        or said.exclude_polygons or said.avoid_polygons
+        or any(write_end(place) for place in (*params.sources, *params.targets))
+    )  # fmt: skip
+
+
+def _ask_matrix(
+    ctx: Context, params: Matrix, sources: NDArray[np.float64], targets: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return seconds and meters as the engine has them, for what tables do not know."""
+    engine, mode = get_engine(ctx), read_mode(params)
+    everything = np.concatenate([sources, targets])
+    check_on_roads(engine, everything, mode, DEFAULT_RADIUS_M)
+    found = _ask_engine(ctx, params, sources, targets)
+    if np.isnan(found[0]).any():
+        # Ends on roads without connection go to a connected road nearby, as in routes.
+        sources, _ = find_connected(engine, sources, mode, DEFAULT_RADIUS_M, "origin")
+        targets, _ = find_connected(engine, targets, mode, DEFAULT_RADIUS_M, "destination")
+        others = _ask_engine(ctx, params, sources, targets)
+        empty = np.isnan(found[0])
+        found = np.where(empty, others[0], found[0]), np.where(empty, others[1], found[1])
+    return found
+
+
+def _ask_engine(
+    ctx: Context, params: Matrix, sources: NDArray[np.float64], targets: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    request = {**ASSUMED_TIME, **write_request(params, "sources", "targets", "units")}
+    ends = [
+        [
+            write_location(place) | {"lon": lon, "lat": lat}
+            for place, (lon, lat) in zip(places, positions.tolist(), strict=True)
+        ]
+        for places, positions in ((params.sources, sources), (params.targets, targets))
+    ]
+    request |= {"verbose": False, "targets": ends[1]}
+    rows_per_call = max(1, _PAIRS_OF_ENGINE // len(targets))
+    times, meters = [], []
+    for start in range(0, len(sources), rows_per_call):
+        ctx.deadline.check()
+        request["sources"] = ends[0][start : start + rows_per_call]
+        answer = get_engine(ctx).call("matrix", request, one_search_per_origin=False)
+        cells = answer["sources_to_targets"]
+        times.append(np.array(cells["durations"], np.float64))
+        meters.append(np.array(cells["distances"], np.float64) * 1_000.0)
+    all_times = np.concatenate(times)
+    return all_times, np.where(np.isnan(all_times), np.nan, np.concatenate(meters))
