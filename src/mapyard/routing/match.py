@@ -46,8 +46,8 @@ _USUAL_NOISE_M: Final = 8.0
 #: point from the middle of its neighbors.
 _NOISE_OF_STEPS: Final = 1.665
 _NOISE_OF_MIDDLES: Final = 1.442
-#: Points are dense where they are closer together than so many times their noise.
-_DENSE: Final = 1.5
+#: Steps of noise are shorter than so many times the noise; those of a way with bends are longer.
+_DENSE: Final = 2.5
 _LAGS: Final = (2, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 _ATTRIBUTES: Final = (
     *EDGE_ATTRIBUTES,
@@ -254,16 +254,13 @@ def _estimate_noise_m(trace: NDArray[np.float64]) -> float:
     On a way without noise a point lies in the middle of its neighbors but for bends, which are few
     where points are close together.
     """
-    lag = _LAGS[-1]
-    while lag > _LAGS[0] and len(trace) <= 2 * lag:
-        lag //= 2
-    if len(trace) <= 2 * lag:
+    if len(trace) <= 2 * _LAGS[-1] // 4:
         return 0.0
     middle = (trace[:-2] + trace[2:]) / 2
     off_m = haversine_m(middle[:, 0], middle[:, 1], trace[1:-1, 0], trace[1:-1, 1])
     noise_m = float(np.median(off_m)) / _NOISE_OF_MIDDLES
-    step_m = _find_step_m(trace, lag, noise_m) / lag
-    return noise_m if step_m < _DENSE * noise_m else 0.0
+    # Where bends and not noise keep points off the middle, their steps are long beside it.
+    return noise_m if _find_step_m(trace, 1, 0.0) < _DENSE * noise_m else 0.0
 
 
 def _match_stretch(
