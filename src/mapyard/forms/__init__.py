@@ -6,6 +6,7 @@ search or routing. What a form wants and an engine lacks becomes an option of th
 - `/nominatim`: search, reverse, lookup, status (nominatim/)
 - `/photon`: api, structured, reverse (photon.py)
 - `/pelias`: search, autocomplete, structured, reverse, place (pelias.py)
+- `/ogc`: OGC API Features (ogc.py)
 - `/osrm`: route, table, nearest, match, trip (osrm/)
 - `/valhalla`: route, optimized_route, sources_to_targets, isochrone, trace_route, trace_attributes,
   locate, height, status (valhalla/)
@@ -18,7 +19,14 @@ from types import ModuleType
 from typing import Final
 
 #: Modules with endpoints, in the order of the reference.
-MODULES: Final = ("nominatim.endpoints", "photon", "pelias", "osrm.endpoints", "valhalla.endpoints")
+MODULES: Final = (
+    "nominatim.endpoints",
+    "photon",
+    "pelias",
+    "ogc",
+    "osrm.endpoints",
+    "valhalla.endpoints",
+)
 
 
 def load_modules() -> list[ModuleType]:
