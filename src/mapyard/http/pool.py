@@ -74,9 +74,10 @@ class WorkPool:
     ) -> Future[T]:
         """Return the future of a job; raise Overloaded when the queue is full and not `always`.
 
-        A burst may fill the whole queue. Where requests keep coming faster than they are answered,
-        a long queue would only make all of them late, so it is kept short: what is admitted is
-        answered nearly as fast as ever, the rest is refused at once.
+        A burst may fill the whole queue. Where it is full and was never empty for a while, requests
+        come faster than they are answered, and a long queue would only make all of them late. So
+        it is kept short then: what is admitted is answered nearly as fast as ever, the rest is
+        refused at once.
 
         `on_done` is called once, from any thread, when the job has ended or will never begin.
         """
@@ -100,11 +101,6 @@ class WorkPool:
             self._executor.submit(self._work)
         return future
 
-    def check_room(self) -> None:
-        """Raise Overloaded if a job would be refused now."""
-        with self._lock:
-            self._check_room()
-
     def _check_room(self) -> None:
         if self.busy >= self._room():
             raise Overloaded(
@@ -119,9 +115,9 @@ class WorkPool:
         long, short = self.threads + self.queue, self._lanes + min(self.queue, self._lanes)
         if self.busy <= self.threads:
             self._clear_s = now_s
-        elif now_s - self._clear_s > STANDING_S:
-            self._short_until_s = now_s + SHORT_S
-        if now_s >= self._short_until_s:
+        if now_s >= self._short_until_s and (
+            self.busy < long or now_s - self._clear_s <= STANDING_S
+        ):
             return long
         if self.busy >= short:
             self._short_until_s = now_s + SHORT_S

@@ -62,9 +62,8 @@ class Nursery:
 
     def look(self) -> None:
         """Notice that it is ready."""
-        if not self.is_ready:
-            with contextlib.suppress(BlockingIOError):
-                self.is_ready = self.control.recv(1, socket.MSG_DONTWAIT) == _READY
+        if not self.is_ready and select.select([self.control], [], [], 0)[0]:
+            self.is_ready = self.control.recv(1) == _READY
 
     def fork(self, role: str, sockets: list[socket.socket]) -> Child | None:
         """Return a new process that runs as `role` with these sockets; None if there is none."""

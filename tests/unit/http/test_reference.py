@@ -53,7 +53,8 @@ def test_every_code_that_is_raised_is_documented() -> None:
     classes = [MapyardError]
     for cls in classes:
         classes.extend(cls.__subclasses__())
-    codes = {cls.code for cls in classes}
+    ours = [cls for cls in classes if not cls.__module__.startswith("mapyard.forms.")]
+    codes = {cls.code for cls in ours}  # forms have the codes of their originals
     for path in (ROOT / "src").rglob("*.py"):
         codes.update(re.findall(r"""\bcode ?= ?["']([a-z]+_[a-z_]+)["']""", path.read_text()))
     assert codes - NOT_ANSWERED <= set(CODES_BY_NAME)

@@ -104,6 +104,12 @@ class PageParams(Params):
     page: Annotated[str, Meta(max_length=100, description="name of the page, such as routing.md")]
 
 
+class FolderPageParams(PageParams):
+    """Which page of which folder."""
+
+    folder: Annotated[str, Meta(max_length=100, description="reference or switch")]
+
+
 @endpoint(
     "/docs/{page}",
     summary="A page of the documentation as Markdown",
@@ -120,16 +126,16 @@ def docs_page(ctx: Context, params: PageParams) -> Answer:
 
 
 @endpoint(
-    "/docs/reference/{page}",
-    summary="A page of the reference as Markdown",
+    "/docs/{folder}/{page}",
+    summary="A page of a folder of the documentation as Markdown",
     tag="",
     public=True,
     needs_dataset=False,
     media_types=(MARKDOWN,),
 )
-def docs_reference(ctx: Context, params: PageParams) -> Answer:
-    """Return one page of the reference."""
-    return _page(f"reference/{params.page}")
+def docs_folder_page(ctx: Context, params: FolderPageParams) -> Answer:
+    """Return one page of the reference, or of how to come from another service."""
+    return _page(f"{params.folder}/{params.page}")
 
 
 def _page(name: str) -> Answer:
