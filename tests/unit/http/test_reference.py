@@ -56,6 +56,8 @@ def test_every_code_that_is_raised_is_documented() -> None:
     ours = [cls for cls in classes if not cls.__module__.startswith("mapyard.forms.")]
     codes = {cls.code for cls in ours}  # forms have the codes of their originals
     for path in (ROOT / "src").rglob("*.py"):
+        if "forms" in path.parts:
+            continue
         codes.update(re.findall(r"""\bcode ?= ?["']([a-z]+_[a-z_]+)["']""", path.read_text()))
     assert codes - NOT_ANSWERED <= set(CODES_BY_NAME)
 
