@@ -53,10 +53,10 @@ def test_bodies_that_describe_a_problem_refuse_them(client: LocalClient) -> None
     answer = client.post("/api/v1/geocode", json={"street": "Rue Grimaldi", "town": "Monaco"})
     assert answer.status_code == 422
     assert answer.json()["error"]["details"] == {"town": ["is not understood"]}
-    body = {"waypoints": [[7.42, 43.73], [7.43, 43.74]], "vehicles": [{"capacity": 3}]}
+    body = {"waypoints": [[7.42, 43.73], [7.43, 43.74]], "fleet": [{"capacity": 3}]}
     answer = client.post("/api/v1/optimize?_=1", json=body)
     assert answer.status_code == 422
-    assert "vehicles: not understood" in answer.json()["error"]["message"]
+    assert "fleet: not understood" in answer.json()["error"]["message"]
     assert "waypoints" in answer.json()["error"]["message"]
 
 

@@ -353,7 +353,7 @@ class Tile(Params):
 @endpoint(
     "/osrm/tile/v1/{profile}/{tile}",
     summary="Tiles of OSRM: refused",
-    tag=_TAG,
+    tag="",
     media_types=(JSON,),
     write_error=_no_route,
     needs_dataset=False,
@@ -383,7 +383,7 @@ _SERVICES: Final = ("route", "table", "nearest", "match", "trip", "tile")
     "/osrm/{service}/{version}/{profile}/{coordinates}",
     aliases=("/osrm/{service}/{version}/{profile}", "/osrm/{service}/{version}", "/osrm/{service}"),
     summary="Other paths of OSRM: refused in its words",
-    tag=_TAG,
+    tag="",
     media_types=(JSON,),
     write_error=_no_route,
     needs_dataset=False,

@@ -356,7 +356,7 @@ class Elsewhere(Params):
     "/valhalla/{action}",
     methods=("GET", "POST"),
     summary="Other calls of Valhalla: refused in its words",
-    tag=_TAG,
+    tag="",
     media_types=(JSON,),
     write_error=write_error,
     needs_dataset=False,
