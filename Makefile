@@ -31,8 +31,8 @@ fuzz: setup  ## seek inputs that break a reader (SECONDS=600 DATA=data TARGET=ov
 bench: setup  ## the benchmarks, with ratios against peers
 	@.venv/bin/python -m bench
 
-chaos: setup  ## kill, stop, silence and lock everything under load; CHAOS_S=7200 for two hours
-	@CHAOS_S=$${CHAOS_S:-90} .venv/bin/python -m pytest -s tests/chaos
+chaos: setup  ## kill, stop, silence and lock everything under load; CHAOS_S=7200 for two hours, FORM=sqlite for one form
+	@CHAOS_S=$${CHAOS_S:-90} .venv/bin/python -m pytest -s tests/chaos $(if $(FORM),-k $(FORM))
 
 docs: setup  ## write the generated reference pages again
 	@.venv/bin/mapyard docs
