@@ -215,6 +215,9 @@ class Application:
             if endpoint is not None:
                 request.statuses = endpoint.statuses
                 request.write_error = endpoint.write_error
+                if not (endpoint.inline or endpoint.apart):
+                    # Before the key is looked at: what cannot be done is refused at least cost.
+                    (self.heavy if endpoint.heavy else self.light).check_room()
         if endpoint.public if endpoint is not None else not path.startswith("/api"):
             self._admit_page(request, path)
         else:

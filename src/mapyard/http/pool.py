@@ -101,6 +101,11 @@ class WorkPool:
             self._executor.submit(self._work)
         return future
 
+    def check_room(self) -> None:
+        """Raise Overloaded if a job would be refused now."""
+        with self._lock:
+            self._check_room()
+
     def _check_room(self) -> None:
         if self.busy >= self._room():
             raise Overloaded(

@@ -192,6 +192,8 @@ def test_a_burst_may_fill_the_queue_but_a_standing_queue_is_kept_short(
         stop.clear()
         at_once.clear()
         assert fill() == 2  # kept short, for now
+        with pytest.raises(Overloaded):
+            pool.check_room()
         now_s += 2.9
         assert fill() == 2  # each refusal shows that it goes on
         stop.set()
