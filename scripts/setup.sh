@@ -41,8 +41,12 @@ if [ -z "$uv" ]; then
   exit 1
 fi
 echo "setup: ${python:-a Python that uv downloads}, $("$uv" --version)"
-if ! "$uv" sync --frozen --python "${python:-3.12}"; then
+# Where Python may not keep bytecode, every process would compile everything anew: once, here.
+compile=${PYTHONDONTWRITEBYTECODE:+--compile-bytecode}
+# shellcheck disable=SC2086  # one option or none
+if ! "$uv" sync --frozen $compile --python "${python:-3.12}"; then
   echo "setup: the environment could not be made. If no Python of 3.12 or newer is installed and uv cannot download one, install one (Debian 13: apt-get install python3-venv; or pyenv install 3.13) or set PYTHON=/path/to/python." >&2
   exit 1
 fi
+if [ -n "$compile" ]; then .venv/bin/python -m compileall -q src; fi
 touch "$stamp"

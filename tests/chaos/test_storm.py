@@ -230,6 +230,7 @@ class Storm:
                 file.flush()
         time.sleep(self.chance.uniform(1.0, 6.0))
         filler.unlink()
+        time.sleep(1.5)  # the usage that was held in memory is written; a kill before would lose it
         return 3.0
 
     def forbid_writing(self) -> float:
@@ -243,6 +244,7 @@ class Storm:
         for path, mode in modes:
             with contextlib.suppress(FileNotFoundError):  # SQLite removes its log
                 path.chmod(mode)
+        time.sleep(1.5)  # as after a full disk
         return 3.0
 
     def step_clock(self) -> float:

@@ -9,6 +9,7 @@ last 30 seconds; the customer is then charged too little, never too much.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import logging
 import mmap
@@ -189,6 +190,8 @@ class JournalWriter:
             path = self._folder / f"{folder_mark(self._folder)}-{uuid.uuid4().hex}{SUFFIX}"
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             fcntl.flock(fd, fcntl.LOCK_EX)  # held as long as this worker lives
+            if os.fstat(fd).st_nlink == 0:
+                raise FileNotFoundError(errno.ENOENT, "it was deleted while it was made")
             os.posix_fallocate(fd, 0, size)  # a full disk shows here, not as a bus error later
             return fd, mmap.mmap(fd, size)
         except OSError as error:

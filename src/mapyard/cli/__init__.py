@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import sys
 from collections.abc import Iterable
@@ -37,16 +38,10 @@ def build_app(names: Iterable[str]) -> typer.Typer:
     return app
 
 
-def _build_overview() -> typer.Typer:
-    """Return the application with a line of help for each command, and no code behind."""
-    app = _make_app()
-    for name, where in find_commands().items():
-        app.command(name, help=where.summary, rich_help_panel=where.panel)(_nothing)
-    return app
-
-
-def _nothing() -> None:
-    """Stand for a command in the overview."""
+def _unknown(name: str) -> str:
+    like = difflib.get_close_matches(name, find_commands(), n=1)
+    guess = f"did you mean {like[0]}? " if like else ""
+    return f"mapyard: there is no command {name!r}; {guess}`mapyard --help` lists all"
 
 
 def _make_app() -> typer.Typer:
@@ -89,10 +84,18 @@ def main() -> None:
     """Run the command that the arguments name; errors are one line and exit code 1."""
     wanted = sys.argv[1] if len(sys.argv) > 1 else ""
     try:
+        if wanted in ("", "-h", "--help"):
+            from mapyard.cli.overview import print_overview
+
+            print_overview(find_commands())
+            raise SystemExit(0 if wanted else 2)
         if wanted in COMMANDS or wanted in find_commands():
             build_app([wanted])()
+        elif not wanted.startswith("-"):
+            typer.secho(_unknown(wanted), fg="red", err=True)
+            raise SystemExit(2)
         else:
-            _build_overview()()
+            build_app([])()
     except MapyardError as error:
         typer.secho(f"mapyard: {error.message}", fg="red", err=True)
         raise SystemExit(1) from None

@@ -413,6 +413,7 @@ class Application:
                 extra={"request_id": request.id},
             )  # fmt: skip
             return
+        self._settle(request)
         await request.send({"type": "http.response.body", "body": b""})
 
     def _options(self, request: Request, found: tuple[Route, dict[str, str]] | None) -> Reply:
@@ -431,6 +432,7 @@ class Application:
             {"type": "http.response.start", "status": reply.status, "headers": headers}
         )
         request.bytes_sent = 0 if request.method == "HEAD" else len(reply.body)
+        self._settle(request)
         await request.send({"type": "http.response.body", "body": reply.body})
 
     async def _send_error(self, request: Request, error: MapyardError) -> None:
@@ -456,13 +458,21 @@ class Application:
             headers.append((b"connection", b"close"))
         return headers
 
+    def _settle(self, request: Request) -> None:
+        """Note the usage, once; before the last byte, so that no answer goes unnoted in a kill."""
+        if request.is_settled:
+            return
+        request.is_settled = True
+        took_ms = (time.perf_counter() - request.started_s) * 1000
+        self.admissions.settle(
+            request.admission, request.status, request.route, took_ms, request.code, request.id
+        )
+
     def _note(self, request: Request) -> None:
         """Usage, metrics and log of an answered request."""
+        self._settle(request)
         took_s = time.perf_counter() - request.started_s
         admission = request.admission
-        self.admissions.settle(
-            admission, request.status, request.route, took_s * 1000, request.code, request.id
-        )
         self.requests.note(
             request.route, request.method, request.status, took_s, request.bytes_sent
         )

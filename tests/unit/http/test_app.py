@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import pytest
 from msgspec import Meta
@@ -429,3 +429,32 @@ def test_crash_is_logged_with_its_request_id(
     answer = make_client(*HANDLERS).get("/api/v1/fail/internal_error")
     record = next(record for record in caplog.records if "crashed" in record.message)
     assert record.request_id == answer.headers["x-request-id"]  # type: ignore[attr-defined]
+
+
+def test_usage_is_noted_before_the_last_byte(make_client: MakeClient) -> None:
+    """So a kill loses no usage of an answer that a client has whole, and it is noted once."""
+    client = make_client(*HANDLERS, plan="free")
+    gate = client.application.services.accounts
+    assert gate is not None
+    noted: list[str] = []
+    at_the_end: list[int] = []
+    settle = gate.settle
+
+    def count(*arguments: Any, **options: Any) -> None:
+        noted.append(arguments[2])
+        settle(*arguments, **options)
+
+    async def spy(scope: Any, receive: Any, send: Any) -> None:
+        async def seen(message: Any) -> None:
+            if message["type"] == "http.response.body" and not message.get("more_body"):
+                at_the_end.append(len(noted))
+            await send(message)
+
+        await client.application(scope, receive, seen)
+
+    gate.settle = count  # type: ignore[method-assign]
+    client._client._transport.app = spy  # type: ignore[attr-defined]
+    for path in ("echo", "pooled", "later", "stream", "fail/not_found", "fail/internal_error"):
+        client.get(f"/api/v1/{path}")
+    assert at_the_end == [1, 2, 3, 4, 5, 6]
+    assert len(noted) == 6

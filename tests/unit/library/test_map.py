@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import mapyard
+from mapyard.cli import main
 from mapyard.errors import MapyardError
 from mapyard.library.generate import write_methods
 from mapyard.library.methods import __file__ as methods_file
@@ -104,10 +105,33 @@ def test_help_imports_no_engine() -> None:
         "from mapyard.cli import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
-        "print(sorted({'numpy', 'shapely', 'valhalla', 'sqlalchemy'} & set(sys.modules)))"
+        "print(sorted({'numpy', 'shapely', 'valhalla', 'sqlalchemy', 'markdown_it', 'pygments'}"
+        " & set(sys.modules)))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True,
         env={**os.environ, "COLUMNS": "100"},
     )  # fmt: skip
     assert done.stdout.strip().endswith("[]")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["--help"], 0, "mapyard COMMAND"),
+        ([], 2, "plan-tours"),
+        (["--version"], 0, "mapyard "),
+        (["goecode"], 2, "did you mean geocode?"),
+        (["--nonsense"], 2, "--nonsense"),
+    ],
+)
+def test_the_first_page_and_what_is_no_command(
+    arguments: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(sys, "argv", ["mapyard", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == code
+    printed = capsys.readouterr()
+    assert said in printed.out + printed.err
