@@ -34,6 +34,7 @@ from mapyard.osm.pbf import Header
 from mapyard.settings import Settings
 from mapyard.store.patch import patch_store
 from mapyard.store.reader import open_store
+from mapyard.text.index import TextIndex
 from mapyard.updates.changes import Changes, read_changes
 from mapyard.updates.select import select_newer
 
@@ -125,7 +126,8 @@ def compare_searches(updated: Path, count: int) -> None:
     for _ in range(5):
         for name, folder in (("updated", updated), ("anew", anew.folder)):
             geocoder = open_geocoder(folder / "text", anew.store)
-            runs[name].append(time_searches(geocoder, texts))
+            index = TextIndex(folder / "text" / "index")
+            runs[name].append(time_searches(geocoder, index, texts))
     for kind in runs["anew"][0]:
         parts = []
         for name, found in runs.items():
@@ -144,9 +146,8 @@ def list_texts(geocoder: Geocoder, count: int) -> list[str]:
     return list(dict.fromkeys(name for name in names if name))[:count]
 
 
-def time_searches(geocoder: Geocoder, texts: list[str]) -> Mapping[str, Any]:
+def time_searches(geocoder: Geocoder, index: TextIndex, texts: list[str]) -> Mapping[str, Any]:
     """Return the seconds of each search by kind."""
-    index = geocoder.gazetteer.index
     kinds: dict[str, Callable[[str], Any]] = {
         "forward": lambda text: geocoder.forward(f"{text} 7", 5),
         "autocomplete": lambda text: geocoder.autocomplete(text[:3], 5),

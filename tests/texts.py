@@ -20,8 +20,6 @@ from mapyard.store.reader import Store, open_store
 from mapyard.text.index import KEY_FIELDS, TERM_FIELDS, TextIndex
 from mapyard.updates.changes import read_changes
 
-#: Columns that say how documents are numbered in the index, which depends on its history.
-_NUMBERS = ("document_number.npy", "number_document.npy")
 _ALL = 10_000_000
 
 
@@ -31,14 +29,24 @@ def find_text_differences(one: Path, other: Path) -> list[str]:
 
 
 def compare_tables(one: Path, other: Path) -> list[str]:
-    """Return the names of the columns beside the index that differ."""
-    folders = [folder / "text" / "documents" for folder in (one, other)]
-    names = sorted({path.name for folder in folders for path in folder.iterdir()} - {*_NUMBERS})
+    """Return the names of the columns of tables and postings that differ."""
     return [
-        name
-        for name in names
-        if (folders[0] / name).read_bytes() != (folders[1] / name).read_bytes()
+        f"{part}/{name}"
+        for part in ("documents", "postings")
+        for name in sorted(
+            {
+                path.name
+                for folder in (one, other)
+                for path in (folder / "text" / part).glob("*.npy")
+            }
+        )
+        if _read(one, part, name) != _read(other, part, name)
     ]
+
+
+def _read(dataset: Path, part: str, name: str) -> bytes:
+    path = dataset / "text" / part / name
+    return path.read_bytes() if path.exists() else b""
 
 
 def compare_indexes(one: Path, other: Path) -> list[str]:
@@ -51,38 +59,23 @@ def compare_indexes(one: Path, other: Path) -> list[str]:
     ]
 
 
-def _dump_index(dataset: Path) -> Iterator[tuple[tuple[str, str], list[Any]]]:
-    """Yield (field, term) and the documents and eids that have it; then all their numbers."""
+def _dump_index(dataset: Path) -> Iterator[tuple[tuple[str, str], list[int]]]:
+    """Yield (field, term) and the eids that have it; then all eids."""
     index = TextIndex(dataset / "text" / "index")
-    of_number = np.load(dataset / "text" / "documents" / "number_document.npy")
-    numbers = {number for number in of_number.tolist() if number >= 0}
-    everything = {}
-    for field in ("eid", "document"):
-        query = index.number_range(field, 0, 2**62)
-        found = index.search(query, _ALL).addresses
-        values = index.numbers(field, found)
-        if field == "document":
-            assert len(values) == len(numbers)
-            values = of_number[values]
-            for name in ("lon", "lat"):
-                order = np.argsort(values)
-                yield (name, ""), index.numbers(name, found)[order].tolist()
-        assert len(np.unique(values)) == len(values)
-        yield (field, ""), sorted(values.tolist())
-        everything[field] = {
-            (a.segment_ord, a.doc): v for a, v in zip(found, values.tolist(), strict=True)
-        }
+    everything = index.search_ordered(index.number_range("eid", 0, 2**62), "eid", _ALL)
+    assert len(np.unique(everything)) == len(everything)
+    yield ("eid", ""), everything
     for field in (*TERM_FIELDS, *KEY_FIELDS):
-        if field == "fresh":
-            continue
-        for term, _ in index.complete(field, "", _ALL):
-            found = index.search(index.term(field, term), _ALL).addresses
-            assert index.frequency(field, term) == len(found)
-            if not found:
-                continue
-            of_name = field in ("name", "other", "name_key", "group")
-            family = everything["eid" if of_name else "document"]
-            yield (field, term), sorted(family[a.segment_ord, a.doc] for a in found)
+        for term in list_terms(index, field) if field != "fresh" else ():
+            found = index.search_ordered(index.term(field, term), "eid", _ALL)
+            if found:
+                yield (field, term), found
+
+
+def list_terms(index: TextIndex, field: str) -> list[str]:
+    """Return all terms of a field, those of deleted documents too."""
+    searcher: Any = index._searcher
+    return [term for term, _ in searcher.terms_with_prefix(field, "", limit=_ALL)]
 
 
 # ---- answers ----------------------------------------------------------------------------------
@@ -104,11 +97,12 @@ class _Asked:
     def __init__(self, dataset: Path) -> None:
         self.store: Store = open_store(dataset / "elements")
         self.geocoder: Geocoder = open_geocoder(dataset / "text", self.store)
+        self.index = TextIndex(dataset / "text" / "index")
 
     def answer(self, question: tuple[Any, ...]) -> Any:
         kind, *rest = question
         if kind == "search":
-            return search_names(self.geocoder.gazetteer.index, rest[0], 20)
+            return search_names(self.index, rest[0], 20)
         if kind == "reverse":
             lon, lat, limit = rest
             return self.geocoder.reverse(lon, lat, 500.0, limit)

@@ -1,7 +1,8 @@
-"""The build step of the part `text`: name search and geocoding, in one index.
+"""The build step of the part `text`: the index of name search, postings and tables of the geocoder.
 
-In an update the documents that changed are written to the index of the dataset before. It is
-written anew when too many are newer than the last full one; the tables of the geocoder always are.
+In an update the names that changed are written to the index of the dataset before. It is written
+anew when too many are newer than the last full one. Postings and tables are always written whole;
+what did not change in the postings is taken over.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from mapyard.builder.pipeline import Step, StepContext
 from mapyard.builder.preflight import Estimate
 from mapyard.features import search
 from mapyard.geocoding import documents
+from mapyard.geocoding.assembly import Assembly
 from mapyard.geocoding.build import assemble, count_documents
-from mapyard.geocoding.changes import plan_documents, remember_plan
+from mapyard.geocoding.changes import Plan, plan_documents, remember_words
 from mapyard.geocoding.memo import Memo, Previous
+from mapyard.geocoding.postings import PostingsWriter, open_postings
 from mapyard.geocoding.tables import write_tables
 from mapyard.store.distinct import distinct
 from mapyard.store.reader import open_store
@@ -42,31 +45,36 @@ def _run(ctx: StepContext) -> Mapping[str, Any]:
     report("changed documents")
     plan = plan_documents(made)
     names = _plan_names(memo)
-    count = len(names.searchable) + made.count
-    fresh = len(names.fresh) + int(plan.is_fresh.sum())
-    deleted = int(plan.numbers.max(initial=-1)) + 1 - made.count
-    is_patch = memo.previous is not None and fresh + deleted <= MAX_FRESH * count
+    report(f"reading {len(plan.fresh):,} of {made.count:,} documents")
+    _write_postings(made, plan, folder)
+    write_tables(made, folder / "documents")
+    remember_words(made)
+    is_patch = memo.previous is not None and len(names.fresh) <= MAX_FRESH * len(names.searchable)
+    rows = names.fresh if is_patch else names.searchable
+    report(f"writing {len(rows):,} of {len(names.searchable):,} names")
     if is_patch:
         assert memo.previous is not None
         writer = IndexWriter(folder / "index", memo.previous.folder.parent / "index")
         writer.delete("eid", names.dropped.tolist())
-        writer.delete("document", plan.dropped.tolist())
-        rows, chosen = names.fresh, np.flatnonzero(plan.is_fresh)
-        made.numbers, is_fresh = plan.numbers, plan.is_fresh
     else:
         writer = IndexWriter(folder / "index")
-        rows, chosen = names.searchable, np.arange(made.count)
-        made.numbers, is_fresh = chosen, np.zeros(made.count, np.bool_)
-    report(f"writing {len(rows) + len(chosen):,} of {count:,} documents")
     search.add_documents(writer, store, rows)
-    documents.add_documents(writer, made, chosen)
-    write_tables(made, folder / "documents")
     memo.put(_FRESH_NAMES, store.eids(rows if is_patch else rows[:0]))
-    remember_plan(made, is_fresh)
     memo.close()
     report("index")
     writer.close()
-    return {"index_documents": count, "written_documents": writer.count, **count_documents(made)}
+    count = len(names.searchable) + made.count
+    written = writer.count + len(plan.fresh)
+    return {"index_documents": count, "written_documents": written, **count_documents(made)}
+
+
+def _write_postings(made: Assembly, plan: Plan, folder: Path) -> None:
+    writer = PostingsWriter()
+    if made.memo.previous is not None:
+        before = open_postings(made.memo.previous.folder.parent)
+        writer.take_over(before, plan.kept)
+    documents.add_documents(writer, made, plan.fresh)
+    writer.close(folder / "postings")
 
 
 def _find_previous(ctx: StepContext) -> Previous | None:
@@ -74,7 +82,7 @@ def _find_previous(ctx: StepContext) -> Previous | None:
     if ctx.previous is None or ctx.patched is None:
         return None
     state: Path = ctx.previous / "text" / "state"
-    if not state.is_dir():
+    if not state.is_dir() or not (state.parent / "postings").is_dir():
         return None
     old = open_store(ctx.previous / "elements")
     return Previous(state, old, ctx.patched.row_map, ctx.patched.touched)

@@ -59,14 +59,23 @@ class Result(NamedTuple):
     explain: dict[str, Any] | None = None
 
 
+class Body(NamedTuple):
+    """What a feature says whatever was asked; not to be changed."""
+
+    feature: dict[str, Any]
+    coordinates: tuple[float, float]
+    #: Properties before and behind those that say how well it answers.
+    before: dict[str, Any]
+    behind: dict[str, Any]
+
+
 class Writer:
     """Writes results of one gazetteer; caches what regions are called."""
 
     def __init__(self, gazetteer: Gazetteer) -> None:
         self._gazetteer = gazetteer
         self._region = cache_method(self._find_region, 4_096)
-        # While typing, the same things are written again and again.
-        self._lines = cache_method(self._format, 4_096)
+        self._body = cache_method(self._write_body, 4_096)
         self._extent = cache_method(self._find_extent, 4_096)
 
     # ---- where ------------------------------------------------------------------------------
@@ -134,6 +143,29 @@ class Writer:
 
     def write(self, result: Result, langs: tuple[str, ...]) -> dict[str, Any]:
         """Return the feature of a result."""
+        # Documents and mapped addresses are written again and again while somebody types.
+        is_plain = result.house is None and result.row < 0 and result.crossing < 0
+        if is_plain and result.position is None and not result.is_element:
+            key = Result(result.document, result.entry, number=result.number)
+            body: Body = self._body(key, langs)
+        else:
+            body = self._write_body(result, langs)
+        properties = {**body.before, "score": round(result.score, 4)}
+        if result.house is not None:
+            properties["confidence"] = round(result.house.certainty, 2)
+        elif result.confidence is not None:
+            properties["confidence"] = round(result.confidence, 2)
+        if result.distance_m is not None:
+            properties["distance_m"] = round(result.distance_m, 2)
+        if result.match is not None:
+            properties["match"] = result.match
+        if result.explain is not None:
+            properties["explain"] = result.explain
+        properties |= body.behind
+        geometry = {"type": "Point", "coordinates": list(body.coordinates)}
+        return {**body.feature, "geometry": geometry, "properties": properties}
+
+    def _write_body(self, result: Result, langs: tuple[str, ...]) -> Body:
         g = self._gazetteer
         document, kind = result.document, int(g.kind[result.document])
         if result.is_element:
@@ -175,7 +207,7 @@ class Writer:
                 "country": region.country,
             }  # fmt: skip
             own = "" if kind == POSTCODE else name
-            address, lines = self._lines(own, tuple(parts.values()), region.country_code)
+            address, lines = self._format(own, tuple(parts.values()), region.country_code)
         properties: dict[str, Any] = {
             "display_name": join_lines(lines),
             "label": self._label(name or address_line(street, number, address), city)
@@ -202,36 +234,23 @@ class Writer:
             if result.house is not None
             else ("address" if result.entry >= 0 else "place"),
             "interpolated": result.house is not None,
-            "score": round(result.score, 4),
         }
-        if result.house is not None:
-            properties["confidence"] = round(result.house.certainty, 2)
-        elif result.confidence is not None:
-            properties["confidence"] = round(result.confidence, 2)
-        if result.distance_m is not None:
-            properties["distance_m"] = round(result.distance_m, 2)
-        if result.match is not None:
-            properties["match"] = result.match
-        if result.explain is not None:
-            properties["explain"] = result.explain
+        before = {name: value for name, value in properties.items() if value is not None}
+        behind: dict[str, Any] = {}
         if not is_house and kind in (PLACE, POI, HOUSE):
             # Of the element itself; names may come from its label node as well.
-            properties["tags"] = g.store.tags(row) if kind == PLACE else tags
+            behind["tags"] = g.store.tags(row) if kind == PLACE else tags
         wikipedia = tags.get("wikipedia")
         if wikipedia and not is_house:
-            properties["wikipedia"] = wikipedia
-        box = self._box(result, row)
-        return {
-            "type": "Feature",
-            **({"id": g.store.name_of(row)} if row >= 0 else {}),
-            **({"bbox": box} if box else {}),
-            "geometry": {
-                "type": "Point",
-                "coordinates": [round(lon, PRECISION), round(lat, PRECISION)],
-            },
-            "properties": {key: value for key, value in properties.items() if value is not None}
-            | ({"osm_id": None, "osm_type": None} if result.house is not None else {}),
-        }
+            behind["wikipedia"] = wikipedia
+        if result.house is not None:
+            behind |= {"osm_id": None, "osm_type": None}
+        feature: dict[str, Any] = {"type": "Feature"}
+        if row >= 0:
+            feature["id"] = g.store.name_of(row)
+        if box := self._box(result, row):
+            feature["bbox"] = box
+        return Body(feature, (round(lon, PRECISION), round(lat, PRECISION)), before, behind)
 
     def _format(
         self, name: str, values: tuple[str, ...], country_code: str

@@ -51,8 +51,6 @@ class Assembly:
     #: Numbers in state_texts of what lies in no mapped state, −1 elsewhere; set by regions.py.
     state: Ints
     state_texts: list[str]
-    #: Numbers of the documents in the text index; set by changes.py.
-    numbers: Ints
 
     def __init__(self, memo: Memo, places: list[Place], chains: Chains) -> None:
         self.memo = memo

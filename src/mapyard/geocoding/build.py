@@ -1,8 +1,8 @@
 """Building the geocoder: all documents and the address table, put together.
 
 Documents are numbered places, streets (mapped, then those known from addresses only), rivers,
-points of interest, named houses, postcodes. tables.py writes them beside the tantivy index,
-documents.py into it; gazetteer.py is what reads both.
+points of interest, named houses, postcodes. tables.py writes them as columns,
+documents.py their terms into the postings; gazetteer.py is what reads both.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Which documents an update writes to the text index, and the numbers they have there.
+"""Which documents an update has to read again; what is known of the others is taken over.
 
 A document is known again by its section and anchor: the element that it is, or stands for it. It is
-written again when its digest, of all that the index holds of it, is another one. Tables are written
-whole, so documents are numbered in them by place; in the index they keep a number of their own.
+read again when its digest, of all that documents.py writes of it, is another one.
 """
 
 from __future__ import annotations
@@ -20,25 +19,21 @@ from mapyard.geocoding.columns import Ints, count_pairs
 from mapyard.geocoding.documents import find_town_postcodes
 from mapyard.geocoding.places import COUNTRY, Place
 from mapyard.geocoding.regions import list_context
-from mapyard.store.reader import E7
 from mapyard.text.names import iter_names
 
 Digests = NDArray[np.uint64]
-Mask = NDArray[np.bool_]
 
 _PLACES, _STREETS, _ORPHANS, _RIVERS, _POIS, _HOUSES, _POSTCODES = range(7)
 _ANCHOR_BITS: Final = 55
 
 
 class Plan(NamedTuple):
-    """What is to be done with the index of the build before."""
+    """What an update is to do."""
 
-    #: Number in the index of each document.
-    numbers: Ints
-    #: Documents that are newer than the last full build.
-    is_fresh: Mask
-    #: Numbers whose documents are no longer true.
-    dropped: Ints
+    #: Documents to be read.
+    fresh: Ints
+    #: For each document of the build before what it is now, −1 where that is to be read again.
+    kept: Ints
 
 
 def plan_documents(made: Assembly) -> Plan:
@@ -47,10 +42,9 @@ def plan_documents(made: Assembly) -> Plan:
     sections = np.searchsorted(made.sections, np.arange(made.count), side="right") - 1
     anchors, digests = _find_anchors(made), _find_digests(made)
     count = made.count
-    plan = Plan(np.arange(count), np.zeros(count, np.bool_), np.empty(0, np.int64))
+    plan = Plan(np.arange(count), np.empty(0, np.int64))
     if memo.previous is not None:
         old_sections, old_anchors = memo.get("document_sections"), memo.get("document_anchors")
-        old_numbers = memo.get("document_numbers").astype(np.int64)
         of_text = old_sections == _POSTCODES
         old_anchors = np.where(
             of_text, old_anchors, memo.previous.map_rows(np.where(of_text, -1, old_anchors))
@@ -60,29 +54,22 @@ def plan_documents(made: Assembly) -> Plan:
         keys = _join(sections, anchors)
         place = np.minimum(np.searchsorted(old_keys[order], keys), len(order) - 1)
         old = order[place] if len(order) else np.zeros(count, np.int64)
-        found = old_keys[old] == keys if len(order) else np.zeros(count, np.bool_)
+        same = old_keys[old] == keys if len(order) else np.zeros(count, np.bool_)
         own_tags = (sections == _RIVERS) | (sections == _POIS) | (sections == _HOUSES)
-        same = found & ~(own_tags & memo.previous.is_touched(anchors))
-        same[found] &= memo.get("document_digests")[old[found]] == digests[found]
-        numbers = np.full(count, -1, np.int64)
-        numbers[found] = old_numbers[old[found]]
-        numbers[~found] = old_numbers.max(initial=-1) + 1 + np.arange(int((~found).sum()))
-        is_fresh = ~same
-        is_fresh[same] = memo.get("document_is_fresh")[old[same]]
+        same &= ~(own_tags & memo.previous.is_touched(anchors))
+        same[same] = memo.get("document_digests")[old[same]] == digests[same]
         made.words[same] = memo.get("document_words")[old[same]]
-        kept = np.zeros(len(old_numbers), np.bool_)
-        kept[old[same]] = True
-        plan = Plan(numbers, is_fresh, old_numbers[~kept])
+        kept = np.full(len(old_keys), -1, np.int64)
+        kept[old[same]] = np.flatnonzero(same)
+        plan = Plan(np.flatnonzero(~same), kept)
     memo.put("document_sections", sections.astype(np.int8))
     memo.put("document_anchors", anchors)
     memo.put("document_digests", digests)
     return plan
 
 
-def remember_plan(made: Assembly, is_fresh: Mask) -> None:
-    """Put into the memo what was done with the index."""
-    made.memo.put("document_numbers", made.numbers.astype(np.int32))
-    made.memo.put("document_is_fresh", is_fresh)
+def remember_words(made: Assembly) -> None:
+    """Put into the memo what reading the documents gave."""
     made.memo.put("document_words", made.words)
 
 
@@ -130,8 +117,6 @@ def _find_digests(made: Assembly) -> Digests:
         _take(states, made.state),
         _digest_written(made, cities, postcodes, areas),
         _hash_texts([str(code) for code in made.country_codes])[made.country],
-        np.round(made.lon * E7).astype(np.int64).view(np.uint64),
-        np.round(made.lat * E7).astype(np.int64).view(np.uint64),
     ):
         digest = _mix(digest) + column
     return _mix(digest)

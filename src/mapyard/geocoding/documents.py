@@ -1,4 +1,4 @@
-"""What the text index holds of each document: names, context, category, layer, country."""
+"""What is known of each document by its words: names, context, category."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import orjson
 from mapyard.geocoding.assembly import Assembly
 from mapyard.geocoding.categories import CATEGORY_KEYS, FURTHER_KEYS, find_brand_names
 from mapyard.geocoding.columns import Ints, count_pairs
-from mapyard.geocoding.kinds import LAYERS, NAMES, PLACE, POSTCODE
+from mapyard.geocoding.kinds import PLACE, POSTCODE
 from mapyard.geocoding.places import COUNTRY
+from mapyard.geocoding.postings import PostingsWriter
 from mapyard.geocoding.regions import expand_areas, list_codes, list_context
-from mapyard.store.reader import E7
 from mapyard.text.analysis import (
     name_keys,
     part_terms,
@@ -22,39 +22,29 @@ from mapyard.text.analysis import (
     slots,
     whole_terms,
 )
-from mapyard.text.index import IndexWriter
 from mapyard.text.names import iter_names, split_values
 
 
-def add_documents(writer: IndexWriter, made: Assembly, documents: Ints) -> None:
-    """Write these documents to the index; others' are not touched."""
+def add_documents(writer: PostingsWriter, made: Assembly, documents: Ints) -> None:
+    """Write the terms of these documents; others' are not touched."""
     source = DocumentTexts(made, documents)
-    lon = np.round(made.lon[documents] * E7).astype(np.int64).tolist()
-    lat = np.round(made.lat[documents] * E7).astype(np.int64).tolist()
-    numbers = made.numbers[documents].tolist()
-    for document, number, x, y in zip(documents.tolist(), numbers, lon, lat, strict=True):
-        kind = int(made.kind[document])
+    for document in documents.tolist():
         names, local, categories = source.names(document)
         made.words[document] = count_words(names)
         wholes = dict.fromkeys(term for name in names for term in whole_terms(name))
-        if kind == POSTCODE:
+        if made.kind[document] == POSTCODE:
             wholes |= dict.fromkeys(postcode_terms(names[0]))
         wholes |= dict.fromkeys(term for name in local for term in script_terms(name))
         parts = dict.fromkeys(term for name in names for term in part_terms(name))
-        country = str(made.country_codes[made.country[document]])
         writer.add(
-            terms=(
-                ("place_name", wholes),
-                ("place_part", [term for term in parts if term not in wholes]),
+            document,
+            (
+                ("name", wholes),
+                ("part", [term for term in parts if term not in wholes]),
                 ("context", source.context(document)),
+                ("key", dict.fromkeys(key for name in names for key in name_keys(name))),
+                ("category", dict.fromkeys(categories)),
             ),
-            keys=(
-                ("place_key", dict.fromkeys(key for name in names for key in name_keys(name))),
-                ("category", categories),
-                ("layer", (LAYERS[kind], NAMES[kind]) if LAYERS[kind] != NAMES[kind] else ("poi",)),
-                ("country", (country,) if country else ()),
-            ),
-            numbers=(("document", number), ("lon", x), ("lat", y)),
         )
 
 

@@ -20,10 +20,10 @@ from mapyard.geocoding.kinds import PLACE, POSTCODE, STREET
 from mapyard.geocoding.matching import (
     CATEGORY,
     CONTEXT,
-    CONTEXT_FUZZY,
     CONTEXT_PREFIX,
     IS_BOUND,
     IS_NAME,
+    IS_WHERE,
     MAX_CANDIDATES,
     MAX_FOCUSED,
     NAME,
@@ -219,18 +219,29 @@ class Ranking:
         of_kind = np.array([bool(word.categories) for word in query.words])
         # A thing of the kind that is asked for is what is meant, whatever it is called.
         self._worth[(self._levels == CATEGORY) & of_kind] = 1.0
+        self._little = np.array([word.slot.is_little for word in query.words])
+        self._has_digit = np.array([word.slot.has_digit for word in query.words])
+        self._free: dict[Candidate, NDArray[np.bool_]] = {}
         count = len(self.documents)
         #: Address entry of an exact house number, −1 none; and the candidate it answers.
         self._entry = np.full(count, -1, np.int64)
         self._number: list[Candidate | None] = [None] * count
         self._houses: dict[int, House] = {}
+        self._kinds = gazetteer.kind[self.documents]
         self._bias = self._find_bias(focus)
-        if count:
+        if not count:
+            self.scores: Floats = np.empty(0)
+            return
+        self._named, self._is_called = self._find_names()
+        self._fixed = NAMED * self._named + BIAS * self._bias
+        if query.asks_for_kind:
+            # The post office before a street or a car park called Post.
+            self._fixed -= KIND * ~(self._by_category | (self._kinds == PLACE))
+        if query.numbers:
             self._match_numbers()
             self._compare_towns()
         self.scores = self._find_scores()
-        if count and query.numbers:
-            self._match_unmapped()
+        if query.numbers and self._match_unmapped():
             self.scores = self._find_scores()
 
     # ---- scores -----------------------------------------------------------------------------
@@ -245,36 +256,28 @@ class Ranking:
             bias = np.maximum(bias, FOCUS_PULL * 0.5 ** (distance_m / focus.half_m) + bias * 0.1)
         return bias
 
-    def _find_scores(self) -> Floats:
-        if not len(self.documents):
-            return np.empty(0)
-        self.text = (self._worth * self._weights).sum(axis=1) / self._weights.sum()
+    def _find_names(self) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return how well each name fits, and which documents are called so at all."""
+        g, words = self._gazetteer, self._query.words
         is_named = IS_NAME[self._levels]
-        little = np.array([word.slot.is_little for word in self._query.words])
-        strong = (is_named & ~little).sum(axis=1)
-        share = np.minimum(1.0, strong / self._gazetteer.words[self.documents])
-        named = np.where(
-            self._whole > 0,
-            1.0,
-            PARTLY * np.where(self._by_category, np.maximum(share, OF_KIND), share),
-        )
-        self._named = named
-        scores = TEXT * self.text + NAMED * named + BIAS * self._bias
-        scores = scores + HOUSE * (self._entry >= 0)
-        if self._query.asks_for_kind:
-            # The post office before a street or a car park called Post.
-            is_place = self._gazetteer.kind[self.documents] == PLACE
-            scores = scores - KIND * ~(self._by_category | is_place)
+        little = self._little
+        strong = np.count_nonzero(is_named & ~little, axis=1)
+        share = np.minimum(1.0, strong / g.words[self.documents])
+        if self._by_category.any():
+            share = np.where(self._by_category, np.maximum(share, OF_KIND), share)
+        named = np.where(self._whole > 0, 1.0, PARTLY * share)
         # What is matched only by where it is, or only by "street", is not what was asked for.
-        is_postcode = self._gazetteer.kind[self.documents] == POSTCODE
-        telling = np.array(
-            [not (w.is_street_word or w.is_filler or w.is_country) for w in self._query.words]
-        )
-        is_number = np.array([word.slot.has_digit for word in self._query.words])
-        if not (telling & ~little & ~is_number).any():
+        telling = np.array([not (w.is_street_word or w.is_filler or w.is_country) for w in words])
+        if not (telling & ~little & ~self._has_digit).any():
             telling[:] = True
-        valid = (is_named & telling).any(axis=1) | (self._whole > 0) | is_postcode
-        return np.where(valid & (self.text >= MIN_MATCHED), scores, -1.0)
+        is_called = (is_named & telling).any(axis=1) | (self._whole > 0)
+        return named, is_called | (self._kinds == POSTCODE)
+
+    def _find_scores(self) -> Floats:
+        self.text = self._worth @ self._weights / self._weights.sum()
+        scores: Floats = self._fixed + TEXT * self.text + HOUSE * (self._entry >= 0)
+        scores[~(self._is_called & (self.text >= MIN_MATCHED))] = -1.0
+        return scores
 
     @property
     def is_good(self) -> bool:
@@ -286,7 +289,7 @@ class Ranking:
             return False
         worth = self._worth[int(self.scores.argmax())]
         strong = np.array([not (w.slot.is_little or w.is_filler) for w in self._query.words])
-        unknown = np.array([word.slot.has_digit for word in self._query.words])
+        unknown = self._has_digit.copy()
         if self._query.begun >= 0:
             unknown[self._query.begun] = True
         for candidate in self._query.numbers:
@@ -339,19 +342,26 @@ class Ranking:
 
         A word of the name that stands beside the whole name is free: "Avenue Albert II 2".
         """
+        known = self._free.get(candidate)
+        if known is not None:
+            return known
         levels = self._levels[:, candidate.start : candidate.stop]
         inside = (self._whole_start < candidate.stop) & (
             candidate.start < self._whole_start + self._whole
         )
         beside = (self._whole > 0) & ~inside
-        return ~IS_BOUND[levels].all(axis=1) | (beside & (levels == NAME).any(axis=1))
+        free = ~IS_BOUND[levels].all(axis=1) | (beside & (levels == NAME).any(axis=1))
+        self._free[candidate] = free
+        return free
 
     def _compare_towns(self) -> None:
         """Judge, of houses with the right number, the words that say where by the very house.
 
         A street along a border has houses of several towns, so its context holds the names of all.
         """
-        is_where = np.isin(self._levels, (CONTEXT, CONTEXT_PREFIX, CONTEXT_FUZZY))
+        if (self._entry < 0).all():
+            return
+        is_where = IS_WHERE[self._levels]
         context = np.flatnonzero(is_where.any(axis=0))
         words = [i for i in context.tolist() if not self._query.words[i].country]
         if not words:
@@ -365,9 +375,13 @@ class Ranking:
                 ):
                     self._worth[place, i] = 0.0
 
-    def _match_unmapped(self) -> None:
-        """Give the best streets a point for a number that is not mapped; POIs their own number."""
+    def _match_unmapped(self) -> bool:
+        """Give the best streets a point for a number that is not mapped; POIs their own number.
+
+        Return whether that changed anything.
+        """
         g = self._gazetteer
+        is_changed = False
         order = np.argsort(-self.scores, kind="stable")[:_INTERPOLATED]
         for place in order.tolist():
             if self._entry[place] >= 0 or self.scores[place] < 0:
@@ -381,6 +395,7 @@ class Ranking:
                 if entry >= 0:
                     if candidate.key in parse_numbers(g.number_text(entry)):
                         self._worth[place, words] = 1.0
+                        is_changed = True
                         break
                     continue
                 number = leading_number(candidate.key)
@@ -391,20 +406,23 @@ class Ranking:
                     self._houses[place] = house
                     self._number[place] = candidate
                     self._worth[place, words] = _INTERPOLATED_NUMBER
+                    is_changed = True
                     break
+        return is_changed
 
     # ---- results ----------------------------------------------------------------------------
 
     def results(self, limit: int) -> list[Result]:
         """Return the best results."""
-        found = []
-        for place in np.argsort(-self.scores, kind="stable")[:limit].tolist():
-            if self.scores[place] < 0:
-                break
-            found.append(self._make_result(place))
-        return found
+        best = np.argsort(-self.scores, kind="stable")[:limit]
+        best = best[self.scores[best] >= 0]
+        confidences = self._find_confidences(best).tolist()
+        return [
+            self._make_result(place, confidence)
+            for place, confidence in zip(best.tolist(), confidences, strict=True)
+        ]
 
-    def _make_result(self, place: int) -> Result:
+    def _make_result(self, place: int, confidence: float) -> Result:
         g = self._gazetteer
         candidate = self._number[place]
         house = self._houses.get(place)
@@ -415,7 +433,7 @@ class Ranking:
         return Result(
             int(self.documents[place]), entry, house, number,
             score=float(self.scores[place]),
-            confidence=self._confidence(place),
+            confidence=confidence,
             match=self._report(place),
             explain=self._explain(place) if self._explains else None,
         )  # fmt: skip
@@ -435,42 +453,44 @@ class Ranking:
             "words": words,
         }
 
-    def _confidence(self, place: int) -> float:
+    def _find_confidences(self, places: NDArray[np.int64]) -> Floats:
         """Return 0–1: how much of the query is answered, capped where number or place differ."""
-        strong = self._strong
-        weights = self._weights[strong]
-        worth = self._worth[place, strong]
-        share = float((worth * weights).sum() / weights.sum())
-        if self._whole[place] == 0 and not IS_NAME[self._levels[place]].all():
-            share = min(share, 0.95)
-        missing = int((worth == 0).sum())
-        if missing:
-            share = min(share, max(LEAST_SURE, UNSURE - MISSING_WORD * (missing - 1)))
-        return share
+        weights = self._weights[self._strong]
+        worth = self._worth[np.ix_(places, self._strong)]
+        share = worth @ weights / weights.sum()
+        is_partly = (self._whole[places] == 0) & ~IS_NAME[self._levels[places]].all(axis=1)
+        share[is_partly & (share > 0.95)] = 0.95
+        missing = np.count_nonzero(worth == 0, axis=1)
+        most = np.maximum(LEAST_SURE, UNSURE - MISSING_WORD * (missing - 1))
+        return np.where(missing > 0, np.minimum(share, most), share)
 
     def _report(self, place: int) -> dict[str, Any]:
-        matched, unmatched, ignored = [], [], list(self._query.ignored)
+        matched: list[dict[str, str]] = []
+        unmatched: list[str] = []
+        ignored = list(self._query.ignored)
         candidate = self._number[place]
         inferred: list[str] = []
-        for i, word in enumerate(self._query.words):
-            if candidate is not None and candidate.start <= i < candidate.stop:
+        first, stop = (candidate.start, candidate.stop) if candidate is not None else (0, 0)
+        rows = zip(
+            self._query.words, self._levels[place].tolist(), self._worth[place].tolist(),
+            strict=True,
+        )  # fmt: skip
+        for i, (word, level, worth) in enumerate(rows):
+            role, means = _LEVEL_NAMES[level]
+            if first <= i < stop:
+                role, means = "house_number", "exact"
                 if place in self._houses:
-                    inferred.append("house_number")
-                matched.append(
-                    {"word": word.text, "as": "house_number",
-                     "by": "interpolation" if place in self._houses else "exact"}
-                )  # fmt: skip
-            elif self._levels[place, i] and self._worth[place, i] > 0:
-                role, means = _LEVEL_NAMES[int(self._levels[place, i])]
-                if word.is_unfinished and self._levels[place, i] == NAME_FUZZY:
+                    means = "interpolation"
+                    inferred.append(role)
+            elif level and worth > 0:
+                if word.is_unfinished and level == NAME_FUZZY:
                     role, means = "category", "prefix"
-                matched.append({"word": word.text, "as": role, "by": means})
-            elif self._worth[place, i] > 0:
-                matched.append({"word": word.text, "as": "house_number", "by": "exact"})
-            elif word.is_filler:
-                ignored.append(word.text)
+            elif worth > 0:
+                role, means = "house_number", "exact"
             else:
-                unmatched.append(word.text)
+                (ignored if word.is_filler else unmatched).append(word.text)
+                continue
+            matched.append({"word": word.text, "as": role, "by": means})
         report: dict[str, Any] = {"matched": matched, "unmatched": unmatched}
         if ignored:
             report["ignored"] = ignored

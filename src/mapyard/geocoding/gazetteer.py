@@ -1,4 +1,4 @@
-"""The opened geocoder of a dataset: index, columns, house numbers."""
+"""The opened geocoder of a dataset: postings, columns, house numbers."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from mapyard.geocoding.housenumbers import leading_number
 from mapyard.geocoding.interpolation import position_on_line, project_on_line
 from mapyard.geocoding.kinds import HOUSE_SHIFT, PLACE
 from mapyard.geocoding.places import COUNTRY
+from mapyard.geocoding.postings import open_postings
 from mapyard.geocoding.regions import expand_areas, list_context
 from mapyard.store.columns import Heap, open_column
 from mapyard.store.reader import E7, Store
 from mapyard.text.analysis import postcode_terms, script_terms, terms
-from mapyard.text.index import TextIndex
 from mapyard.text.latin import MARK
 from mapyard.text.names import iter_names
 
@@ -59,13 +59,10 @@ class Gazetteer:
     """All that forward, reverse and autocomplete ask; may be used by several threads."""
 
     def __init__(self, folder: Path, store: Store) -> None:
-        self.index = TextIndex(folder / "index")
+        self.postings = open_postings(folder)
         self.store = store
         self._folder = folder / "documents"
         column = self._column
-        #: Number of each document in the index, and the document of each number there.
-        self.document_number: NDArray[np.int32] = column("document_number")
-        self._number_document: NDArray[np.int32] = column("number_document")
         self.kind: NDArray[np.int8] = column("document_kind")
         self.row: Ints = column("document_row")
         self.lon: NDArray[np.int32] = column("document_lon")
@@ -120,6 +117,8 @@ class Gazetteer:
         self.tags = cache_method(self._read_tags, 4_096)
         self._place_terms = cache_method(self._find_place_terms, 4_096)
         self._area = cache_method(self._read_area, 256)
+        #: The documents in the country of a code.
+        self.documents_in = cache_method(self._find_in, 16)
 
     def _column(self, name: str) -> NDArray[Any]:
         return open_column(self._folder, name)
@@ -171,12 +170,12 @@ class Gazetteer:
     @cached_property
     def kinds(self) -> Kinds:
         """The words for kinds of things that there are."""
-        return Kinds(lambda tag: self.index.frequency("category", tag) > 0)
+        return Kinds(lambda tag: self.postings.frequency("category", tag) > 0)
 
     @cached_property
     def has_other_scripts(self) -> bool:
         """Whether names are written in another script than Latin."""
-        return bool(self.index.complete("place_name", MARK, 1))
+        return bool(self.postings.complete("name", MARK, 1))
 
     @property
     def place_count(self) -> int:
@@ -243,9 +242,11 @@ class Gazetteer:
         ].tolist()
         return found
 
-    def documents_at(self, addresses: list[Any]) -> Ints:
-        """Return the documents at addresses in the index."""
-        return self._number_document[self.index.numbers("document", addresses)].astype(np.int64)
+    def _find_in(self, country_code: str) -> NDArray[np.int32]:
+        if country_code not in self.country_codes:
+            return np.empty(0, np.int32)
+        number = self.country_codes.index(country_code)
+        return np.flatnonzero(self.country == number).astype(np.int32)
 
     def position(self, document: int) -> tuple[float, float]:
         """Return lon, lat in degrees."""

@@ -1,27 +1,32 @@
 """Finding candidate documents, and how each word of the query matches each of them.
 
-For every word and document there is one level, the best that holds. They are read off the scores of
-one query, three bits a word, so nothing about a document has to be loaded to judge it.
+A word can match in several ways, each of a level, and each way is some runs of the postings. Where
+all words have to match, the documents of the rarest are the candidates, and the runs of the others
+are looked at for these only. What matches how is one bit per level; the worth of a word, its best
+level and whether it names the thing are read off a table of all sets of bits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mapyard.geo.bbox import Bbox
 from mapyard.geocoding.gazetteer import Gazetteer
+from mapyard.geocoding.kinds import LAYERS, NAMES
 from mapyard.geocoding.query import Understood, Word
 from mapyard.store.distinct import distinct
 from mapyard.store.reader import E7
 from mapyard.text.analysis import name_key
 from mapyard.text.folding import is_spaceless, split_grams
-from mapyard.text.index import all_of, any_of, at_least, constant, with_optional
 from mapyard.text.words import SUFFIX_FORMS
 
+Documents = NDArray[np.int32]
+Mask = NDArray[np.bool_]
+Bits = NDArray[np.uint8]
 Ints = NDArray[np.int64]
 Keep = Callable[[Ints], NDArray[np.bool_]]
 
@@ -31,13 +36,22 @@ NOTHING, CONTEXT_FUZZY, NAME_FUZZY, CONTEXT_PREFIX, CONTEXT, NAME_PREFIX, CATEGO
 WORTH: Final = np.array([0.0, 0.62, 0.66, 0.82, 0.96, 0.86, 0.90, 1.0])
 #: Levels at which a word says what the thing itself is, not where.
 IS_NAME: Final = np.array([0, 0, 1, 0, 0, 1, 1, 1], np.bool_)
+#: Levels at which a word says where something is.
+IS_WHERE: Final = np.array([0, 1, 0, 1, 1, 0, 0, 0], np.bool_)
 #: Levels at which a number is part of a name or a postcode, and no house number.
 IS_BOUND: Final = np.array([0, 0, 0, 0, 1, 0, 0, 1], np.bool_)
-_BITS: Final = 3
-_WORDS_PER_QUERY: Final = 24 // _BITS
+#: For each set of levels, one bit each: the best level, its worth, whether any is of a name.
+_SETS: Final = np.arange(256)
+_HAS: Final = (_SETS[:, None] >> np.arange(8)) & 1 > 0
+_BEST: Final = np.where(_HAS, np.arange(8), 0).max(axis=1).astype(np.int8)
+_MOST_WORTH: Final = np.where(_HAS, WORTH, 0.0).max(axis=1)
+_ANY_NAME: Final = (_HAS & IS_NAME).any(axis=1)
 #: More than the words of a query: lengths and places are packed with it.
 _PLACES: Final = 64
+#: Scores are whole numbers, so that what is equal is equal.
 _SCALE: Final = 4096
+#: From this share of all documents on a bitmap of them is quicker than sorting.
+_DENSE: Final = 1 / 32
 #: Postcodes are found by their beginning from this many digits, and at most so many of them.
 SHORTEST_CODE: Final = 3
 MAX_CODES: Final = 24
@@ -65,7 +79,7 @@ class Filters(NamedTuple):
         """Return whether things of one of the layers may be found."""
         return not self.layer or not set(self.layer.split(",")).isdisjoint(layers)
 
-    def pick(self, gazetteer: Gazetteer, documents: Ints) -> Ints:
+    def pick(self, gazetteer: Gazetteer, documents: Documents) -> Documents:
         """Return the documents whose element `keep` lets through."""
         if self.keep is None:
             return documents
@@ -74,26 +88,26 @@ class Filters(NamedTuple):
         order = np.argsort(rows, kind="stable")
         return documents[order][self.keep(rows[order])]
 
-    def queries(self, gazetteer: Gazetteer) -> list[Any]:
-        """Return the conditions as queries."""
-        index = gazetteer.index
-        found = []
+    def mask(self, g: Gazetteer, documents: Documents) -> Mask | None:
+        """Return which documents the other filters let through; None for all."""
+        masks = []
         if self.layer:
-            found.append(any_of([index.term("layer", name) for name in self.layer.split(",")]))
+            layers = set(self.layer.split(","))
+            # Of points of interest the layer is also the kind.
+            kinds = [bool(layers & {one, other}) for one, other in zip(LAYERS, NAMES, strict=True)]
+            masks.append(np.array(kinds)[g.kind[documents]])
         if self.countries:
-            found.append(any_of([index.term("country", code) for code in self.countries]))
+            codes = [code in self.countries for code in g.country_codes] + [False]
+            masks.append(np.array(codes)[g.country[documents]])
         if self.bbox is not None:
+            lon, lat = g.lon[documents], g.lat[documents]
             boxes = [
-                all_of(
-                    [
-                        index.number_range("lon", round(box.west * E7), round(box.east * E7)),
-                        index.number_range("lat", round(box.south * E7), round(box.north * E7)),
-                    ]
-                )
+                (lon >= round(box.west * E7)) & (lon <= round(box.east * E7))
+                & (lat >= round(box.south * E7)) & (lat <= round(box.north * E7))
                 for box in self.bbox.split()
-            ]
-            found.append(any_of(boxes))
-        return [constant(query, 0.0) for query in found]
+            ]  # fmt: skip
+            masks.append(np.logical_or.reduce(boxes))
+        return np.logical_and.reduce(masks) if masks else None
 
 
 NO_FILTERS: Final = Filters()
@@ -112,8 +126,19 @@ class Candidates(NamedTuple):
     by_category: NDArray[np.bool_]
 
 
+class Way(NamedTuple):
+    """One way in which a word matches documents: those of some runs of the postings."""
+
+    level: int
+    runs: tuple[Documents, ...]
+    #: Documents in the runs, those in several of them counted again.
+    size: int
+    #: Whether there is one run, and it ascends.
+    is_sorted: bool
+
+
 class Matcher:
-    """One query against the index."""
+    """One query against the postings."""
 
     def __init__(
         self,
@@ -125,138 +150,179 @@ class Matcher:
         limit: int = MAX_CANDIDATES,
     ) -> None:
         self._gazetteer = gazetteer
-        self._index = gazetteer.index
+        self._postings = gazetteer.postings
+        self._vocabulary = gazetteer.postings.vocabulary
+        self._count = len(gazetteer.kind)
         self._query = query
-        self._filters = filters.queries(gazetteer)
+        self._filters = filters
         self._complete = complete
         self._limit = limit
-        self._selection: tuple[int, Any] = (-1, None)
-        self._exact: dict[int, list[tuple[int, Any]]] = {}
-        self._loose: dict[int, list[tuple[int, Any]]] = {}
+        self._exact: dict[int, list[Way]] = {}
+        self._loose: dict[int, list[Way]] = {}
+        #: Documents whose bits are known, by word.
+        self._judged: tuple[Documents, dict[int, Bits]] = np.empty(0, np.int32), {}
 
-    def find_all(self) -> Ints:
+    def find_all(self) -> Documents:
         """Return the documents that all words match, unknown ones loosely."""
         required = self._query.required(names_of_houses=True)
-        if not required:
-            return np.empty(0, np.int64)
-        queries, names = [], []
+        ways = {i: self._ways(i) for i in required}
+        if not ways or not all(ways.values()):
+            return np.empty(0, np.int32)
         begun = self._query.begun
-        optional = []
-        if begun >= 0 and begun not in required:
-            variants = self._exact_variants(begun) + self._prefix_variants(begun)
-            optional = [self._scored(begun, variants)] if variants else []
-        for i in required:
-            variants = self._exact_variants(i)
-            if not self._query.words[i].is_known:
-                variants = variants + self._loose_variants(i)
-            elif self._complete and i == len(self._query.words) - 1:
-                variants = variants + self._prefix_variants(i)
-            if not variants:
-                return np.empty(0, np.int64)
-            queries.append(self._scored(i, variants))
-            names += [query for level, query in variants if IS_NAME[level]]
-        return self._run(queries, names, optional)
+        optional = [begun] if begun >= 0 and begun not in required else []
+        return self._find(ways, len(ways), optional)
 
-    def find_most(self) -> Ints:
+    def find_most(self) -> Documents:
         """Return the documents that most words match, exactly or loosely."""
         required = self._query.required(names_of_houses=False)
-        queries, names = [], []
-        for i in required:
-            variants = self._exact_variants(i) + self._loose_variants(i)
-            if variants:
-                queries.append(self._scored(i, variants))
-                names += [query for level, query in variants if IS_NAME[level]]
-        if not queries:
-            return np.empty(0, np.int64)
+        ways = {i: self._exact_ways(i) + self._loose_ways(i) for i in required}
+        ways = {i: found for i, found in ways.items() if found}
         # A long query may hold many words that nobody mapped (floor, building, company).
         minimum = max(1, min(len(required) - 1, (len(required) + 1) // 2))
-        minimum = min(minimum, len(queries))
-        return self._run([at_least(queries, minimum)], names)
+        return self._find(ways, min(minimum, len(ways)), []) if ways else np.empty(0, np.int32)
 
-    def _run(self, queries: list[Any], names: list[Any], optional: list[Any] | None = None) -> Ints:
-        """Return the best documents of which at least one word is (in) the name."""
+    def _find(self, ways: dict[int, list[Way]], minimum: int, optional: Iterable[int]) -> Documents:
+        """Return the best documents that enough words match, at least one of them as a name."""
+        order = sorted(ways, key=lambda i: sum(way.size for way in ways[i]))
+        # What enough words match, one of the rarest matches that are more than may be missing.
+        first = [way for i in order[: len(ways) - minimum + 1] for way in ways[i]]
+        names = [way for found in ways.values() for way in found if IS_NAME[way.level]]
         if not names:
-            return np.empty(0, np.int64)
-        named = constant(at_least(names, 1), 0.0)
-        query = with_optional(all_of([*queries, named, *self._filters]), optional or [])
-        hits = self._index.search(query, self._limit)
-        # As long as nothing is cut off, the query itself stands for its documents.
-        self._selection = len(hits.addresses), constant(query, 0.0)
-        if len(hits.addresses) < self._limit:
-            return self._gazetteer.documents_at(hits.addresses)
-        hits = self._index.search_parts(query, self._limit)
-        documents = self._gazetteer.documents_at(hits.addresses)
-        return documents[np.lexsort((documents, -hits.scores))[: self._limit]]
+            return np.empty(0, np.int32)
+        if sum(way.size for way in names) < sum(way.size for way in first):
+            first = names
+        documents = self._union(first)
+        allowed = self._filters.mask(self._gazetteer, documents)
+        if allowed is not None:
+            documents = documents[allowed]
+        known: dict[int, Bits] = {}
+        for i in order:
+            if not len(documents):
+                return documents
+            bits = known[i] = self._match(ways[i], documents)
+            if minimum == len(ways) and not bits.all():
+                kept = bits.nonzero()[0]
+                documents = documents[kept]
+                known = {j: other[kept] for j, other in known.items()}
+        kept = np.logical_or.reduce([_ANY_NAME[bits] for bits in known.values()])
+        if minimum < len(ways):
+            kept &= np.sum([bits > 0 for bits in known.values()], axis=0) >= minimum
+        if not kept.all():
+            documents = documents[kept]
+            known = {j: other[kept] for j, other in known.items()}
+        if len(documents) > self._limit:
+            scores = np.zeros(len(documents), np.int32)
+            known |= {i: self._match(self._ways(i), documents) for i in optional}
+            for i, bits in known.items():
+                weight = self._query.words[i].weight * _SCALE
+                scores += np.round(_MOST_WORTH * weight).astype(np.int32)[bits]
+            best = _find_best(scores, self._limit)
+            documents = documents[best]
+            known = {j: other[best] for j, other in known.items()}
+        self._judged = documents, known
+        return documents
+
+    def _union(self, ways: Sequence[Way]) -> Documents:
+        """Return the sorted documents of all ways."""
+        if len(ways) == 1 and ways[0].is_sorted:
+            return ways[0].runs[0]
+        runs = [run for way in ways for run in way.runs]
+        if sum(way.size for way in ways) < self._count * _DENSE:
+            return distinct(*runs)
+        is_found = np.zeros(self._count, np.bool_)
+        for run in runs:
+            is_found[run] = True
+        return is_found.nonzero()[0].astype(np.int32)
+
+    def _match(self, ways: Sequence[Way], documents: Documents) -> Bits:
+        """Return for each document the levels of the ways that match it, one bit each."""
+        bits = np.zeros(len(documents), np.uint8)
+        for way in ways if len(documents) else ():
+            bits |= self._hold(way, documents).view(np.uint8) << np.uint8(way.level)
+        return bits
+
+    def _hold(self, way: Way, documents: Documents) -> Mask:
+        """Return which of the sorted documents a way matches."""
+        if way.is_sorted and way.size > len(documents):
+            run = way.runs[0]
+            return run.take(run.searchsorted(documents), mode="clip") == documents
+        if way.size > self._count * _DENSE:
+            is_held = np.zeros(self._count, np.bool_)
+            for run in way.runs:
+                is_held[run] = True
+            return is_held[documents]
+        run = way.runs[0] if len(way.runs) == 1 else np.concatenate(way.runs)
+        mask = np.zeros(len(documents), np.bool_)
+        place = documents.searchsorted(run)
+        mask[place[documents.take(place, mode="clip") == run]] = True
+        return mask
 
     # ---- the ways a word can match ----------------------------------------------------------
 
-    def _scored(self, i: int, variants: list[tuple[int, Any]]) -> Any:
-        """Return the query for a word, its score the worth of the best level."""
-        weight = self._query.words[i].weight
-        # Multiples of a power of two: sums are exact in whatever order the index adds them up.
-        scores = [round(weight * float(WORTH[level]) * _SCALE) / _SCALE for level, _ in variants]
-        return any_of([constant(q, s) for (_, q), s in zip(variants, scores, strict=True)])
+    def _ways(self, i: int) -> list[Way]:
+        """Return the ways of a word: exact ones, and others where it is unknown or unfinished."""
+        if not self._query.words[i].is_known or i in self._loose:
+            return self._exact_ways(i) + self._loose_ways(i)
+        if self._complete and i == len(self._query.words) - 1:
+            return self._exact_ways(i) + self._prefix_ways(i)
+        return self._exact_ways(i)
 
-    def _exact_variants(self, i: int) -> list[tuple[int, Any]]:
+    def _exact_ways(self, i: int) -> list[Way]:
         if i not in self._exact:
             self._exact[i] = self._find_exact(self._query.words[i])
         return self._exact[i]
 
-    def _find_exact(self, word: Word) -> list[tuple[int, Any]]:
-        index = self._index
-        found = []
-        for level, field in ((NAME, "place_name"), (CONTEXT, "context")):
-            queries = [
-                all_of([index.term(field, term) for term in alternative])
-                for alternative in word.alternatives
-                if all(index.frequency(field, term) for term in alternative)
-            ]
-            if queries:
-                found.append((level, any_of(queries)))
+    def _all_of(self, level: int, field: str, alternatives: Iterable[tuple[str, ...]]) -> list[Way]:
+        """Return the way of documents that have all terms of an alternative."""
+        found = [self._postings.of_all(field, alternative) for alternative in alternatives]
+        return _make_way(level, [run for run in found if len(run)], is_sorted=True)
+
+    def _terms(self, level: int, field: str, numbers: Iterable[int]) -> list[Way]:
+        """Return the way of documents that have one of some terms."""
+        of = self._postings.of
+        found = [of(field, number, number + 1) for number in numbers]
+        return _make_way(level, [run for run in found if len(run)], is_sorted=True)
+
+    def _find_exact(self, word: Word) -> list[Way]:
+        found = self._all_of(NAME, "name", word.alternatives)
+        found += self._all_of(CONTEXT, "context", word.alternatives)
         if word.slot.has_digit and len(word.text) >= SHORTEST_CODE:
             # The first digits of postcodes.
-            codes = [
-                term
-                for term, _ in index.complete("context", word.text, MAX_CODES)
-                if term != word.text
-            ]
-            if codes:
-                found.append((CONTEXT_PREFIX, any_of([index.term("context", c) for c in codes])))
-        parts = [
-            all_of([index.term("place_part", term) for term in alternative])
-            for alternative in word.alternatives
-            if all(index.frequency("place_part", term) for term in alternative)
-        ]
-        if parts:
-            found.append((NAME_PREFIX, any_of(parts)))
+            codes = self._postings.complete("context", word.text, MAX_CODES)
+            own = self._vocabulary.find(word.text)
+            found += self._terms(CONTEXT_PREFIX, "context", [code for code in codes if code != own])
+        found += self._all_of(NAME_PREFIX, "part", word.alternatives)
         if word.country:
-            found.append((CONTEXT, index.term("country", word.country)))
+            in_country = self._gazetteer.documents_in(word.country)
+            found += _make_way(CONTEXT, [in_country], is_sorted=True)
         if word.categories:
-            tags = [index.term("category", tag) for tag in word.categories]
-            found.append((NAME_FUZZY if word.is_unfinished else CATEGORY, any_of(tags)))
+            level = NAME_FUZZY if word.is_unfinished else CATEGORY
+            found += self._all_of(level, "category", [(tag,) for tag in word.categories])
         return found
 
-    def _loose_variants(self, i: int) -> list[tuple[int, Any]]:
+    def _loose_ways(self, i: int) -> list[Way]:
         if i not in self._loose:
-            self._loose[i] = self._prefix_variants(i) + self._fuzzy_variants(i)
+            self._loose[i] = self._prefix_ways(i) + self._fuzzy_ways(i)
         return self._loose[i]
 
-    def _prefix_variants(self, i: int) -> list[tuple[int, Any]]:
+    def _prefix_ways(self, i: int) -> list[Way]:
         word = self._query.words[i].slot.alternatives[0][0]
         if is_spaceless(word) and len(word) >= LONG_RUN:
             # A run of characters of which one is another, or missing.
-            grams = [self._index.term("place_name", gram) for gram in split_grams(word)]
-            return [(NAME_FUZZY, constant(at_least(grams, len(grams) - 2), 1.0))]
+            grams = split_grams(word)
+            run = self._postings.of_most("name", tuple(grams), len(grams) - 2)
+            return _make_way(NAME_FUZZY, [run], is_sorted=True)
         is_last = self._complete and i == len(self._query.words) - 1
         shortest = 1 if is_last or is_spaceless(word) else 4
         if len(word) < shortest:
             return []
-        found = [(NAME_PREFIX, self._index.prefix("place_name", word))]
+        span = self._vocabulary.span(word)
+        found = _make_way(NAME_PREFIX, [self._postings.of("name", *span)])
         if len(word) >= 2 or word.isdigit():
-            found.append((CONTEXT_PREFIX, self._index.prefix("context", word)))
+            found += _make_way(CONTEXT_PREFIX, [self._postings.of("context", *span)])
         return found
 
-    def _fuzzy_variants(self, i: int) -> list[tuple[int, Any]]:
+    def _fuzzy_ways(self, i: int) -> list[Way]:
         word = self._query.words[i]
         if word.slot.has_digit or is_spaceless(word.text):
             return []
@@ -266,12 +332,15 @@ class Matcher:
             if len(spelled) < 4:
                 continue
             distance = 2 if len(spelled) >= 8 and not is_last else 1
-            fields = [(NAME_FUZZY, "place_name"), (CONTEXT_FUZZY, "context")]
+            near = self._vocabulary.near(spelled, distance, is_last)
+            found += self._near(NAME_FUZZY, "name", near)
+            found += self._near(CONTEXT_FUZZY, "context", near)
             if self._is_before_street_word(i):  # Clemattis Weg, of Clematisweg
-                fields.append((NAME_FUZZY, "place_part"))
-            for level, field in fields:
-                found.append((level, self._index.fuzzy(field, spelled, distance, prefix=is_last)))
+                found += self._near(NAME_FUZZY, "part", near)
         return found
+
+    def _near(self, level: int, field: str, near: NDArray[np.int64]) -> list[Way]:
+        return _make_way(level, self._postings.runs(field, near))
 
     def _is_before_street_word(self, i: int) -> bool:
         words = self._query.words
@@ -279,67 +348,51 @@ class Matcher:
 
     # ---- judging ----------------------------------------------------------------------------
 
-    def judge(self, documents: Ints) -> Candidates:
+    def judge(self, documents: Documents) -> Candidates:
         """Return the levels of all words for these documents."""
-        documents = distinct(documents)
-        words = range(len(self._query.words))
-        levels = np.zeros((len(documents), len(words)), np.int8)
-        if not len(documents):
-            nothing = np.zeros(0, np.int64)
-            return Candidates(documents, levels, nothing, nothing, nothing.astype(np.bool_))
-        count, among = self._selection
-        if count != len(documents) or count == self._limit:
-            numbers = self._gazetteer.document_number[documents].tolist()
-            among = constant(self._index.numbered("document", numbers), 0.0)
-        for first in range(0, len(words), _WORDS_PER_QUERY):
-            part = list(words[first : first + _WORDS_PER_QUERY])
-            queries = []
-            for shift, i in enumerate(part):
-                variants = self._exact_variants(i)
-                loose = not self._query.words[i].is_known or i in self._loose
-                if loose:
-                    variants = variants + self._loose_variants(i)
-                elif self._complete and i == len(words) - 1:
-                    variants = variants + self._prefix_variants(i)
-                if variants:
-                    scale = float(1 << (_BITS * shift))
-                    queries.append(any_of([constant(q, level * scale) for level, q in variants]))
-            if not queries:
-                continue
-            found, scores = self._score(among, queries, len(documents))
-            place = np.searchsorted(documents, found)
-            for shift, i in enumerate(part):
-                levels[place, i] = (scores >> (_BITS * shift)) & 7
-        whole, start = self._find_whole(among, documents)
-        return Candidates(documents, levels, whole, start, self._find_kinds(among, documents))
+        count = len(self._query.words)
+        judged, known = self._judged
+        if documents is not judged:
+            documents, known = distinct(documents).astype(np.int32), {}
+        levels = np.zeros((len(documents), count), np.int8)
+        whole = np.zeros(len(documents), np.int64)
+        if len(documents):
+            for i in range(count):
+                bits = known[i] if i in known else self._match(self._ways(i), documents)
+                levels[:, i] = _BEST[bits]
+            whole = self._find_whole(documents)
+        return Candidates(
+            documents.astype(np.int64), levels, whole // _PLACES, whole % _PLACES,
+            self._find_kinds(documents),
+        )  # fmt: skip
 
-    def _find_kinds(self, among: Any, documents: Ints) -> NDArray[np.bool_]:
-        words = [word for word in self._query.words if not word.is_unfinished]
-        tags = {tag for word in words for tag in word.categories}
-        found = np.zeros(len(documents), np.bool_)
-        if tags:
-            of_kind = any_of([self._index.term("category", tag) for tag in sorted(tags)])
-            hits, _ = self._score(among, [constant(of_kind, 1.0)], len(documents))
-            found[np.searchsorted(documents, hits)] = True
-        return found
+    def _find_kinds(self, documents: Documents) -> Mask:
+        tags = {t for word in self._query.words if not word.is_unfinished for t in word.categories}
+        ways = self._all_of(CATEGORY, "category", [(tag,) for tag in tags])
+        return self._match(ways, documents) > 0
 
-    def _score(self, among: Any, queries: list[Any], count: int) -> tuple[Ints, Ints]:
-        hits = self._index.search(all_of([among, at_least(queries, 1)]), count)
-        found = self._gazetteer.documents_at(hits.addresses)
-        return found, np.round(hits.scores).astype(np.int64)
-
-    def _find_whole(self, among: Any, documents: Ints) -> tuple[Ints, Ints]:
+    def _find_whole(self, documents: Documents) -> NDArray[np.int64]:
         """Return length and place of the longest run of words that is a document's whole name."""
         words = [word.text for word in self._query.words]
-        queries = []
+        whole = np.zeros(len(documents), np.int64)
         for start in range(len(words)):
             for stop in range(start + 1, min(len(words), start + 8) + 1):
-                key = name_key(" ".join(words[start:stop]))
-                if self._index.frequency("place_key", key):
+                run = self._postings.of_all("key", (name_key(" ".join(words[start:stop])),))
+                for way in _make_way(NAME, [run], is_sorted=True):
                     score = (stop - start) * _PLACES + start
-                    queries.append(constant(self._index.term("place_key", key), float(score)))
-        whole = np.zeros(len(documents), np.int64)
-        if queries:
-            found, scores = self._score(among, [any_of(queries)], len(documents))
-            whole[np.searchsorted(documents, found)] = scores
-        return whole // _PLACES, whole % _PLACES
+                    np.maximum(whole, score, out=whole, where=self._hold(way, documents))
+        return whole
+
+
+def _make_way(level: int, runs: Sequence[Documents], *, is_sorted: bool = False) -> list[Way]:
+    """Return the way of some runs, each of them sorted or not; none where they are empty."""
+    size = sum(map(len, runs))
+    return [Way(level, tuple(runs), size, is_sorted and len(runs) == 1)] if size else []
+
+
+def _find_best(scores: NDArray[np.int32], limit: int) -> NDArray[np.int64]:
+    """Return the places of the highest scores, ascending; of equal ones the first."""
+    least = np.partition(scores, -limit)[-limit]
+    above = (scores > least).nonzero()[0]
+    equal = (scores == least).nonzero()[0][: limit - len(above)]
+    return np.sort(np.concatenate([above, equal]))

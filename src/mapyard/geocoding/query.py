@@ -23,9 +23,9 @@ from mapyard.geocoding.housenumbers import (
     spell_numbers,
     split_hyphenless,
 )
+from mapyard.geocoding.postings import Postings
 from mapyard.text.analysis import Slot, is_ordinal, slots
 from mapyard.text.folding import is_spaceless, split_grams
-from mapyard.text.index import TextIndex
 from mapyard.text.latin import MARK, latin_terms, skeleton
 from mapyard.text.words import STREET_WORDS, TRANSLATIONS
 
@@ -165,7 +165,7 @@ def understand(gazetteer: Gazetteer, text: str, *, complete: bool = False) -> Un
 
     With `complete` the last word may be the beginning of any word, so it is not a little one.
     """
-    index = gazetteer.index
+    postings = gazetteer.postings
     if len(text) > MAX_QUERY_LETTERS:
         return Understood(text, (), (), 0)
     kept, ignored = drop_recipients(text)
@@ -187,7 +187,7 @@ def understand(gazetteer: Gazetteer, text: str, *, complete: bool = False) -> Un
     )
     edge = _find_edge(plain, named)
     fillers = find_fillers(plain[:-1] if complete else plain)
-    total = log2(index.document_count + 2)
+    total = log2(len(gazetteer.kind) + 2)
     words = []
     for i, slot in enumerate(typed):
         alternatives, frequency = _known_alternatives(gazetteer, typed, i)
@@ -209,7 +209,7 @@ def understand(gazetteer: Gazetteer, text: str, *, complete: bool = False) -> Un
             Word(
                 slot, alternatives, frequency > 0, weight, categories[i], named[i], is_street_word,
                 is_filler,
-                any(index.frequency("context", a[0]) for a in slot.alternatives if len(a) == 1),
+                any(postings.frequency("context", a[0]) for a in slot.alternatives if len(a) == 1),
                 is_open and is_completed,
                 i in edge,
             )
@@ -278,16 +278,16 @@ def _find_numbers(
 
 def _split(gazetteer: Gazetteer, slot: Slot) -> list[Slot]:
     """Split what is written as one word and is none: 練馬駅, 台北市中山區, Städtle25."""
-    word, index = slot.word, gazetteer.index
-    if len(word) < 3 or index.frequency("place_name", word):
+    word, postings = slot.word, gazetteer.postings
+    if len(word) < 3 or postings.frequency("name", word):
         return [slot]
     if is_spaceless(word):
-        return _split_kind(gazetteer, slot) or _split_areas(index, word) or [slot]
+        return _split_kind(gazetteer, slot) or _split_areas(postings, word) or [slot]
     glued = _GLUED.match(word)
     if glued is None:
         return [slot]
     name = glued["word"]
-    if not index.frequency("place_name", name) and len(name) < _GLUED_LETTERS:
+    if not postings.frequency("name", name) and len(name) < _GLUED_LETTERS:
         return [slot]
     parts = (glued["number"], name, glued["behind"])
     return [slot for part in parts if part for slot in slots(part)]
@@ -295,61 +295,61 @@ def _split(gazetteer: Gazetteer, slot: Slot) -> list[Slot]:
 
 def _split_kind(gazetteer: Gazetteer, slot: Slot) -> list[Slot]:
     """Split a kind off the end of a word of a script without spaces: 練馬駅 → 練馬, 駅."""
-    word, index = slot.word, gazetteer.index
+    word, postings = slot.word, gazetteer.postings
     for length in range(min(8, len(word) - 2), 0, -1):
-        if gazetteer.kinds.find([word[-length:]], 0) and _has_grams(index, word[:-length]):
+        if gazetteer.kinds.find([word[-length:]], 0) and _has_grams(postings, word[:-length]):
             return [*slots(word[:-length]), *slots(word[-length:])]
     return []
 
 
-def _split_areas(index: TextIndex, word: str) -> list[Slot]:
+def _split_areas(postings: Postings, word: str) -> list[Slot]:
     """Split a run of Han behind the words for areas, where the index knows all parts."""
-    if _has_grams(index, word):
+    if _has_grams(postings, word):
         return []
     parts = _AREAS.findall(word)
-    if len(parts) < 2 or not all(_has_grams(index, part) for part in parts):
+    if len(parts) < 2 or not all(_has_grams(postings, part) for part in parts):
         return []
     return [slot for part in parts for slot in slots(part)]
 
 
-def _has_grams(index: TextIndex, word: str) -> bool:
-    return all(_count(index, gram) for gram in split_grams(word))
+def _has_grams(postings: Postings, word: str) -> bool:
+    return all(_count(postings, gram) for gram in split_grams(word))
 
 
 def _known_alternatives(
     gazetteer: Gazetteer, typed: list[Slot], i: int
 ) -> tuple[tuple[tuple[str, ...], ...], int]:
     """Return the alternatives of a word, joined with its neighbors too, and how often it occurs."""
-    index, slot = gazetteer.index, typed[i]
+    postings, slot = gazetteer.postings, typed[i]
     alternatives = dict.fromkeys(slot.alternatives)
     if not slot.has_digit and (gazetteer.has_other_scripts or not slot.word.isascii()):
         alternatives |= _latin_forms(slot.word)
         alternatives |= {(word,): None for word in TRANSLATIONS.get(slot.word, ())}
     frequency = 0
     for alternative in alternatives:
-        counts = [_count(index, term) for term in alternative]
+        counts = [_count(postings, term) for term in alternative]
         frequency = max(frequency, min(counts))
     for first in (i - 1, i):
         if first >= 0 and first + 1 < len(typed):
             joined = typed[first].word + typed[first + 1].word
             has_digit = typed[first].has_digit
             # A postcode may be written apart: V6G 1Y7.
-            is_code = has_digit and _CODE.match(joined) and index.frequency("context", joined)
-            if is_code or (not has_digit and index.frequency("place_name", joined)):
+            is_code = has_digit and _CODE.match(joined) and postings.frequency("context", joined)
+            if is_code or (not has_digit and postings.frequency("name", joined)):
                 alternatives[joined,] = None
                 frequency = max(frequency, 1)
     if not frequency and slot.has_digit and len(slot.word) > _POSTCODE_LETTERS:
         # A longer postcode than those that are known: 104008 of 104.
         for length in range(len(slot.word) - 1, _SHORTEST_CODE - 1, -1):
-            if index.frequency("context", slot.word[:length]):
+            if postings.frequency("context", slot.word[:length]):
                 return (*alternatives, (slot.word[:length],)), 1
     if not frequency:
         # A part of a joined name: "Schloss" of Schlossstrasse.
-        frequency = index.frequency("place_part", slot.word)
+        frequency = postings.frequency("part", slot.word)
     if not frequency and len(slot.word) >= 6 and not slot.has_digit:
         for cut in range(3, len(slot.word) - 2):
             pair = (slot.word[:cut], slot.word[cut:])
-            if all(index.frequency("place_name", part) for part in pair):
+            if all(postings.frequency("name", part) for part in pair):
                 alternatives[pair] = None
                 frequency = 1
     return tuple(alternatives), frequency
@@ -363,8 +363,8 @@ def _latin_forms(word: str) -> dict[tuple[str, ...], None]:
     return {(term,): None for term in latin_terms(word) if len(term) > 1}
 
 
-def _count(index: TextIndex, term: str) -> int:
-    return index.frequency("place_name", term) + index.frequency("context", term)
+def _count(postings: Postings, term: str) -> int:
+    return postings.frequency("name", term) + postings.frequency("context", term)
 
 
 def _weigh(frequency: int, total: float) -> float:
@@ -383,7 +383,7 @@ def _find_categories(gazetteer: Gazetteer, words: list[str]) -> list[tuple[str, 
         phrase = gazetteer.kinds.find(words, start)
         if phrase and not phrase.is_name:
             terms = words[start : phrase.stop]
-            if all(gazetteer.index.frequency("place_name", term) for term in terms):
+            if all(gazetteer.postings.frequency("name", term) for term in terms):
                 phrase = None
         if phrase:
             found[start : phrase.stop] = [phrase.tags] * (phrase.stop - start)

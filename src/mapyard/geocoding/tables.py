@@ -47,15 +47,11 @@ def _write_documents(made: Assembly, folder: Path) -> None:
         "entry": made.entry.astype(np.int32),
         "entry_of_building": made.entry_of_building,
         "words": made.words,
-        "number": made.numbers.astype(np.int32),
         "member_rows": made.member_rows.astype(np.uint32),
         "member_documents": made.member_documents.astype(np.int32),
     }
     for name, values in columns.items():
         write_column(folder, f"document_{name}", values)
-    of_number = np.full(int(made.numbers.max(initial=-1)) + 1, -1, np.int32)
-    of_number[made.numbers] = np.arange(made.count)
-    write_column(folder, "number_document", of_number)
     write_heap(folder, "country_text", [str(code).encode() for code in made.country_codes])
     write_heap(folder, "postcode_text", [text.encode() for text in made.postcode_texts])
     if made.state_texts:

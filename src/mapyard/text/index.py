@@ -1,19 +1,15 @@
-"""The text index of a dataset: one tantivy index for name search and geocoding.
+"""The text index of a dataset: a tantivy index for name search.
 
-It holds two families of documents, told apart by the fields they fill:
-
-- elements, one per element with a searchable text: `name`, `name_key`, `other`, `group`, `eid`;
-- places, one per thing that can be an answer of the geocoder: `place_name`, `place_part` (land and
-  strasse of Landstrasse), `place_key`, `context`, `category`, `layer`, `country`, `document`,
-  `lon`, `lat`.
+It holds one document per element with a searchable text: `name`, `name_key`, `other`, `group`,
+`eid`. (The geocoder looks its words up in postings of its own, geocoding/postings.py.)
 
 An update hard-links the index of the dataset before, deletes from it what changed and adds one
 segment with all documents that are newer than the last full build: they have the key `fresh`. So
 there are never more than two parts, however many updates there were.
 
 All text fields take ready terms (see analysis.py): terms of one value are separated by spaces,
-keys are whole. Scores are never BM25: every query here gives constant scores, so that an answer
-does not depend on what else is in the extract.
+keys are whole. Nothing is ordered by BM25, so that an answer does not depend on what else is in the
+extract.
 """
 
 from __future__ import annotations
@@ -22,27 +18,20 @@ import os
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-import msgspec
-import numpy as np
 import tantivy
-from numpy.typing import NDArray
 from tantivy import FieldType, Occur, Order
-
-from mapyard.caches import cache_method
 
 Query = tantivy.Query
 
 #: Terms fields: space-separated terms, no positions.
-TERM_FIELDS: Final = ("name", "other", "place_name", "place_part", "context")
+TERM_FIELDS: Final = ("name", "other")
 #: Key fields: each value is one term.
-KEY_FIELDS: Final = ("name_key", "group", "place_key", "category", "layer", "country", "fresh")
-NUMBER_FIELDS: Final = ("eid", "document", "lon", "lat")
+KEY_FIELDS: Final = ("name_key", "group", "fresh")
+NUMBER_FIELDS: Final = ("eid",)
 
 _WRITER_BYTES: Final = 200_000_000
-#: Terms whose frequency an opened index keeps.
-_KEPT_FREQUENCIES: Final = 65_536
 
 
 _FRESH: Final = "1"
@@ -55,7 +44,7 @@ def _build_schema() -> Any:
     for name in KEY_FIELDS:
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
     for name in NUMBER_FIELDS:
-        builder.add_integer_field(name, fast=True, indexed=name in ("eid", "document"))
+        builder.add_integer_field(name, fast=True, indexed=True)
     return builder.build()
 
 
@@ -124,13 +113,6 @@ def _link_index(base: Path, folder: Path) -> None:
             shutil.copy(path, folder / path.name)
 
 
-class Hits(NamedTuple):
-    """Found documents: scores or sort keys, and their addresses."""
-
-    scores: NDArray[np.float64]
-    addresses: list[Any]
-
-
 class TextIndex:
     """An opened index; may be used by several threads."""
 
@@ -140,8 +122,6 @@ class TextIndex:
         self._index = tantivy.Index.open(str(folder))
         self.schema = self._index.schema
         self._searcher = self._index.searcher()
-        self._has_deleted = _has_deleted(folder)
-        self._live_frequency = cache_method(self._count_live, _KEPT_FREQUENCIES)
 
     # ---- queries ----------------------------------------------------------------------------
 
@@ -157,39 +137,11 @@ class TextIndex:
         """Return the query for terms within an edit distance (a swap of neighbors counts one)."""
         return Query.fuzzy_term_query(self.schema, field, value, distance, True, prefix)
 
-    def numbered(self, field: str, numbers: Sequence[int]) -> Any:
-        """Return the query for documents whose number is one of these."""
-        return Query.term_set_query(self.schema, field, numbers)
-
     def number_range(self, field: str, low: int, high: int) -> Any:
         """Return the query for low ≤ number ≤ high."""
         return Query.range_query(self.schema, field, FieldType.Integer, low, high)
 
     # ---- answers ----------------------------------------------------------------------------
-
-    def search(self, query: Any, limit: int) -> Hits:
-        """Return the best documents by score.
-
-        Which of those with the last score are left out depends on how the index came to be: where
-        there are `limit` hits, `search_parts` says the same in all histories.
-        """
-        hits = self._searcher.search(query, limit, count=False).hits
-        return Hits(
-            np.fromiter((hit[0] for hit in hits), np.float64, len(hits)), [hit[1] for hit in hits]
-        )
-
-    def search_parts(self, query: Any, limit: int) -> Hits:
-        """Return the best `limit` documents of the base, and those of the fresh ones.
-
-        In both parts, of those with one score, the ones written first.
-        """
-        if self._searcher.num_segments == 1 and not self._has_deleted:
-            return self.search(query, limit)
-        fresh = constant(self.term("fresh", _FRESH), 0.0)
-        base, newer = (
-            self.search(part, limit) for part in (without(query, [fresh]), all_of([query, fresh]))
-        )
-        return Hits(np.r_[base.scores, newer.scores], base.addresses + newer.addresses)
 
     def search_ordered(self, query: Any, field: str, limit: int, offset: int = 0) -> list[int]:
         """Return the numbers in `field` of the matching documents, ascending."""
@@ -202,35 +154,6 @@ class TextIndex:
         """Return the number of matching documents."""
         result: Any = self._searcher.search(query, 1, count=True)
         return int(result.count)
-
-    def numbers(self, field: str, addresses: list[Any]) -> NDArray[np.int64]:
-        """Return the number in a field for each address."""
-        return np.array(self._searcher.fast_field_values(field, addresses), np.int64)
-
-    def frequency(self, field: str, term: str) -> int:
-        """Return the number of documents with a term."""
-        frequency = int(self._searcher.doc_freq(field, term))
-        # The index still counts what an update deleted.
-        return self._live_frequency(field, term) if frequency and self._has_deleted else frequency
-
-    def _count_live(self, field: str, term: str) -> int:
-        return self.count(self.term(field, term))
-
-    def complete(self, field: str, prefix: str, limit: int) -> list[tuple[str, int]]:
-        """Return up to `limit` (term, documents) that begin with a prefix."""
-        found: list[tuple[str, int]] = self._searcher.terms_with_prefix(field, prefix, limit=limit)
-        return found
-
-    @property
-    def document_count(self) -> int:
-        """Number of documents of both families."""
-        return int(self._searcher.num_docs)
-
-
-def _has_deleted(folder: Path) -> bool:
-    """Return whether any segment holds deleted documents."""
-    meta = msgspec.json.decode((folder / "meta.json").read_bytes())
-    return any(segment["deletes"] for segment in meta["segments"])
 
 
 def all_of(queries: Sequence[Any]) -> Any:
@@ -245,29 +168,8 @@ def any_of(queries: Sequence[Any]) -> Any:
     return queries[0] if len(queries) == 1 else Query.disjunction_max_query(list(queries))
 
 
-def at_least(queries: Sequence[Any], minimum: int) -> Any:
-    """Return the query for at least `minimum` of the queries; scores add up."""
-    return Query.boolean_query(
-        [(Occur.Should, query) for query in queries], minimum_number_should_match=minimum
-    )
-
-
-def with_optional(query: Any, optional: Sequence[Any]) -> Any:
-    """Return the query with more for documents that match further ones."""
-    if not optional:
-        return query
-    return Query.boolean_query(
-        [(Occur.Must, query), *((Occur.Should, other) for other in optional)]
-    )
-
-
 def without(query: Any, excluded: Sequence[Any]) -> Any:
     """Return the query less the documents of the excluded ones."""
     return Query.boolean_query(
         [(Occur.Must, query), *((Occur.MustNot, other) for other in excluded)]
     )
-
-
-def constant(query: Any, score: float) -> Any:
-    """Return the query with one score for all its documents."""
-    return Query.const_score_query(query, score)

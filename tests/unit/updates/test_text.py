@@ -13,6 +13,7 @@ from mapyard.builder.pipeline import STORE_STEP, build_dataset
 from mapyard.builder.progress import Reporter
 from mapyard.dataset.catalog import Catalog
 from mapyard.settings import Settings
+from mapyard.text.index import TextIndex
 from mapyard.updates import run as updates
 from mapyard.updates.run import update_dataset
 from mutations import Map
@@ -21,6 +22,7 @@ from texts import (
     build_text,
     compare_answers,
     find_text_differences,
+    list_terms,
     update_text,
 )
 
@@ -125,13 +127,13 @@ def test_random_changes_lead_to_what_a_build_gives(
         assert figures["written_documents"] < figures["index_documents"]
 
 
-def test_an_index_with_too_many_fresh_documents_is_written_anew(tmp_path: Path) -> None:
+def test_an_index_with_too_many_fresh_names_is_written_anew(tmp_path: Path) -> None:
     changing = Map(write_district(tmp_path / "district.osm"), 9)
     problems = build_text(tmp_path / "0", tmp_path / "district.osm")
     changing.change(tmp_path / "1.osc", 60)
-    _, figures = update_text(tmp_path / "0", tmp_path / "1", tmp_path / "1.osc", problems)
-    assert figures["written_documents"] == figures["index_documents"]
-    assert not np.load(tmp_path / "1" / "text" / "state" / "document_is_fresh.npy").any()
+    update_text(tmp_path / "0", tmp_path / "1", tmp_path / "1.osc", problems)
+    assert not list_terms(TextIndex(tmp_path / "1" / "text" / "index"), "fresh")
+    assert not len(np.load(tmp_path / "1" / "text" / "state" / "name_fresh_eids.npy"))
 
 
 def test_a_dataset_without_a_state_is_built_anew(tmp_path: Path) -> None:

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mapyard.geocoding.postings import Postings, PostingsWriter
+
+NAMES = ("landstrasse", "landweg", "städtle", "rathaus", "landstrasse rathaus", "練馬区", "weg")
+
+
+def write(folder: Path, names: tuple[str, ...] = NAMES) -> Postings:
+    writer = PostingsWriter()
+    for document, name in enumerate(names):
+        writer.add(document, (("name", dict.fromkeys(name.split())), ("context", ["vaduz"])))
+    writer.close(folder)
+    return Postings(folder)
+
+
+@pytest.fixture
+def postings(tmp_path: Path) -> Postings:
+    return write(tmp_path / "postings")
+
+
+def terms_of(postings: Postings, numbers: list[int]) -> list[str]:
+    return [postings.vocabulary[number] for number in numbers]
+
+
+def test_a_term_is_found_in_its_field_only(postings: Postings) -> None:
+    assert postings.of_all("name", ("landstrasse",)).tolist() == [0, 4]
+    assert postings.of_all("context", ("landstrasse",)).tolist() == []
+    assert postings.frequency("context", "vaduz") == len(NAMES)
+    assert postings.frequency("name", "vaduz") == 0
+    assert postings.frequency("name", "nirgends") == 0
+
+
+def test_several_terms_have_to_be_there_all(postings: Postings) -> None:
+    assert postings.of_all("name", ("rathaus", "landstrasse")).tolist() == [4]
+    assert postings.of_all("name", ("rathaus", "weg")).tolist() == []
+    assert postings.of_all("name", ("rathaus", "nirgends")).tolist() == []
+
+
+@pytest.mark.parametrize(("minimum", "found"), [(1, [0, 1, 3, 4]), (2, [4]), (3, []), (4, [])])
+def test_most_of_some_terms(postings: Postings, minimum: int, found: list[int]) -> None:
+    terms = ("landstrasse", "rathaus", "landweg", "nirgends")
+    assert postings.of_most("name", terms, minimum).tolist() == found
+
+
+@pytest.mark.parametrize(
+    ("prefix", "terms"),
+    [
+        ("land", ["landstrasse", "landweg"]),
+        ("landw", ["landweg"]),
+        ("st", ["städtle"]),
+        ("練", ["練馬区"]),
+        ("x", []),
+        ("", ["landstrasse", "landweg", "rathaus", "städtle", "vaduz", "weg", "練馬区"]),
+    ],
+)
+def test_terms_with_a_beginning_are_a_range(
+    postings: Postings, prefix: str, terms: list[str]
+) -> None:
+    first, stop = postings.vocabulary.span(prefix)
+    assert terms_of(postings, list(range(first, stop))) == terms
+    in_names = [term for term in terms if term != "vaduz"]
+    assert terms_of(postings, postings.complete("name", prefix, 99)) == in_names
+    assert postings.count("name", first, stop) == len(postings.of("name", first, stop))
+
+
+@pytest.mark.parametrize(
+    ("word", "distance", "prefix", "terms"),
+    [
+        ("landweg", 1, False, ["landweg"]),
+        ("ladnweg", 1, False, ["landweg"]),
+        ("lanstrase", 2, False, ["landstrasse"]),
+        ("lanstrase", 1, False, []),
+        ("lant", 1, True, ["landstrasse", "landweg"]),
+        ("stadtle", 1, False, ["städtle"]),
+    ],
+)
+def test_terms_within_a_distance(
+    postings: Postings, word: str, distance: int, prefix: bool, terms: list[str]
+) -> None:
+    near = postings.vocabulary.near(word, distance, prefix)
+    assert terms_of(postings, near.tolist()) == terms
+    runs = postings.runs("name", near)
+    assert len(runs) == len(terms)
+
+
+def test_what_did_not_change_is_taken_over(postings: Postings, tmp_path: Path) -> None:
+    writer = PostingsWriter()
+    # The second is gone, the third has another name, the others have new numbers.
+    writer.take_over(postings, np.array([3, -1, -1, 2, 1, 0, 5]))
+    writer.add(4, (("name", ["aeulestrasse"]), ("context", ["vaduz"])))
+    writer.close(tmp_path / "updated")
+    anew = write(
+        tmp_path / "anew",
+        ("練馬区", "landstrasse rathaus", "rathaus", "landstrasse", "aeulestrasse", "weg"),
+    )
+    assert len(anew.vocabulary) == 6
+    for path in sorted((tmp_path / "anew").glob("*.npy")):
+        assert path.read_bytes() == (tmp_path / "updated" / path.name).read_bytes(), path.name
+
+
+def test_no_documents_at_all(tmp_path: Path) -> None:
+    empty = write(tmp_path / "empty", ())
+    assert empty.frequency("name", "weg") == 0
+    assert empty.of_all("name", ("weg",)).tolist() == []
+    assert empty.vocabulary.near("landweg", 1, False).tolist() == []
+    assert empty.complete("name", "w", 5) == []
