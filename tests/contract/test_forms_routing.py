@@ -14,6 +14,7 @@ from routingpy.exceptions import RouterApiError
 
 from mapyard import forms
 from mapyard.http.endpoints import collect
+from members import check
 from osm_files import EXAMPLES
 from servers import Server, copy_data, running
 
@@ -52,29 +53,6 @@ def osrm(server: Server) -> routingpy.OSRM:
 def ask_osrm(server: Server, service: str, *places: list[float], **params: Any) -> httpx.Response:
     profile = params.pop("profile", "driving")
     return server.get(f"/osrm/{service}/v1/{profile}/{write(*places)}", params=params)
-
-
-def check(value: Any, schema: Any, path: str = "answer") -> None:
-    """Hold a value against a schema: types, lists of one kind, and members of objects.
-
-    A member whose name ends with `?` may be left out.
-    """
-    if isinstance(schema, dict):
-        assert isinstance(value, dict), path
-        for name, inner in schema.items():
-            if name.endswith("?") and name[:-1] not in value:
-                continue
-            assert name.rstrip("?") in value, f"{path} lacks {name}: {sorted(value)}"
-            check(value[name.rstrip("?")], inner, f"{path}.{name}")
-    elif isinstance(schema, list):
-        assert isinstance(value, list), path
-        for index, item in enumerate(value):
-            check(item, schema[0], f"{path}[{index}]")
-    elif isinstance(schema, frozenset):
-        assert value in schema, f"{path} is {value!r}"
-    else:
-        kinds = (int, float) if schema is float else schema
-        assert isinstance(value, kinds), f"{path} is {value!r}"
 
 
 #: The members of each object of OSRM's docs/http.md.

@@ -10,6 +10,8 @@ search or routing. What a form wants and an engine lacks becomes an option of th
 - `/osrm`: route, table, nearest, match, trip (osrm/)
 - `/valhalla`: route, optimized_route, sources_to_targets, isochrone, trace_route, trace_attributes,
   locate, height, status (valhalla/)
+- `/ors`: openrouteservice's directions, matrix, isochrones, snap, optimization, elevation (ors/)
+- `/graphhopper`: route, isochrone, matrix, match, geocode, nearest (graphhopper/)
 """
 
 from __future__ import annotations
@@ -26,6 +28,9 @@ MODULES: Final = (
     "ogc",
     "osrm.endpoints",
     "valhalla.endpoints",
+    "ors.directions",
+    "ors.endpoints",
+    "graphhopper.endpoints",
 )
 
 

@@ -140,6 +140,7 @@ class Ids(Params, kw_only=True):
 
 @endpoint(
     "/pelias/v1/search",
+    aliases=("/ors/geocode/search",),
     summary="Search as of Pelias",
     tag=_TAG,
     refused=_REFUSED,
@@ -155,6 +156,7 @@ def search(ctx: Context, params: Text) -> Answer:
 
 @endpoint(
     "/pelias/v1/autocomplete",
+    aliases=("/ors/geocode/autocomplete",),
     summary="Search as you type as of Pelias",
     tag=_TAG,
     refused=_REFUSED,
@@ -170,6 +172,7 @@ def autocomplete(ctx: Context, params: Text) -> Answer:
 
 @endpoint(
     "/pelias/v1/search/structured",
+    aliases=("/ors/geocode/search/structured",),
     summary="An address in parts as of Pelias",
     tag=_TAG,
     refused=_REFUSED,
@@ -189,6 +192,7 @@ def structured(ctx: Context, params: Structured) -> Answer:
 
 @endpoint(
     "/pelias/v1/reverse",
+    aliases=("/ors/geocode/reverse",),
     summary="Reverse search as of Pelias",
     tag=_TAG,
     refused=_REFUSED,

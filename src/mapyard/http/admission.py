@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from mapyard.accounts.lookup import Identity
 
 HeaderList = list[tuple[bytes, bytes]]
+#: How keys begin (accounts/keys.py).
+KEY_PREFIX: Final = "pk_"
 
 #: Headers of every answer that browsers of other origins may read.
 EXPOSED: Final = (
@@ -52,16 +54,21 @@ class Admission:
 
 
 def read_key(headers: Mapping[str, str], query_string: bytes) -> str | None:
-    """Return the key of a request: X-API-Key, then Authorization: Bearer, then api_key."""
+    """Return the key of a request: X-API-Key, then Authorization: Bearer, then api_key.
+
+    Clients of other services send it as Authorization alone, or as `key` in the query.
+    """
     key = headers.get("x-api-key")
     if key:
         return key.strip()
     authorization = headers.get("authorization")
     if authorization and authorization[:7].lower() == "bearer ":
         return authorization[7:].strip()
-    if b"api_key=" in query_string:
+    if authorization and authorization.startswith(KEY_PREFIX):
+        return authorization.strip()
+    if b"key=" in query_string:
         for name, value in parse_qsl(query_string.decode("utf-8", "replace")):
-            if name == "api_key":
+            if name == "api_key" or (name == "key" and value.startswith(KEY_PREFIX)):
                 return value
     return None
 

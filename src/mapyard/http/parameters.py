@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from mapyard.http.admission import KEY_PREFIX
 from mapyard.http.body import merge, read_body, read_query
 from mapyard.http.endpoints import Endpoint
 from mapyard.http.request import Request
@@ -27,10 +28,14 @@ def read_params(
         content_type = request.headers.get("content-type", "")
         sent = read_body(body, content_type, endpoint.texts, endpoint.parser.names)
         if endpoint.strict:
-            refuse_unknown(endpoint.parser, sent)
+            refuse_unknown(endpoint.parser, sent, endpoint.refused)
         raw = merge(raw, sent)
     if values:
         raw.update(values)
     unknown = endpoint.parser.find_unknown(raw)
-    request.ignored = tuple(name for name in unknown if name not in _NO_PARAM)
+    request.ignored = tuple(
+        name
+        for name in unknown
+        if name not in _NO_PARAM and not (name == "key" and str(raw[name]).startswith(KEY_PREFIX))
+    )
     return raw, endpoint.parser.parse(raw, endpoint.refused), request.ignored

@@ -182,12 +182,12 @@ class NestedProblems(Exception):  # noqa: N818 - a signal between parsers
         self.problems = problems
 
 
-def refuse_unknown(parser: Parser, raw: Raw) -> None:
-    """Raise Unsupported naming what a parser does not know.
+def refuse_unknown(parser: Parser, raw: Raw, refused: Mapping[str, str] | None = None) -> None:
+    """Raise Unsupported naming what a parser does not know; `refused` have reasons of their own.
 
     For bodies that describe a problem: there a member read over would change the answer in silence.
     """
-    unknown = parser.find_unknown(raw)
+    unknown = [name for name in parser.find_unknown(raw) if name not in (refused or ())]
     if unknown:
         known = ", ".join(sorted(parser.names))
         raise Unsupported(

@@ -24,10 +24,17 @@ def decode_polyline(text: str, digits: int = ENGINE_DIGITS) -> NDArray[np.float6
     return np.round(positions / 10.0**digits, digits)
 
 
-def encode_polyline(positions: NDArray[np.float64], digits: int) -> str:
-    """Return the text of positions (n, 2), lon and lat in degrees."""
+def encode_polyline(
+    positions: NDArray[np.float64], digits: int, heights_m: NDArray[np.float64] | None = None
+) -> str:
+    """Return the text of positions (n, 2), lon and lat in degrees.
+
+    With heights, each third number is one, in centimeters.
+    """
     whole = np.round(positions[:, ::-1] * 10**digits).astype(np.int64)
-    deltas = np.diff(whole, axis=0, prepend=np.zeros((1, 2), np.int64)).ravel()
+    if heights_m is not None:
+        whole = np.column_stack([whole, np.round(heights_m * 100).astype(np.int64)])
+    deltas = np.diff(whole, axis=0, prepend=np.zeros((1, whole.shape[1]), np.int64)).ravel()
     values = np.where(deltas < 0, ~(deltas << 1), deltas << 1)
     # Seven groups of five bits hold 35 bits: more than ±180 degrees at seven digits.
     groups = (values[:, None] >> (5 * np.arange(7))) & 0x1F

@@ -20,6 +20,7 @@ from mapyard.routing.hours import meets_hours
 from mapyard.routing.modes import ASSUMED_TIME, Mode, make_costing
 from mapyard.routing.polyline import decode_polyline
 from mapyard.routing.snapping import (
+    CONNECTED_REACH,
     DEFAULT_RADIUS_M,
     Role,
     check_on_roads,
@@ -168,7 +169,7 @@ def find_routes(
     except TooFarApart:
         check_on_roads(engine, positions, mode, radius_m)
         raise
-    return [_read_trip(trip, positions, with_steps) for trip in answers]
+    return [read_trip(trip, positions, with_steps) for trip in answers]
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,17 +195,20 @@ class _Question:
             roles: list[Role] = ["via"] * len(positions)
             roles[0], roles[-1] = "origin", "destination"
             places, moved = find_connected(self.engine, positions, self.mode, self.radius_m, roles)
-            if not moved.any():
+            # The nearest roads of other kinds than are asked for say nothing of these.
+            chosen = any(stop.unsnappable for stop in stops or ())
+            if not moved.any() and not chosen:
                 raise
-            return self._ask(places, stops, alternatives)
+            return self._ask(places, stops, alternatives, CONNECTED_REACH if chosen else 1)
 
     def _ask(
         self,
         positions: NDArray[np.float64],
         stops: Sequence[Stop] | None,
         alternatives: int,
+        reach: int = 1,
     ) -> list[dict[str, Any]]:
-        locations = make_locations(positions, self.radius_m)
+        locations = make_locations(positions, self.radius_m, reach)
         if stops is not None:
             for location, stop in zip(locations, stops, strict=True):
                 location |= stop.write()
@@ -276,7 +280,8 @@ def choose_language(lang: str) -> str:
     raise InvalidRequest.of("lang", f"no instructions in {lang!r}; one of {known}")
 
 
-def _read_trip(trip: dict[str, Any], positions: NDArray[np.float64], with_steps: bool) -> Route:
+def read_trip(trip: dict[str, Any], positions: NDArray[np.float64], with_steps: bool) -> Route:
+    """Return the route of the engine's trip over positions (n, 2), lon and lat."""
     shapes = [decode_polyline(leg["shape"]) for leg in trip["legs"]]
     # Legs share their end points; each further one is joined without its first position.
     joined = np.concatenate([shapes[0], *(shape[1:] for shape in shapes[1:])])

@@ -31,6 +31,8 @@ class Stop:
     side: Side = "any"
     #: Passed without stopping: no new leg, and no turning around there.
     is_through: bool = False
+    #: A stop where one does not turn around.
+    keeps_on: bool = False
     radius_m: float | None = None
     #: Kinds of roads that it does not go to.
     unsnappable: tuple[Unsnappable, ...] = ()
@@ -47,6 +49,8 @@ class Stop:
             written["preferred_side"] = _SIDES[self.side]
         if self.is_through:
             written["type"] = "through"
+        elif self.keeps_on:
+            written["type"] = "break_through"
         if self.radius_m is not None:
             written["search_cutoff"] = self.radius_m
         if self.unsnappable:

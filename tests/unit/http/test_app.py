@@ -164,6 +164,8 @@ def test_keys_are_read_in_three_ways_and_in_this_order(make_client: MakeClient) 
     good: list[tuple[str, dict[str, str]]] = [
         ("", {"x-api-KEY": key}),
         ("", {"Authorization": f"Bearer {key}"}),
+        ("", {"Authorization": key}),
+        (f"?key={key}", {}),
         ("", {"Authorization": f"bearer {key}"}),
         (f"?api_key={key}", {}),
         ("?api_key=wrong", {"X-API-Key": key}),

@@ -29,3 +29,8 @@ def test_comes_back_at_its_precision(digits, places):
     positions = np.array(places)
     decoded = decode_polyline(encode_polyline(positions, digits), digits)
     np.testing.assert_allclose(decoded, positions, atol=0.51 * 10.0**-digits)
+
+
+def test_heights_are_every_third_number():
+    text = encode_polyline(np.array([[0.0, 0.0], [0.0, 0.0]]), 5, np.array([1.0, -1.0]))
+    assert text == "??gE??nK"

@@ -34,6 +34,7 @@ from mapyard.forms.osrm.params import (
     read_radius,
     read_stops,
 )
+from mapyard.forms.roads import find_ends, name_of
 from mapyard.http.answer import Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
@@ -48,7 +49,7 @@ from mapyard.routing.nearest import MAX_NUMBER, find_nearest
 from mapyard.routing.nearest import MAX_RADIUS_M as NEAREST_RADIUS_M
 from mapyard.routing.optimize import MAX_STOPS, optimize_order
 from mapyard.routing.route import MAX_ALTERNATIVES, MAX_POSITIONS
-from mapyard.routing.snapping import Snapped, find_roads, no_road
+from mapyard.routing.snapping import Snapped
 
 _TAG: Final = "OSRM"
 _MONACO: Final = {"profile": "driving", "coordinates": "7.4246,43.7384;7.4197,43.7314"}
@@ -182,7 +183,8 @@ def table(ctx: Context, params: Table) -> Answer:
     columns = read_indexes("destinations", params.destinations, len(lonlat))
     if len(rows) * len(columns) > MAX_PAIRS:
         raise TooLarge(f"{len(rows)} × {len(columns)} cells, at most {MAX_PAIRS}")
-    roads = _find_ends(ctx, lonlat, params)
+    radiuses_m = read_list("radiuses", params.radiuses, len(lonlat), read_radius)
+    roads = find_ends(ctx, lonlat, mode, [radius or RADIUS_M for radius in radiuses_m])
     origins, destinations = lonlat[rows], lonlat[columns]
     found = compute_matrix(
         engine, origins, destinations, mode, radius_m=RADIUS_M, deadline=ctx.deadline
@@ -198,7 +200,7 @@ def table(ctx: Context, params: Table) -> Answer:
     if not params.skip_waypoints:
         points = [
             make_waypoint(
-                (road.lon, road.lat), road.distance_m, _name_of(road),
+                (road.lon, road.lat), road.distance_m, name_of(road),
                 with_hint=params.generate_hints,
             )
             for road in roads
@@ -446,26 +448,6 @@ def _read_trip_ends(params: Trip, count: int) -> tuple[int | None, int | None]:
         # A circle that begins at the last one ends there too.
         return (first if first is not None else last or 0), None
     return first, last
-
-
-def _find_ends(ctx: Context, lonlat: NDArray[np.float64], params: Common) -> list[Snapped]:
-    """Return the nearest road of each coordinate, within its radius."""
-    mode = read_mode(params)
-    radiuses_m = read_list("radiuses", params.radiuses, len(lonlat), read_radius)
-    found = find_roads(get_engine(ctx), lonlat, mode, RADIUS_M, reach=1, verbose=True)
-    ends = []
-    for index, (roads, radius_m) in enumerate(zip(found, radiuses_m, strict=True)):
-        if not roads or roads[0].distance_m > (radius_m or RADIUS_M):
-            nearest_m = roads[0].distance_m if roads else None
-            raise no_road(index, nearest_m, mode, radius_m or RADIUS_M)
-        ends.append(roads[0])
-    return ends
-
-
-def _name_of(road: Snapped) -> str | None:
-    names = road.edge["edge_info"].get("names") or [None]
-    name: str | None = names[0]
-    return name
 
 
 def _fill(

@@ -1,0 +1,1 @@
+"""GraphHopper's API: route, isochrone, matrix, geocode, match, nearest."""

@@ -1,0 +1,1 @@
+"""openrouteservice's API, version 2: directions, matrix, isochrones, snap, elevation."""
