@@ -116,6 +116,7 @@ class Gazetteer:
         self._nodes: tuple[Ints, NDArray[np.float64]] | None = None
         self.tags = cache_method(self._read_tags, 4_096)
         self._place_terms = cache_method(self._find_place_terms, 4_096)
+        self._where_terms = cache_method(self._find_where_terms, 4_096)
         self._area = cache_method(self._read_area, 256)
         #: The documents in the country of a code.
         self.documents_in = cache_method(self._find_in, 16)
@@ -263,18 +264,32 @@ class Gazetteer:
 
     def address_terms(self, entry: int) -> frozenset[str]:
         """Return the terms of where an address is: its areas, town, postcode."""
-        places = (*self.chain_places(int(self.address_chain[entry])), int(self.address_town[entry]),
-                  int(self.address_part[entry]))  # fmt: skip
-        texts = [self.city_text(entry)]
-        postcode = postcode_terms(self.postcode_text(int(self.address_postcode[entry])))
         document = int(self.address_parent[entry])
-        country = self.country_code(document)
-        if self.address_areas[entry] >= 0:
-            texts += expand_areas(country, self._areas[int(self.address_areas[entry])].decode())
-        if document >= 0:
-            texts += expand_areas(country, self.state_text(document))
-        return self._place_terms(places).union(
-            postcode, *map(terms, texts), *map(script_terms, texts)
+        return self._where_terms(
+            int(self.address_chain[entry]), int(self.address_town[entry]),
+            int(self.address_part[entry]), int(self.address_city[entry]),
+            int(self.address_postcode[entry]), int(self.address_areas[entry]),
+            int(self.state[document]) if document >= 0 else -1, self.country_code(document),
+        )  # fmt: skip
+
+    def _find_where_terms(
+        self, chain: int, town: int, part: int, city: int, postcode: int, areas: int, state: int,
+        country_code: str,
+    ) -> frozenset[str]:  # fmt: skip
+        texts = [self._cities[city].decode() if city >= 0 else ""]
+        for code, heap in ((areas, self._areas), (state, self._states)):
+            if code >= 0:
+                texts += expand_areas(country_code, heap[code].decode())
+        places = (*self.chain_places(chain), town, part)
+        return frozenset(
+            term
+            for group in (
+                *(self._place_terms(place) for place in places if place >= 0),
+                postcode_terms(self.postcode_text(postcode)),
+                *map(terms, texts),
+                *map(script_terms, texts),
+            )
+            for term in group
         )
 
     def state_text(self, document: int) -> str:
@@ -286,11 +301,9 @@ class Gazetteer:
         """Return the code of the country of a document, "" where it is unknown."""
         return self.country_codes[int(self.country[document])] if document >= 0 else ""
 
-    def _find_place_terms(self, places: tuple[int, ...]) -> frozenset[str]:
+    def _find_place_terms(self, place: int) -> frozenset[str]:
         return frozenset(
             term
-            for place in places
-            if place >= 0
             for name in list_context(self.tags(place))
             for term in (*terms(name), *script_terms(name))
         )
@@ -368,12 +381,12 @@ class Gazetteer:
         target = documents * HOUSE_SHIFT + leading_number(key) + 1
         start = np.searchsorted(self._house_order, target, side="left")
         stop = np.searchsorted(self._house_order, target, side="right")
-        for i in np.flatnonzero(stop > start).tolist():
-            part = slice(start[i], stop[i])
-            same = np.flatnonzero(self._house_key[part] == code)
-            if len(same):
-                # The last one: rows ascend, so an outline comes before a point in it.
-                found[i] = self._house_address[part][same[-1]]
+        lengths = stop - start
+        owner = np.repeat(np.arange(len(documents)), lengths)
+        at = np.arange(len(owner)) + np.repeat(start - np.cumsum(lengths) + lengths, lengths)
+        same = self._house_key[at] == code
+        # The last one counts: rows ascend, so an outline comes before a point in it.
+        found[owner[same]] = self._house_address[at[same]]
         return found
 
     def find_prefixed(self, document: int, key: str, limit: int) -> list[int]:
