@@ -195,6 +195,7 @@ def write_brands(package: Path) -> None:
 
 def write_country_names() -> None:
     """Write names of countries and of parts of them, folded."""
+    from mapyard.geocoding.country_names import is_name
     from mapyard.osm.countries import get_regions
     from mapyard.text.folding import fold, split_words
 
@@ -205,7 +206,7 @@ def write_country_names() -> None:
     for identifier in sorted(locale_identifiers()):
         for code, name in Locale.parse(identifier).territories.items():
             words = " ".join(split_words(fold(name)))
-            if len(code) == 2 and code.isalpha() and len(words) > 2:
+            if len(code) == 2 and code.isalpha() and is_name(words):
                 names[code][words] = None
     for region in get_regions():  # England
         if region.name != region.country_name and region.code:

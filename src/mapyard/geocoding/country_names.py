@@ -11,7 +11,7 @@ from functools import lru_cache
 from importlib import resources
 from typing import Final
 
-from mapyard.text.folding import fold, split_words
+from mapyard.text.folding import fold, is_spaceless, split_words
 from mapyard.text.words import LITTLE_WORDS
 
 Phrases = Mapping[tuple[str, ...], str]
@@ -74,11 +74,16 @@ def read_country_names(codes: tuple[str, ...]) -> dict[tuple[str, ...], str]:
     return found
 
 
+def is_name(text: str) -> bool:
+    """Return whether a folded text is long enough for a name: li is a code, 日本 is one."""
+    return len(text) > 2 or (len(text) == 2 and is_spaceless(text))
+
+
 def add_names(phrases: dict[tuple[str, ...], str], code: str, names: Iterable[str]) -> None:
     """Add further names of a country."""
     for name in names:
         words = tuple(split_words(fold(name)))
-        if words and len("".join(words)) > 2:
+        if words and is_name("".join(words)):
             phrases.setdefault(words, code)
 
 

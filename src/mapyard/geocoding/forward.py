@@ -351,8 +351,18 @@ class Ranking:
         )
         beside = (self._whole > 0) & ~inside
         free = ~IS_BOUND[levels].all(axis=1) | (beside & (levels == NAME).any(axis=1))
+        for i in self._find_same(candidate):  # 2段 2號: one of them is the name's
+            free |= self._levels[:, i] == NAME
         self._free[candidate] = free
         return free
+
+    def _find_same(self, candidate: Candidate) -> list[int]:
+        """Return the other places of the word that a candidate is."""
+        words = self._query.words
+        if candidate.stop - candidate.start > 1:
+            return []
+        text = words[candidate.start].text
+        return [i for i, w in enumerate(words) if w.text == text and i != candidate.start]
 
     def _compare_towns(self) -> None:
         """Judge, of houses with the right number, the words that say where by the very house.
@@ -368,12 +378,24 @@ class Ranking:
             return
         g = self._gazetteer
         for place in np.flatnonzero(self._entry >= 0).tolist():
-            own = g.address_terms(int(self._entry[place]))
-            for i in words:
-                if is_where[place, i] and not _is_own(
-                    own, self._query.words[i], int(self._levels[place, i])
-                ):
-                    self._worth[place, i] = 0.0
+            asked = [i for i in words if is_where[place, i]]
+            entry = int(self._entry[place])
+            lost = self._find_elsewhere(entry, place, asked)
+            candidate = self._number[place]
+            if lost and candidate is not None:
+                # The same number again on this street, in another town.
+                _, others = g.find_same(self.documents[place : place + 1], candidate.key)
+                for other in others.tolist() if len(others) > 1 else ():
+                    lost_there = self._find_elsewhere(other, place, asked)
+                    if len(lost_there) < len(lost):
+                        self._entry[place], lost = other, lost_there
+            self._worth[place, lost] = 0.0
+
+    def _find_elsewhere(self, entry: int, place: int, asked: list[int]) -> list[int]:
+        """Return those of the words that do not say where an address is."""
+        own = self._gazetteer.address_terms(entry)
+        levels = self._levels[place]
+        return [i for i in asked if not _is_own(own, self._query.words[i], int(levels[i]))]
 
     def _match_unmapped(self) -> bool:
         """Give the best streets a point for a number that is not mapped; POIs their own number.

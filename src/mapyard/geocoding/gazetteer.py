@@ -375,9 +375,16 @@ class Gazetteer:
     def find_exact(self, documents: Ints, key: str) -> Ints:
         """Return for each document one address entry with exactly this number, −1 none."""
         found = np.full(len(documents), -1, np.int64)
+        owners, entries = self.find_same(documents, key)
+        # The last one counts: rows ascend, so an outline comes before a point in it.
+        found[owners] = entries
+        return found
+
+    def find_same(self, documents: Ints, key: str) -> tuple[Ints, Ints]:
+        """Return (place in `documents`, address entry) of all with exactly this number."""
         code = self._key_numbers.get(key.encode())
         if code is None:
-            return found
+            return np.empty(0, np.int64), np.empty(0, np.int64)
         target = documents * HOUSE_SHIFT + leading_number(key) + 1
         start = np.searchsorted(self._house_order, target, side="left")
         stop = np.searchsorted(self._house_order, target, side="right")
@@ -385,9 +392,7 @@ class Gazetteer:
         owner = np.repeat(np.arange(len(documents)), lengths)
         at = np.arange(len(owner)) + np.repeat(start - np.cumsum(lengths) + lengths, lengths)
         same = self._house_key[at] == code
-        # The last one counts: rows ascend, so an outline comes before a point in it.
-        found[owner[same]] = self._house_address[at[same]]
-        return found
+        return owner[same], self._house_address[at[same]].astype(np.int64)
 
     def find_prefixed(self, document: int, key: str, limit: int) -> list[int]:
         """Return address entries of a document whose number begins with a text, in their order."""

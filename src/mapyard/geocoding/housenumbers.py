@@ -54,7 +54,7 @@ _SPELLINGS: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
         (r"(\d+)\s*番\s*地?\s*の?\s*(\d+)\s*号?", r" \1-\2 "),
         (r"(\d+)\s*番\s*地", r" \1 "),
         (r"(\d+)\s*[號号]\s*之\s*(\d+)", r" \1-\2 "),
-        (r"(\d+)\s*[號号](?!室)", r" \1 "),
+        (r"(\d+)\s*[號号](?!室)", r" \1, "),
         # Numero sign in its spellings; none at all.
         (r"(?<![^\W_])n\s*[°º]\s*(?=\d)", " "),
     )
@@ -140,6 +140,8 @@ class Candidate(NamedTuple):
     stop: int
     #: Whether any house has this number.
     is_known: bool = False
+    #: Whether the words are the whole name of something, too.
+    is_name: bool = False
 
 
 def iter_candidates(words: Sequence[str]) -> Iterator[Candidate]:

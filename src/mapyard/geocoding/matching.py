@@ -21,7 +21,7 @@ from mapyard.geocoding.query import Understood, Word
 from mapyard.store.distinct import distinct
 from mapyard.store.reader import E7
 from mapyard.text.analysis import name_key
-from mapyard.text.folding import is_spaceless, split_grams
+from mapyard.text.folding import is_han, is_spaceless, split_grams
 from mapyard.text.words import SUFFIX_FORMS
 
 Documents = NDArray[np.int32]
@@ -55,8 +55,9 @@ _DENSE: Final = 1 / 32
 #: Postcodes are found by their beginning from this many digits, and at most so many of them.
 SHORTEST_CODE: Final = 3
 MAX_CODES: Final = 24
-#: Characters of a name in a script without spaces, of which one may be wrong.
-LONG_RUN: Final = 4
+#: Characters of a name in a script without spaces, of which one may be wrong, or two.
+SHORT_RUN: Final = 3
+TWO_WRONG: Final = 7
 #: Candidates of one pass.
 MAX_CANDIDATES: Final = 300
 #: Candidates of a name and its areas when there is a focus, which may favor any of them.
@@ -307,11 +308,8 @@ class Matcher:
 
     def _prefix_ways(self, i: int) -> list[Way]:
         word = self._query.words[i].slot.alternatives[0][0]
-        if is_spaceless(word) and len(word) >= LONG_RUN:
-            # A run of characters of which one is another, or missing.
-            grams = split_grams(word)
-            run = self._postings.of_most("name", tuple(grams), len(grams) - 2)
-            return _make_way(NAME_FUZZY, [run], is_sorted=True)
+        if is_spaceless(word) and len(word) >= SHORT_RUN:
+            return self._mistyped_run(word)
         is_last = self._complete and i == len(self._query.words) - 1
         shortest = 1 if is_last or is_spaceless(word) else 4
         if len(word) < shortest:
@@ -321,6 +319,16 @@ class Matcher:
         if len(word) >= 2 or word.isdigit():
             found += _make_way(CONTEXT_PREFIX, [self._postings.of("context", *span)])
         return found
+
+    def _mistyped_run(self, word: str) -> list[Way]:
+        """Return the way of names with a run in which a character is another, lost or swapped."""
+        terms = tuple(dict.fromkeys(word))
+        wrong = 1 if len(terms) < TWO_WRONG else 2
+        if not is_han(word):
+            # Few characters make many words, so it is pairs of them that count.
+            terms, wrong = tuple(split_grams(word)), 2
+        run = self._postings.of_most("name", terms, len(terms) - wrong)
+        return _make_way(NAME_FUZZY, [run], is_sorted=True) if len(terms) > wrong else []
 
     def _fuzzy_ways(self, i: int) -> list[Way]:
         word = self._query.words[i]

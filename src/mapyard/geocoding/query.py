@@ -24,9 +24,9 @@ from mapyard.geocoding.housenumbers import (
     split_hyphenless,
 )
 from mapyard.geocoding.postings import Postings
-from mapyard.text.analysis import Slot, is_ordinal, slots
-from mapyard.text.folding import is_spaceless, split_grams
-from mapyard.text.latin import MARK, latin_terms, skeleton
+from mapyard.text.analysis import Slot, is_ordinal, name_key, slots
+from mapyard.text.folding import is_spaceless, read_numeral, split_grams
+from mapyard.text.latin import MARK, latin_alternatives, skeleton
 from mapyard.text.words import STREET_WORDS, TRANSLATIONS
 
 #: More letters than this are no address: nothing is found.
@@ -34,7 +34,7 @@ MAX_QUERY_LETTERS: Final = 500
 #: Words beyond this many are not looked at; addresses have fewer.
 MAX_WORDS: Final = 16
 #: House numbers of more words are not looked for.
-MAX_NUMBER_WORDS: Final = 7
+MAX_NUMBER_WORDS: Final = 10
 _LITTLE_WEIGHT: Final = 0.1
 #: A word that is nowhere in the index: a typo, or something that nobody maps.
 _UNKNOWN_WEIGHT: Final = 0.4
@@ -59,6 +59,8 @@ _GLUED = re.compile(
     r"(?(number)$|(?P<behind>\d{1,4}[a-z]?)$)"
 )
 _GLUED_LETTERS: Final = 6
+#: A number and what follows it behind a comma, which is no part of it: "4, 104".
+_BREAKS = re.compile(r"(?<![^\W_])(\d+[a-z]?)\s*,[\s,]*(?=([^\W_]+))")
 _RANGES = re.compile(r"(?<![\d-])(\d{1,5})\s*[-–—]\s*(\d{1,5})(?![\d-])")
 # Areas of Chinese and Japanese addresses, each to the end of its word for what it is.
 _AREAS = re.compile("[^市区县乡镇里村町路街道州省都府]+[市区县乡镇里村町路街道州省都府]|.+")
@@ -156,7 +158,8 @@ class Understood(NamedTuple):
 
     def _may_be_number(self, i: int) -> bool:
         return self._has_number(i) or any(
-            c.is_known and c.stop - c.start > 1 and c.start <= i < c.stop for c in self.numbers
+            c.is_known and not c.is_name and c.stop - c.start > 1 and c.start <= i < c.stop
+            for c in self.numbers
         )
 
 
@@ -214,7 +217,9 @@ def understand(gazetteer: Gazetteer, text: str, *, complete: bool = False) -> Un
                 i in edge,
             )
         )  # fmt: skip
-    numbers = _find_numbers(gazetteer, plain, {i for i in fillers if plain[i] not in NUMBER_WORDS})
+    breaks = frozenset((m[1], m[2]) for m in _BREAKS.finditer(kept.lower()))
+    labels = {i for i in fillers if plain[i] not in NUMBER_WORDS}
+    numbers = _find_numbers(gazetteer, plain, labels, breaks)
     near, is_near = _find_near(plain, categories)
     begun = _find_begun(words) if complete else -1
     if begun >= 0:
@@ -250,18 +255,29 @@ def _find_edge(words: list[str], countries: list[str]) -> set[int]:
 
 
 def _find_numbers(
-    gazetteer: Gazetteer, words: list[str], fillers: set[int]
+    gazetteer: Gazetteer, words: list[str], fillers: set[int], breaks: frozenset[tuple[str, str]]
 ) -> tuple[Candidate, ...]:
     """Return what may be a house number, longest first: digits, and what is one somewhere.
 
     The number of a flat counts only where there is no other.
     """
-    found = {(c.start, c.stop): c for c in iter_candidates(words)}
+
+    def is_whole(start: int, stop: int) -> bool:
+        return breaks.isdisjoint(itertools.pairwise(words[start:stop]))
+
+    found = {
+        (c.start, c.stop): c
+        for c in iter_candidates(words)
+        if not breaks or is_whole(c.start, c.stop)
+    }
     for start in range(len(words)):
         for stop in range(start + 1, min(len(words), start + MAX_NUMBER_WORDS) + 1):
             key = join_number(words[start:stop])
+            if breaks and not is_whole(start, stop):
+                break
             if gazetteer.is_number(key):
-                found[start, stop] = Candidate(key, start, stop, is_known=True)
+                is_name = stop > start + 1 and _is_name(gazetteer, words[start:stop])
+                found[start, stop] = Candidate(key, start, stop, is_known=True, is_name=is_name)
             elif stop == start + 1:
                 for other in split_hyphenless(key):
                     if gazetteer.is_number(other):
@@ -276,13 +292,17 @@ def _find_numbers(
     return tuple(plain or candidates)
 
 
+def _is_name(gazetteer: Gazetteer, words: list[str]) -> bool:
+    return gazetteer.postings.frequency("key", name_key(" ".join(words))) > 0
+
+
 def _split(gazetteer: Gazetteer, slot: Slot) -> list[Slot]:
     """Split what is written as one word and is none: 練馬駅, 台北市中山區, Städtle25."""
     word, postings = slot.word, gazetteer.postings
     if len(word) < 3 or postings.frequency("name", word):
         return [slot]
     if is_spaceless(word):
-        return _split_kind(gazetteer, slot) or _split_areas(postings, word) or [slot]
+        return _split_kind(gazetteer, slot) or _split_areas(gazetteer, word) or [slot]
     glued = _GLUED.match(word)
     if glued is None:
         return [slot]
@@ -302,14 +322,23 @@ def _split_kind(gazetteer: Gazetteer, slot: Slot) -> list[Slot]:
     return []
 
 
-def _split_areas(postings: Postings, word: str) -> list[Slot]:
-    """Split a run of Han behind the words for areas, where the index knows all parts."""
-    if _has_grams(postings, word):
+def _split_areas(gazetteer: Gazetteer, word: str) -> list[Slot]:
+    """Split a run of Han that nothing is called, behind the country and the words for areas."""
+    postings = gazetteer.postings
+    if _is_of_one(postings, word):
         return []
-    parts = _AREAS.findall(word)
-    if len(parts) < 2 or not all(_has_grams(postings, part) for part in parts):
+    length = next((n for n in range(len(word) - 2, 1, -1) if (word[:n],) in
+                   gazetteer.country_phrases), 0)  # fmt: skip
+    parts = [word[:length], *_AREAS.findall(word[length:])] if length else _AREAS.findall(word)
+    if len(parts) < 2 or not all(_has_grams(postings, part) for part in parts[length > 0 :]):
         return []
     return [slot for part in parts for slot in slots(part)]
+
+
+def _is_of_one(postings: Postings, word: str) -> bool:
+    """Return whether all pairs of characters of a run belong to one thing."""
+    grams = tuple(split_grams(word))
+    return any(len(postings.of_all(field, grams)) for field in ("name", "context"))
 
 
 def _has_grams(postings: Postings, word: str) -> bool:
@@ -325,6 +354,8 @@ def _known_alternatives(
     if not slot.has_digit and (gazetteer.has_other_scripts or not slot.word.isascii()):
         alternatives |= _latin_forms(slot.word)
         alternatives |= {(word,): None for word in TRANSLATIONS.get(slot.word, ())}
+        if number := read_numeral(slot.word):
+            alternatives[number,] = None
     frequency = 0
     for alternative in alternatives:
         counts = [_count(postings, term) for term in alternative]
@@ -360,7 +391,7 @@ def _latin_forms(word: str) -> dict[tuple[str, ...], None]:
     """Return a word as those who write other scripts in Latin letters would."""
     if word.isascii():
         return {(MARK + skeleton(word),): None} if len(word) > 2 else {}
-    return {(term,): None for term in latin_terms(word) if len(term) > 1}
+    return dict.fromkeys(latin_alternatives(word))
 
 
 def _count(postings: Postings, term: str) -> int:

@@ -69,6 +69,7 @@ _SPACELESS = re.compile(
     "[\u3005-\u3007\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f"
     "\u1780-\u17ff\U00020000-\U0003ffff]+"
 )
+_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+")
 _ELISION = re.compile(r"^(?:[a-z]|qu|dell|nell|sull|dall|all|degl|un|sant|gl)'(?=.{3})")
 
 
@@ -86,7 +87,14 @@ def fold(text: str) -> str:
 
 
 def _write_numeral(match: re.Match[str]) -> str:
-    tens, ten, ones = match[1].rpartition("十")
+    return read_numeral(match[1])
+
+
+def read_numeral(word: str) -> str:
+    """Return the number below a hundred that a word of Han numerals stands for, "" for none."""
+    tens, ten, ones = word.rpartition("十")
+    if not word or (tens and tens not in _NUMERALS) or (ones and ones not in _NUMERALS):
+        return ""
     return str((_NUMERALS.get(tens, 1) * 10 if ten else 0) + _NUMERALS.get(ones, 0))
 
 
@@ -98,6 +106,11 @@ def fold_umlauts(text: str) -> str:
 def is_spaceless(word: str) -> bool:
     """Return whether a word is of a script written without spaces (Han, Kana, Thai, …)."""
     return _SPACELESS.match(word) is not None
+
+
+def is_han(word: str) -> bool:
+    """Return whether a word is of Chinese characters only."""
+    return _HAN.fullmatch(word) is not None
 
 
 def split_words(folded: str) -> list[str]:

@@ -56,9 +56,26 @@ def latin_terms(word: str) -> tuple[str, ...]:
         return ()
     found = dict.fromkeys((plain, MARK + skeleton(plain)))
     if _HAN.fullmatch(word):
-        syllables = [part.lower() for part in _SYLLABLE.findall(text)][:_MOST_SYLLABLES]
+        syllables = _split_syllables(text)
         found |= dict.fromkeys(syllables)
         found |= dict.fromkeys(map("".join, itertools.pairwise(syllables)))
     elif is_spaceless(word):
         found = {plain: None}
     return tuple(found)
+
+
+@lru_cache(maxsize=16_384)
+def latin_alternatives(word: str) -> tuple[tuple[str, ...], ...]:
+    """Return what a folded word of another script may be in Latin letters, () when it is Latin.
+
+    Each alternative is terms that all belong to it: of a run of Han all of its sounds.
+    """
+    found = latin_terms(word)
+    if not found or not _HAN.fullmatch(word):
+        return tuple((term,) for term in found if len(term) > 1)
+    whole = tuple((term,) for term in found[:2])
+    return (*whole, tuple(dict.fromkeys(_split_syllables(anyascii(word)))))
+
+
+def _split_syllables(text: str) -> list[str]:
+    return [part.lower() for part in _SYLLABLE.findall(text)][:_MOST_SYLLABLES]

@@ -144,6 +144,19 @@ def _open(data: Path) -> Geocoder:
 
 
 @pytest.fixture(scope="session")
+def open_osm(
+    build_once: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., Geocoder]:
+    """Return the geocoder of a made-up map: its name, and what write_osm takes."""
+
+    def open_it(name: str, *elements: object) -> Geocoder:
+        source = write_osm(tmp_path_factory.mktemp(name) / "map.osm", *elements)
+        return _open(build_once(f"{name}-text", source, ["text"]))
+
+    return open_it
+
+
+@pytest.fixture(scope="session")
 def geocoder(country: Path) -> Geocoder:
     """The geocoder of the country."""
     return _open(country)

@@ -11,6 +11,7 @@ from mapyard.geocoding.geocoder import Geocoder
 from mapyard.geocoding.structured import Address
 
 OpenMap = Callable[[str], Geocoder]
+OpenOsm = Callable[..., Geocoder]
 VADUZ, BALTIMORE, QUEENS = "vaduz-cut", "baltimore-cut", "queens-cut"
 TAIPEI, MOSCOW = "taipei-2024-03", "moscow-2013-11"
 
@@ -380,7 +381,91 @@ def test_postcodes_longer_and_shorter(
     assert (found["house_number"], found["match"]["unmatched"]) == (number, [])
 
 
-@pytest.mark.parametrize("text", ["南路东路一段 2號", "улица Рустваели 3", "улица Гончровa 5"])
-def test_typos_in_other_scripts(open_map: OpenMap, text: str) -> None:
-    where = TAIPEI if text[0] == "南" else MOSCOW
-    assert ask(open_map(where), text)["source"] == "address"
+TYPOS = [
+    # One character of the name is another, lost, doubled, swapped, or written twice.
+    (TAIPEI, "南路东路一段 2號", "南京東路一段", "2號"),
+    (TAIPEI, "中北路二段 2號, 臺北市", "中山北路二段", "2號"),
+    (TAIPEI, "中山北中路二段 2號, 臺北市", "中山北路二段", "2號"),
+    (TAIPEI, "中山北路二二段 2號, 臺北市", "中山北路二段", "2號"),
+    (TAIPEI, "中山山北路二段 2號", "中山北路二段", "2號"),
+    (TAIPEI, "中山北中二段 2號, 臺北市", "中山北路二段", "2號"),
+    (TAIPEI, "中二北路二段 2號, 臺北市", "中山北路二段", "2號"),
+    (TAIPEI, "山中北路二段 9號, 臺北市", "中山北路二段", "9號"),
+    (TAIPEI, "南京東一路段 2號, 臺北市", "南京東路一段", "2號"),
+    (TAIPEI, "南京路東一段 2號, 臺北市", "南京東路一段", "2號"),
+    (TAIPEI, "南東路一段 2號, 臺北市", "南京東路一段", "2號"),
+    (TAIPEI, "京南東路一段 2號", "南京東路一段", "2號"),
+    (TAIPEI, "南京束路一段 2號, 臺北市", "南京東路一段", "2號"),
+    (MOSCOW, "улица Рустваели 3", "улица Руставели", "3"),
+    (MOSCOW, "улица Гончровa 5", "улица Гончарова", "5"),
+]
+
+
+@pytest.mark.parametrize(("where", "text", "street", "number"), TYPOS)
+def test_typos_in_other_scripts(
+    open_map: OpenMap, where: str, text: str, street: str, number: str
+) -> None:
+    found = ask(open_map(where), text)
+    assert (found["street"], found["house_number"]) == (street, number)
+
+
+HAN = [
+    # Not the subway that the street has in common with its stations.
+    ("南京西路 3號, 104 臺北市", "南京西路", "3號"),
+    ("104 臺北市, 3號 南京西路", "南京西路", "3號"),
+    ("台灣台北市南京西路8號", "南京西路", "8號"),
+    ("臺灣臺北市中山區南京西路8號", "南京西路", "8號"),
+    ("台湾台北市中山北路2段2号", "中山北路二段", "2號"),
+    ("臺北市中山北路二段16巷3號", "中山北路二段16巷", "3號"),
+    # A number that is in the name, too.
+    ("中山北路二段 2號", "中山北路二段", "2號"),
+    ("中山北路2段 2", "中山北路二段", "2號"),
+    # What stands behind a comma is no part of the number.
+    ("中山北路二段27巷 4號, 1", "中山北路二段27巷", "4號"),
+]
+
+
+@pytest.mark.parametrize(("text", "street", "number"), HAN)
+def test_addresses_in_han(open_map: OpenMap, text: str, street: str, number: str) -> None:
+    found = ask(open_map(TAIPEI), text)
+    assert (found["street"], found["house_number"]) == (street, number)
+
+
+@pytest.mark.parametrize("begin", ["中山北路二", "9號 中山北路二", "南京東路一"])
+def test_a_numeral_that_is_no_number_yet(open_map: OpenMap, begin: str) -> None:
+    streets = [f["properties"].get("street", "") for f in open_map(TAIPEI).autocomplete(begin, 10)]
+    assert any(street.startswith((begin[-5:], begin[:5])) for street in streets)
+
+
+def test_one_sound_is_not_a_name(open_map: OpenMap) -> None:
+    # Every road has the sound of 路, and every north that of 北.
+    for feature in open_map(TAIPEI).forward("南京西路", 10):
+        assert "南京" in str(feature["properties"])
+
+
+@pytest.mark.parametrize("town", ["Incles", "Soldeu"])
+def test_the_same_number_in_two_towns_of_a_street(open_osm: OpenOsm, town: str) -> None:
+    nodes: dict[int, Any] = {1: (1.65, 42.58), 2: (1.67, 42.58)}
+    for i, name in enumerate(["Incles", "Soldeu", "Ransol"]):
+        tags = {"addr:street": "Carretera General", "addr:housenumber": "2", "addr:city": name}
+        nodes[10 + i] = (1.655 + 0.004 * i, 42.5801, tags)
+    ways = {5: ([1, 2], {"highway": "primary", "name": "Carretera General"})}
+    found = ask(open_osm("two-towns", nodes, ways), f"Carretera General 2, {town}")
+    assert (found["city"], found["match"]["unmatched"]) == (town, [])
+
+
+def test_a_number_of_many_words(open_osm: OpenOsm) -> None:
+    """Of a street whose name is the number of another house."""
+    numbers = ["Ferry Terminal First Floor", "G.E.K.A.M Building 9th Floor", "H. Marine Dream"]
+    nodes: dict[int, Any] = {1: (73.51, 4.17), 2: (73.52, 4.17)}
+    nodes[9] = (73.53, 4.17, {"addr:street": "Majeedhee", "addr:housenumber": "Boduthakuru Magu"})
+    for i, number in enumerate(numbers):
+        tags = {"addr:street": "Boduthakuru Magu", "addr:housenumber": number, "addr:city": "Male"}
+        nodes[10 + i] = (73.511 + 0.002 * i, 4.1701, tags)
+    for i in range(400):  # more than are looked at
+        nodes[50 + i] = (73.5 + i / 1e4, 4.18, {"shop": "tea", "name": f"Male {i}"})
+    ways = {5: ([1, 2], {"highway": "primary", "name": "Boduthakuru Magu"})}
+    geocoder = open_osm("many-words", nodes, ways)
+    for number in numbers:
+        found = ask(geocoder, f"Boduthakuru Magu {number}, Male")
+        assert (found["house_number"], found["match"]["unmatched"]) == (number, [])
