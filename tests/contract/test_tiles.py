@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import gzip
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,8 +11,12 @@ import httpx
 import mapbox_vector_tile
 import pytest
 
+from mapyard.accounts import registry
+from mapyard.accounts.open import open_accounts
 from mapyard.server.local import LocalClient
 from mapyard.settings import Settings
+from servers import copy_data
+from visitors import serving
 
 TILE = "/api/v1/tiles/14/8530/5973"
 
@@ -137,3 +142,80 @@ def test_tiles_are_kept_on_disk_within_a_bound(monaco: Path, tmp_path: Path) -> 
         assert len(kept) == 1
         assert gzip.decompress(kept[0].read_bytes()) == first.content
         assert client.get(TILE).content == first.content
+
+
+@pytest.fixture(scope="module")
+def free(
+    monaco: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[LocalClient, str]]:
+    """A server with keys, and the key of a free account."""
+    data = copy_data(monaco, tmp_path_factory.mktemp("free") / "data")
+    database = open_accounts(data)
+    account = registry.create_account(database, "free@example.org", "free")
+    key = registry.create_key(database, account.id)[1]
+    database.close()
+    with serving(data, tile_cache_bytes=0) as client:
+        yield client, key
+
+
+def test_a_free_key_draws_a_map(free: tuple[LocalClient, str]) -> None:
+    """Style, sprite, glyphs and a screen of tiles are far more than ten requests a minute."""
+    client, key = free
+    begun = client.post("/api/v1/tiles/session", headers={"X-API-Key": key})
+    session = begun.json()
+    assert (begun.status_code, session["tiles"]) == (200, 500)
+    assert begun.headers["cache-control"] == "no-store"
+    ends = dt.datetime.fromisoformat(session["expires_at"])
+    assert 890 < (ends - dt.datetime.now(dt.UTC)).total_seconds() <= 900
+    style = client.get(f"/api/v1/tiles/style.json?session={session['token']}")
+    assert style.headers["x-ratelimit-limit"] == "300"
+    assert "x-ignored-parameters" not in style.headers
+    source = style.json()["sources"]["osm"]
+    tilejson = client.get(source["url"]).json() if "url" in source else source
+    wanted = [
+        style.json()["sprite"].replace("?", ".json?", 1),
+        style.json()["glyphs"]
+        .replace("{fontstack}", "Noto Sans Regular")
+        .replace("{range}", "0-255"),
+        *(
+            tilejson["tiles"][0].format(z=14, x=x, y=y)
+            for x in range(8520, 8535)
+            for y in range(5970, 5976)
+        ),
+    ]
+    assert all("session=ms_" in address for address in wanted)
+    answers = [client.get(address) for address in wanted]
+    assert {answer.status_code for answer in answers} == {200, 204}
+    gate = client.application.services.accounts
+    assert gate is not None
+    assert gate._limiter.used(1)[:2] == (1, 0)  # the session itself, and nothing else
+
+
+def test_a_session_opens_maps_and_nothing_else(free: tuple[LocalClient, str]) -> None:
+    client, key = free
+    token = client.post("/api/v1/tiles/session", headers={"X-API-Key": key}).json()["token"]
+    for path in ("/api/v1/features/node/1", "/api/v1/search?q=casino", "/api/v1/tags"):
+        address = f"{path}{'&' if '?' in path else '?'}session={token}"
+        assert client.get(address).json()["error"]["code"] == "missing_key"
+    again = client.post(f"/api/v1/tiles/session?session={token}")
+    assert again.json()["error"]["code"] == "missing_key"
+    bad = client.get(f"{TILE}?session={token[:-1]}x")
+    assert (bad.status_code, bad.json()["error"]["code"]) == (401, "invalid_map_session")
+    assert "POST /api/v1/tiles/session" in bad.json()["error"]["message"]
+
+
+def test_limits_tell_of_map_sessions(free: tuple[LocalClient, str]) -> None:
+    client, _ = free
+    answer = client.get("/limits").json()
+    assert answer["map_session_seconds"] == 900
+    tiles = {plan["id"]: (plan["map_tiles"], plan["map_per_minute"]) for plan in answer["plans"]}
+    assert tiles == {
+        "free": (500, 300), "pro-100k": (5_000, 3_000), "pro-300k": (5_000, 10_000),
+        "pro-1m": (5_000, 20_000), "enterprise": (5_000, 100_000),
+    }  # fmt: skip
+
+
+def test_a_server_without_keys_needs_no_session(client: LocalClient) -> None:
+    answer = client.post("/api/v1/tiles/session")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (501, "not_implemented")
+    assert client.get(f"{TILE}?session=anything").status_code == 200

@@ -62,6 +62,13 @@ class Decision(msgspec.Struct):
                 f"the plan's {kind} requests of this UTC day are used up; "
                 "they start again at midnight UTC, or choose a larger plan"
             )
+        elif self.code == "map_session_used_up":
+            headers = {"x-should-retry": "false"}
+            message = (
+                "this map session has shown all its tiles; "
+                "begin another by POST /api/v1/tiles/session"
+            )
+            return LimitExceeded(message, code=self.code, headers=headers)
         else:
             headers["x-should-retry"] = "false"
             message = "the plan's allowance of this calendar month (UTC) is used up"

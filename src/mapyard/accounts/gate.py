@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import os
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -21,6 +22,7 @@ from mapyard.accounts.errors import MustAsk
 from mapyard.accounts.journal import JournalWriter
 from mapyard.accounts.limiter import Limiter, LocalLimiter, Used
 from mapyard.accounts.lookup import Identity, KeyLookup
+from mapyard.accounts.map_sessions import MapSessions
 from mapyard.accounts.usage import enter_journals
 from mapyard.private import make_private_folder
 from mapyard.threads import BoundedThread
@@ -31,6 +33,14 @@ _CLOSE_S: Final = 2.0
 
 LIMITS_FOLDER: Final = "limits"
 USAGE_FOLDER: Final = "usage"
+
+
+class MapGrant(NamedTuple):
+    """A new map session: its token, its end in Unix seconds, and how many tiles it shows."""
+
+    token: str
+    ends_s: int
+    tiles: int
 
 
 class AccountsGate:
@@ -49,6 +59,7 @@ class AccountsGate:
         anonymous_per_minute: int = 60,
         pages_per_minute: int = 0,
         redis_url: str | None = None,
+        secret: bytes = b"",
     ) -> None:
         for folder in (LIMITS_FOLDER, USAGE_FOLDER):
             make_private_folder(data / folder)
@@ -66,6 +77,7 @@ class AccountsGate:
         self._pages: AddressLimiter | None = None
         if pages_per_minute:
             self._pages = AddressLimiter(data / LIMITS_FOLDER / "pages.limits", pages_per_minute)
+        self._maps = MapSessions(data / LIMITS_FOLDER / "maps", secret or os.urandom(32))
         self._journal = JournalWriter(data / USAGE_FOLDER)
         self._later: BoundedThread | None = None
 
@@ -90,6 +102,21 @@ class AccountsGate:
         decision = self._limiter.check(identity.account_id, identity.limits, premium=premium)
         decision.key_id = identity.key_id
         return decision
+
+    def begin_map(self, account_id: int, key_id: int) -> MapGrant:
+        """Begin a map session for an account; may wait for the database and the disk."""
+        identity = self._lookup.find_account(account_id)
+        token, ends_s = self._maps.begin(account_id, key_id)
+        return MapGrant(token, ends_s, identity.limits.map_tiles)
+
+    def admit_map(
+        self, token: str, *, is_tile: bool, may_wait: bool = True
+    ) -> tuple[Identity, Decision]:
+        """Admit a request of a map session; raises MapSessionRefused, AccountSuspended."""
+        session = self._maps.read(token)
+        identity = self._lookup.find_account(session.account_id, may_wait=may_wait)
+        decision = self._maps.check(session, identity.limits, is_tile=is_tile, may_wait=may_wait)
+        return identity, decision
 
     def admit_address(self, address: str) -> Decision:
         """Count a request without a valid key for its client address."""
@@ -121,7 +148,7 @@ class AccountsGate:
         if not decision.account_id:
             return
         units, overage = decision.units, decision.overage
-        if decision.allowed and (status == 429 or status >= 500):
+        if decision.allowed and units and (status == 429 or status >= 500):
             self._give_back(decision)
             units, overage = 0, False
         self._journal.append(
@@ -166,6 +193,7 @@ class AccountsGate:
             self._later.close(_CLOSE_S)
         self._journal.close()
         self._addresses.close()
+        self._maps.close()
         if self._pages is not None:
             self._pages.close()
         self._limiter.close()

@@ -29,6 +29,13 @@ class Limits(msgspec.Struct, frozen=True):
     month_units: int | None
     #: Beyond `month_units` requests are admitted and metered (True) or refused (False).
     overage: bool
+    #: Tiles of one map session.
+    map_tiles: int = 5_000
+
+    @property
+    def map_per_minute(self) -> int:
+        """Return the requests a minute of one map session: a map asks for many tiles at once."""
+        return max(300, 10 * self.per_minute)
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -41,7 +48,9 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 _PLANS = (
-    Plan("free", "Free", Limits(10, 500, 10 * PREMIUM_UNITS, None, overage=False), 0),
+    Plan(
+        "free", "Free", Limits(10, 500, 10 * PREMIUM_UNITS, None, overage=False, map_tiles=500), 0
+    ),
     Plan("pro-100k", "Pro 100K", Limits(300, None, None, 100_000, overage=True), 50_000_000),
     Plan("pro-300k", "Pro 300K", Limits(1_000, None, None, 300_000, overage=True), 150_000_000),
     Plan("pro-1m", "Pro 1M", Limits(2_000, None, None, 1_000_000, overage=True), 500_000_000),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl
 
 from mapyard.errors import MapyardError
+from mapyard.http.endpoints import MapUse
 from mapyard.http.session import find_session_account
 from mapyard.http.trust import lies_in, read_networks
 
@@ -73,6 +74,24 @@ def read_key(headers: Mapping[str, str], query_string: bytes) -> str | None:
     return None
 
 
+def read_map_session(query_string: bytes) -> str | None:
+    """Return the token of a map session, None where there is none."""
+    if b"session=" in query_string:
+        for name, value in parse_qsl(query_string.decode("utf-8", "replace")):
+            if name == "session":
+                return value
+    return None
+
+
+def _admitted(admission: Admission, identity: Identity, decision: Decision) -> Admission:
+    admission.account_id, admission.key_id = identity.account_id, decision.key_id
+    admission.key_name = identity.masked_key
+    admission.decision = decision
+    if not decision.allowed:
+        admission.error = decision.error()
+    return admission
+
+
 class Admissions:
     """Asks the gate, if there is one."""
 
@@ -99,11 +118,13 @@ class Admissions:
         premium: bool,
         group: str = "",
         method: str = "GET",
+        map_use: MapUse = "",
         may_wait: bool = True,
     ) -> Admission:
         """Authenticate and count one request; the refusal, if any, is in `error`.
 
         `group` is the endpoint's group in the reference, for keys that are not for all of them.
+        `map_use` says whether, and for what, the token of a map session serves as a key.
         With `may_wait` False it raises MustAsk rather than waiting for a server or the disk.
         """
         admission = Admission()
@@ -111,8 +132,15 @@ class Admissions:
         if gate is None:
             return admission
         try:
+            token = read_map_session(query_string) if map_use in ("open", "tile") else None
+            if token is not None:
+                identity, decision = gate.admit_map(
+                    token, is_tile=map_use == "tile", may_wait=may_wait
+                )
+                return _admitted(admission, identity, decision)
             identity = self._identify(gate, headers, query_string, client, may_wait=may_wait)
             if identity.guard is not None:
+                method = "GET" if map_use == "begin" else method
                 refusal = identity.guard.find_refusal(group, method, client, headers.get("origin"))
                 if refusal is not None:
                     admission.key_name = identity.masked_key
@@ -126,13 +154,8 @@ class Admissions:
             admission.error = error if decision.allowed else decision.error()
             admission.decision = decision
             return admission
-        admission.account_id, admission.key_id = identity.account_id, identity.key_id
-        admission.key_name = identity.masked_key
         decision = gate.admit(identity, premium=premium, may_wait=may_wait)
-        admission.decision = decision
-        if not decision.allowed:
-            admission.error = decision.error()
-        return admission
+        return _admitted(admission, identity, decision)
 
     def _identify(
         self,

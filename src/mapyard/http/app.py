@@ -223,17 +223,19 @@ class Application:
         else:
             premium = endpoint is not None and endpoint.premium
             group = endpoint.tag if endpoint is not None else ""
+            map_use = endpoint.map_session if endpoint is not None else ""
             query: bytes = request.scope["query_string"]
             admit = self.admissions.admit
             try:
                 request.admission = admit(
                     request.headers, query, request.client,
-                    premium=premium, group=group, method=request.method, may_wait=False,
+                    premium=premium, group=group, method=request.method, map_use=map_use,
+                    may_wait=False,
                 )  # fmt: skip
             except MustAsk:
                 wait = partial(
                     admit, request.headers, query, request.client,
-                    premium=premium, group=group, method=request.method,
+                    premium=premium, group=group, method=request.method, map_use=map_use,
                 )  # fmt: skip
                 request.admission = await asyncio.wrap_future(self.asking.submit(wait))
             if request.admission.error is not None:

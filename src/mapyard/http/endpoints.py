@@ -20,6 +20,7 @@ Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 #: Gets the context of a request and its parameters: `(ctx: Context, params) -> Answer`.
 Handler = Callable[[Any, Any], Answer]
+MapUse = Literal["", "begin", "open", "tile"]
 ErrorWriter = Callable[[MapyardError, bytes], Answer]
 
 
@@ -49,6 +50,7 @@ class Endpoint:
         self.apart: bool = options["apart"]
         self.premium: bool = options["premium"]
         self.public: bool = options["public"]
+        self.map_session: MapUse = options["map_session"]
         self.needs_dataset: bool = options["needs_dataset"]
         self.texts: Mapping[str, str] = options["texts"]
         self.strict: bool = options["strict"]
@@ -80,6 +82,7 @@ def endpoint(
     apart: bool = False,
     premium: bool = False,
     public: bool = False,
+    map_session: MapUse = "",
     needs_dataset: bool = True,
     texts: Mapping[str, str] | None = None,
     strict: bool = False,
@@ -107,6 +110,8 @@ def endpoint(
             takes too long or too much; uses nothing of `ctx.services` but settings and resources.
         premium: counts four units.
         public: needs no key and counts nothing.
+        map_session: "open" where the token of a map session serves as a key, "tile" where it counts
+            one of the session's tiles; "begin" where one begins, which keys that only read may do.
         needs_dataset: False where an answer needs none: it works before the first build.
         texts: media type → parameter for bodies that are one text, "*" for any other type:
             `{"application/sparql-query": "query"}`.
@@ -127,7 +132,8 @@ def endpoint(
         "path": path, "methods": tuple(methods), "summary": summary, "tag": tag,
         "aliases": tuple(aliases), "inline": inline, "heavy": heavy, "apart": apart,
         "premium": premium,
-        "public": public, "needs_dataset": needs_dataset, "texts": texts or {},
+        "public": public, "map_session": map_session, "needs_dataset": needs_dataset,
+        "texts": texts or {},
         "refused": refused or {}, "strict": strict,
         "media_types": tuple(media_types), "schema": schema, "headers": headers or {},
         "errors": tuple(errors), "examples": tuple(examples),

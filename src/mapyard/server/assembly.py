@@ -50,6 +50,7 @@ def build_services(settings: Settings, *, with_keys: bool = True) -> Services:
             anonymous_per_minute=settings.anonymous_per_minute,
             pages_per_minute=settings.pages_per_minute,
             redis_url=settings.redis_url or None,
+            secret=services.secret,
         )
     return services
 

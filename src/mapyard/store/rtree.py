@@ -157,6 +157,11 @@ class Rtree:
         """Return about how many items `search` would find, rather too many; for query plans."""
         return self.begin(x0, y0, x1, y1).estimate
 
+    def sample(self, most: int) -> Boxes:
+        """Return the boxes of at most `most` items, spread evenly along the Hilbert curve."""
+        leaf = self._levels[0]
+        return leaf[:: max(1, -(-len(leaf) // most))]
+
     @property
     def top(self) -> int:
         """The level where searches begin: the first with few boxes; 0 are the items."""

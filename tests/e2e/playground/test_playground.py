@@ -290,3 +290,40 @@ def test_the_page_allows_no_other_origin(server: Server) -> None:
     assert "'unsafe-eval'" not in policy
     assert httpx.get(f"{server.address}/playground/../playground.py").status_code == 404
     assert httpx.get(f"{server.address}/playground/%2e%2e/playground.py").status_code == 404
+
+
+def test_the_map_draws_with_a_session_and_renews_it(page: Browser) -> None:
+    asked = (
+        "performance.getEntriesByType('resource').map(e => e.name)"
+        ".filter(n => /style.json|sprites|glyphs/.test(n))"
+    )
+    wait(page, f"{asked}.some(n => n.includes('/glyphs/'))")
+    names = page.evaluate(asked)
+    assert all("session=ms_" in name for name in names)
+    before = page.evaluate("playground.maplibre.session.token")
+    page.evaluate("void (playground.maplibre.session.endsMs = Date.now() + 30_000)")
+    page.evaluate("void playground.map.jumpTo({center: [7.4150, 43.7290], zoom: 16.5})")
+    wait(page, f"playground.maplibre.session.token !== {json.dumps(before)}")
+
+
+def test_an_empty_map_says_why(page: Browser) -> None:
+    page.evaluate("void playground.map.fire('error', {error: {status: 501}})")
+    wait(page, "document.querySelector('#trouble')")
+    assert "without tiles" in page.text("#trouble")
+    page.evaluate("void playground.map.jumpTo({center: [7.4200, 43.7300], zoom: 15.5})")
+    wait(page, "!document.querySelector('#trouble')")
+
+
+def test_the_last_view_is_remembered(page: Browser, server: Server) -> None:
+    page.evaluate("void playground.map.jumpTo({center: [7.4190, 43.7310], zoom: 16.25})")
+    wait(page, "localStorage.getItem('mapyard-view').includes('16.25')")
+    page.open(f"{server.address}/")
+    wait(page, "window.playground && window.playground.map.loaded()", 90)
+    zoom, lon = page.evaluate("[playground.map.getZoom(), playground.map.getCenter().lng]")
+    assert (zoom, lon) == pytest.approx((16.25, 7.4190), abs=0.001)
+    page.evaluate("localStorage.removeItem('mapyard-view')")
+    page.open(f"{server.address}/")
+    wait(page, "window.playground && window.playground.map.loaded()", 90)
+    zoom, lon = page.evaluate("[playground.map.getZoom(), playground.map.getCenter().lng]")
+    assert 12.5 < zoom < 16  # the town, and not the sea of the extract
+    assert 7.37 < lon < 7.44

@@ -45,6 +45,10 @@ ERROR_CODES: Final = (
     ErrorCode(401, "revoked_key", "The key was revoked.", "Create a new one in the dashboard."),
     ErrorCode(401, "expired_key", "The key has expired.", "Create a new one in the dashboard."),
     ErrorCode(
+        401, "invalid_map_session", "The token of a map session is not valid, or its time is over.",
+        "Begin another by POST /api/v1/tiles/session.",
+    ),
+    ErrorCode(
         403, "key_not_allowed",
         "The key is restricted to other endpoints, to reading, or to networks or origins.",
         "The message says which; use another key, or have this one's restrictions changed.",
@@ -96,6 +100,10 @@ ERROR_CODES: Final = (
     ErrorCode(
         429, "daily_limit_exceeded", "The plan's requests of this UTC day are used up.",
         "Wait until midnight UTC, or choose a larger plan.",
+    ),
+    ErrorCode(
+        429, "map_session_used_up", "A map session has shown all its tiles.",
+        "Begin another by POST /api/v1/tiles/session.",
     ),
     ErrorCode(
         429, "monthly_limit_exceeded", "The account's allowance of this calendar month is used up.",

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from mapyard.accounts.map_sessions import LIFE_S
 from mapyard.accounts.plans import (
     MAX_ACTIVE_KEYS,
     OVERAGE_PREMIUM_MICRO_USD,
@@ -43,6 +44,7 @@ def limits(ctx: Context, params: NoParams) -> Answer:
             "premium": OVERAGE_PREMIUM_MICRO_USD / 1_000,
         },
         "max_active_keys": MAX_ACTIVE_KEYS,
+        "map_session_seconds": LIFE_S,
         "without_key_per_minute": settings.anonymous_per_minute,
         "max_body_bytes": settings.max_body_bytes,
         "timeout_seconds": settings.timeout_s,
@@ -54,6 +56,7 @@ def limits(ctx: Context, params: NoParams) -> Answer:
                     None if plan.price_micro_usd is None else plan.price_micro_usd / 1_000_000
                 ),
                 **msgspec.to_builtins(plan.limits),
+                "map_per_minute": plan.limits.map_per_minute,
             }
             for plan in PLANS.values()
         ],

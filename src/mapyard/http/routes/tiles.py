@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import gzip
 import hashlib
 from functools import lru_cache
@@ -14,6 +15,7 @@ from mapyard.errors import InvalidRequest, NotFound
 from mapyard.http.answer import JSON, Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
+from mapyard.http.errors import NotOffered
 from mapyard.http.reply import Later
 from mapyard.library.questions.tiles import check_address, get_source
 from mapyard.params.parser import Params
@@ -72,12 +74,13 @@ class NoParams(Params):
     "/api/v1/tiles.json",
     summary="TileJSON 3.0: where the tiles are and what they hold",
     tag=TILES,
+    map_session="open",
     inline=True,
     media_types=(JSON,),
     schema={"type": "object", "required": ["tilejson", "tiles", "vector_layers"]},
 )
 def tilejson(ctx: Context, params: NoParams) -> Answer:
-    """Describe the tiles; a key given as `api_key` is carried into the tile address."""
+    """Describe the tiles; a `session` or `api_key` in the query goes on in the tile address."""
     source = get_source(ctx)
     address = f"{ctx.base_url}/api/v1/tiles/{{z}}/{{x}}/{{y}}.mvt{_key_suffix(ctx)}"
     return _tagged(make_tilejson(source.table.info, address, ctx.snapshot.id), "no-cache")
@@ -87,12 +90,13 @@ def tilejson(ctx: Context, params: NoParams) -> Answer:
     "/api/v1/tiles/style.json",
     summary="A MapLibre style for these tiles, light or dark",
     tag=TILES,
+    map_session="open",
     inline=True,
     media_types=(JSON,),
     schema={"type": "object", "required": ["version", "sources", "layers"]},
 )
 def style(ctx: Context, params: StyleParams) -> Answer:
-    """Return the style; glyphs and sprite are at this same origin."""
+    """Return the style; a `session` or `api_key` in the query is carried into all its addresses."""
     source = get_source(ctx)
     base = f"{ctx.base_url}/api/v1"
     made = make_style(
@@ -106,9 +110,46 @@ def style(ctx: Context, params: StyleParams) -> Answer:
 
 
 @endpoint(
+    "/api/v1/tiles/session",
+    methods=("POST",),
+    summary="Begin a map session: one request, then a map draws for 15 minutes",
+    tag=TILES,
+    map_session="begin",
+    needs_dataset=False,
+    media_types=(JSON,),
+    schema={
+        "type": "object",
+        "required": ["token", "expires_at", "tiles"],
+        "properties": {
+            "token": {"type": "string", "description": "goes as ?session=TOKEN"},
+            "expires_at": {"type": "string", "format": "date-time"},
+            "tiles": {"type": "integer", "description": "how many tiles it shows"},
+        },
+    },
+)
+def session(ctx: Context, params: NoParams) -> Answer:
+    """Return a token that opens style, TileJSON, sprite, glyphs and tiles without counting units.
+
+    Counts as one standard request. `?session=TOKEN` works for 15 minutes and for `tiles` tiles; a
+    style fetched with it names all its addresses with it. A session has a limit per minute of its
+    own, ten times the plan's and at least 300, which the headers of its answers show.
+    """
+    gate = ctx.services.accounts
+    if gate is None:
+        raise NotOffered("this server asks for no keys, so maps need no session")
+    grant = gate.begin_map(ctx.account_id, ctx.key_id)
+    ends = dt.datetime.fromtimestamp(grant.ends_s, dt.UTC).isoformat().replace("+00:00", "Z")
+    return Answer.json(
+        {"token": grant.token, "expires_at": ends, "tiles": grant.tiles},
+        headers={"Cache-Control": "no-store"},
+    )
+
+
+@endpoint(
     "/api/v1/tiles/glyphs/{fontstack}/{range}",
     summary="Glyphs of a font, 256 code points at a time, as signed distance fields",
     tag=TILES,
+    map_session="open",
     inline=True,
     needs_dataset=False,
     media_types=(PBF,),
@@ -145,6 +186,7 @@ def glyphs(ctx: Context, params: GlyphParams) -> Answer:
     "/api/v1/tiles/sprites/{file}",
     summary="The icons of the style in one picture, and where each one is",
     tag=TILES,
+    map_session="open",
     inline=True,
     needs_dataset=False,
     media_types=("image/png", JSON),
@@ -166,6 +208,7 @@ def sprite(ctx: Context, params: SpriteParams) -> Answer:
     "/api/v1/tiles/{z}/{x}/{y}",
     summary="A vector tile in the Shortbread 1.1 schema",
     tag=TILES,
+    map_session="tile",
     inline=True,
     media_types=(MVT,),
     schema={"type": "string", "format": "binary"},
@@ -239,7 +282,10 @@ def _asset(data: bytes, media_type: str) -> Answer:
 
 
 def _key_suffix(ctx: Context) -> str:
-    """Return "?api_key=…" when the key came that way: a map cannot send it otherwise."""
-    key = ctx.raw.get("api_key")
-    value = key[-1] if isinstance(key, list) and key else key
-    return f"?api_key={quote(value)}" if isinstance(value, str) and value else ""
+    """Return "?session=…" or "?api_key=…" as one came: a map cannot send it otherwise."""
+    for name in ("session", "api_key"):
+        given = ctx.raw.get(name)
+        value = given[-1] if isinstance(given, list) and given else given
+        if isinstance(value, str) and value:
+            return f"?{name}={quote(value)}"
+    return ""

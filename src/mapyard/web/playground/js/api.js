@@ -28,6 +28,12 @@ export async function renewSession() {
   return response.ok && (await response.json()).session;
 }
 
+/** Begin a session of the map; null where the server asks for no keys. */
+export async function beginMapSession(config) {
+  if (!config.keys) return null;
+  return (await send(post("/api/v1/tiles/session", {}))).json;
+}
+
 /** Send a call; returns {status, ms, bytes, json, text, headers}, raises ApiError on 4xx and 5xx. */
 export async function send(call, signal) {
   const started = performance.now();

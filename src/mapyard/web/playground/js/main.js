@@ -1,8 +1,9 @@
 // The page: tools on the left, their panel beside it, the map behind.
 
-import { renewSession, send } from "./api.js";
+import { beginMapSession, renewSession, send } from "./api.js";
 import { Drawer } from "./drawer.js";
 import { MapView } from "./map.js";
+import { MapSession } from "./session.js";
 import { h, icon, iconButton, toast } from "./ui.js";
 import elevation from "./panels/elevation.js";
 import features from "./panels/features.js";
@@ -29,6 +30,7 @@ class Page {
     this.abort = null;
     /** What one tool leaves for another: a route for the elevation profile, say. */
     this.shared = {};
+    map.onTrouble = (text) => showTrouble(text);
     map.onClick = (point, event) => this.current?.click?.(point, this, event);
     this.drawTools();
     this.drawCorner();
@@ -150,6 +152,14 @@ class Page {
   }
 }
 
+/** Say over the map why it stays empty; "" takes the message away. */
+function showTrouble(text) {
+  let place = document.getElementById("trouble");
+  if (!text) { place?.remove(); return; }
+  if (!place) document.body.append(place = h("div", { id: "trouble", role: "alert" }));
+  place.textContent = text;
+}
+
 function dropFiles(page) {
   addEventListener("dragover", (event) => event.preventDefault());
   addEventListener("drop", async (event) => {
@@ -162,7 +172,7 @@ function dropFiles(page) {
 }
 
 async function start() {
-  const [config, session] = await Promise.all([fetch("/playground/config.json").then((r) => r.json()), renewSession()]);
+  const [config, hasAccount] = await Promise.all([fetch("/playground/config.json").then((r) => r.json()), renewSession()]);
   const renew = () => document.hidden || renewSession().catch(() => {});
   setInterval(renew, 300_000); // a session ends after a quarter of an hour
   document.addEventListener("visibilitychange", renew);
@@ -171,7 +181,7 @@ async function start() {
     panel.append(h("header.panel-head", {}, h("h1", {}, "No map yet"), h("p", {}, "Nothing has been built on this server. Run mapyard build with an OpenStreetMap extract, then load this page again.")));
     return;
   }
-  const allowed = session || (await fetch("/api/v1/tiles.json")).ok;
+  const allowed = hasAccount || (await fetch("/api/v1/tiles.json")).ok;
   if (!allowed) {
     panel.append(h("header.panel-head", {}, h("h1", {}, "Sign in to use the map"),
       h("p", {}, "This page asks the API in the name of your account: it needs no key, only that you are signed in."),
@@ -179,7 +189,9 @@ async function start() {
       h("p", {}, "You run this server? ", h("code", {}, "mapyard open"), " prints a link that opens the map in this browser.")));
     return;
   }
-  const map = new MapView("map", config.dataset.bbox);
+  const session = new MapSession(() => beginMapSession(config));
+  await session.begin().catch((error) => toast(error.message));
+  const map = new MapView("map", config.dataset, session);
   const page = new Page(config, map);
   dropFiles(page);
   window.playground = { page, map: map.map, maplibre: map }; // for the console and for tests

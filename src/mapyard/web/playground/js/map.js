@@ -5,6 +5,14 @@ import { featureBox, featureCenter } from "./features.js";
 import { h } from "./ui.js";
 
 const EMPTY = { type: "FeatureCollection", features: [] };
+const TROUBLE = {
+  401: "Sign in to see the map.",
+  403: "This account may not see the map.",
+  404: "The map has gone: load the page again.",
+  429: "The map waits: too many requests in a minute, or the plan's requests are used up.",
+  501: "This dataset was built without tiles: run mapyard build with them.",
+  503: "The server is busy. The map goes on in a moment.",
+};
 const isDark = () => document.documentElement.dataset.theme === "dark";
 const styleUrl = () => `${location.origin}/api/v1/tiles/style.json?theme=${isDark() ? "dark" : "light"}`;
 
@@ -18,15 +26,37 @@ function isSmall(feature) {
   return east - west < 0.004 && north - south < 0.003;
 }
 
+const VIEW = "mapyard-view";
+
+/** Where the map was when this browser last showed it, if that is in the data. */
+function readView([west, south, east, north]) {
+  try {
+    const { center, zoom } = JSON.parse(localStorage.getItem(VIEW));
+    const lng = west > east && center[0] < west ? center[0] + 360 : center[0];
+    const isInside = lng >= west && lng <= (west > east ? east + 360 : east) && center[1] >= south && center[1] <= north;
+    return isInside && Number.isFinite(zoom) ? { center, zoom } : null;
+  } catch { return null; }
+}
+
+function keepView(map) {
+  try { localStorage.setItem(VIEW, JSON.stringify({ center: map.getCenter().toArray(), zoom: map.getZoom() })); } catch { /* for this visit only */ }
+}
+
+/** The room beside the panel, before there is one. */
+const isEmbedded = () => document.documentElement.classList.contains("embed");
+const firstPadding = () => (isEmbedded() ? 10 : innerWidth > 700 ? { top: 40, bottom: 40, left: 500, right: 60 } : { top: 40, bottom: innerHeight * 0.5, left: 20, right: 20 });
+
 export class MapView {
-  constructor(container, bbox) {
-    const [west, south, east, north] = bbox;
+  constructor(container, dataset, session) {
+    this.session = session;
+    const remembered = readView(dataset.bbox);
+    const [west, south, east, north] = dataset.view ?? dataset.bbox;
     const shift = west > east ? 360 : 0;
     this.map = new maplibregl.Map({
       container,
       style: styleUrl(),
-      bounds: [[west, south], [east + shift, north]],
-      fitBoundsOptions: { padding: 20 },
+      transformRequest: session.transform,
+      ...(remembered ?? { bounds: [[west, south], [east + shift, north]], fitBoundsOptions: { padding: firstPadding() } }),
       hash: "map",
       maxZoom: 20,
       attributionControl: false,
@@ -42,6 +72,12 @@ export class MapView {
     this.data = EMPTY;
     this.markers = [];
     this.onClick = () => {};
+    /** Called with a text when the map cannot be drawn, with "" when it can again. */
+    this.onTrouble = () => {};
+    this.failed = 0;
+    this.map.on("error", (event) => this.#onError(event.error));
+    this.map.on("idle", () => { if (!this.failed) this.onTrouble(""); });
+    this.map.on("moveend", () => keepView(this.map));
     this.map.on("style.load", () => this.#addOverlay());
     this.map.on("click", (event) => this.onClick(event.lngLat.toArray(), event));
     this.ready = new Promise((resolve) => this.map.once("idle", resolve));
@@ -127,6 +163,26 @@ export class MapView {
     const { x, y } = pixel;
     const layers = ["result-fill", "result-line", "result-point", "result-dot"].filter((id) => this.map.getLayer(id));
     return this.map.queryRenderedFeatures([[x - 4, y - 4], [x + 4, y + 4]], { layers });
+  }
+
+  /** Begin another session when the present one is over; say why the map stays empty else. */
+  async #onError(error) {
+    const status = error?.status;
+    if (status === undefined) { console.error(error); return; }
+    if ((status === 401 || status === 429) && this.failed < 2) {
+      this.failed += 1;
+      try {
+        await this.session.begin();
+        if (this.map.getStyle()?.sources?.osm) this.map.refreshTiles("osm");
+        else this.restyle();
+        setTimeout(() => { this.failed = 0; }, 5_000);
+        return;
+      } catch (trouble) {
+        this.onTrouble(trouble.message);
+      }
+      return;
+    }
+    this.onTrouble(TROUBLE[status] ?? `The map cannot be drawn: the server answered ${status}.`);
   }
 
   #addOverlay() {
