@@ -408,7 +408,9 @@ class Questions:
         alternatives: int | None = None,
         steps: bool | None = None,
         lang: str | None = None,
+        units: Literal['imperial', 'metric'] | None = None,
         annotations: bool | None = None,
+        extra_info: Texts | None = None,
         overview: Literal['false', 'full', 'simplified'] | None = None,
         geometries: Literal['geojson', 'polyline', 'polyline6'] | None = None,
         costing: Mapping[str, Any] | None = None,
@@ -425,6 +427,7 @@ class Questions:
         heading_tolerance: float | None = None,
         sides: Texts | None = None,
         through: Numbers | None = None,
+        ev: Mapping[str, Any] | None = None,
         elevation: bool | None = None,
         timeout: float | None = None,
         max_bytes: int | None = None,
@@ -446,7 +449,11 @@ class Questions:
             alternatives: other routes to look for; the answer is a collection then.
             steps: instructions, in property `steps`.
             lang: language of the instructions: de, en-GB, …; default en-US.
+            units: of distances in the texts of steps; figures are in meters; default metric.
             annotations: figures per road edge, in properties `annotations` and `edges`.
+            extra_info: pieces and sums of the way by surface, smoothness, tracktype, way_type,
+                road_class, incline, sac_scale, maxspeed, toll, tunnel, bridge, osm_way_id, steepness,
+                in property `extras`.
             overview: how fine the geometry is; false leaves it out; default full.
             geometries: polyline and polyline6 give the line as text in property `polyline`, and a null
                 geometry; default geojson.
@@ -468,6 +475,8 @@ class Questions:
                 drives on), opposite.
             through: indexes of waypoints that are passed without stopping: no new leg, and no turning
                 around there.
+            ev: an electric car (modes auto and taxi): its battery and what it uses; the route stops at
+                charging stations where it has to.
             elevation: heights: a third coordinate, and property `elevation`.
             timeout: seconds, after which `Timeout` is raised.
             max_bytes: memory that a query language may use.
@@ -519,6 +528,10 @@ class Questions:
         contours_minutes: Numbers | None = None,
         distance: Numbers | None = None,
         mode: Literal['auto', 'bicycle', 'bus', 'foot', 'hike', 'motor_scooter', 'motorcycle', 'taxi', 'truck', 'wheelchair'] | None = None,
+        others: PositionsLike | None = None,
+        intersections: bool | None = None,
+        count: Texts | None = None,
+        population: bool | None = None,
         reverse: bool | None = None,
         denoise: float | None = None,
         polygons: bool | None = None,
@@ -530,8 +543,10 @@ class Questions:
     ) -> Areas:
         """Return the area within reach of a position for each time or distance.
 
-        One Polygon or MultiPolygon per value, in the order asked for; larger areas hold the smaller
-        ones. Properties: `time_seconds` or `distance_meters`, `mode`, `area_m2`.
+        One Polygon or MultiPolygon per value, in the order asked for, times before distances; larger
+        areas hold the smaller ones. Properties: `time_seconds` or `distance_meters`, `mode`, `area_m2`.
+        With `others`, `position` is the index of the area's position; the common areas of
+        `intersections` come last and have `positions`.
 
         Args:
             at: the position.
@@ -548,6 +563,12 @@ class Questions:
             distance: meters on the road, instead of time.
             mode: how to travel: auto (a car), truck, motor_scooter, motorcycle, taxi, bus, bicycle,
                 foot, wheelchair, hike; default auto.
+            others: further positions, up to 9: each has its areas.
+            intersections: with others: per value also the area within reach of all positions.
+            count: tags whose elements inside are counted, in property `counts`: amenity=cafe, shop,
+                highway=bus_stop|platform.
+            population: people in the cities, towns, villages and hamlets whose center lies inside, as
+                far as they are tagged with a population.
             reverse: from where the position is reached, instead of what is reached.
             denoise: leave out parts and holes under this share of the largest.
             polygons: false: the outlines as lines; default True.
@@ -610,7 +631,14 @@ class Questions:
         gpx: str | None = None,
         radiuses: Numbers | None = None,
         timestamps: Numbers | None = None,
+        accuracies: Numbers | None = None,
         mode: Literal['auto', 'bicycle', 'bus', 'foot', 'hike', 'motor_scooter', 'motorcycle', 'taxi', 'truck', 'wheelchair'] | None = None,
+        steps: bool | None = None,
+        lang: str | None = None,
+        units: Literal['imperial', 'metric'] | None = None,
+        annotations: bool | None = None,
+        extra_info: Texts | None = None,
+        geometries: Literal['geojson', 'polyline', 'polyline6'] | None = None,
         timeout: float | None = None,
         max_bytes: int | None = None,
         cancel: threading.Event | None = None,
@@ -620,15 +648,26 @@ class Questions:
         A LineString, a MultiLineString where the trace has gaps, with `legs`: exactly one between each
         two consecutive trace points (`matched`, `distance`, `duration`, `way_ids`, `names`).
         `confidence` is 0 to 1: the share of points that lie on a road, each weighed by its distance
-        from it.
+        from it; less where other roads run along as near, for detours and for breaks. `outliers` are
+        points that were left out, `stops` (with timestamps) where the trace stayed.
 
         Args:
             trace: trace points in order of travel, 2 to 10,000.
             gpx: the trace as GPX text.
             radiuses: per point, how far its road may be, meters: default 50, at most 100.
             timestamps: per point, seconds, ascending.
+            accuracies: per point, the receiver's own error, meters: points count less where it is
+                larger; radiuses are three times it where none are given, 50 to 100.
             mode: how to travel: auto (a car), truck, motor_scooter, motorcycle, taxi, bus, bicycle,
                 foot, wheelchair, hike; default auto.
+            steps: instructions, in property `steps`.
+            lang: language of the instructions: de, en-GB, …; default en-US.
+            units: of distances in the texts of steps; default metric.
+            annotations: figures per road edge, in each of `matchings`.
+            extra_info: pieces and sums of the way by surface, way_type, steepness, … (as of routes), in
+                each of `matchings`.
+            geometries: polyline and polyline6 give the line of each of `matchings` as text, and a null
+                geometry; default geojson.
             timeout: seconds, after which `Timeout` is raised.
             max_bytes: memory that a query language may use.
             cancel: when set, `Cancelled` is raised.
@@ -1257,7 +1296,9 @@ class AsyncQuestions:
         alternatives: int | None = None,
         steps: bool | None = None,
         lang: str | None = None,
+        units: Literal['imperial', 'metric'] | None = None,
         annotations: bool | None = None,
+        extra_info: Texts | None = None,
         overview: Literal['false', 'full', 'simplified'] | None = None,
         geometries: Literal['geojson', 'polyline', 'polyline6'] | None = None,
         costing: Mapping[str, Any] | None = None,
@@ -1274,6 +1315,7 @@ class AsyncQuestions:
         heading_tolerance: float | None = None,
         sides: Texts | None = None,
         through: Numbers | None = None,
+        ev: Mapping[str, Any] | None = None,
         elevation: bool | None = None,
         timeout: float | None = None,
         max_bytes: int | None = None,
@@ -1295,7 +1337,11 @@ class AsyncQuestions:
             alternatives: other routes to look for; the answer is a collection then.
             steps: instructions, in property `steps`.
             lang: language of the instructions: de, en-GB, …; default en-US.
+            units: of distances in the texts of steps; figures are in meters; default metric.
             annotations: figures per road edge, in properties `annotations` and `edges`.
+            extra_info: pieces and sums of the way by surface, smoothness, tracktype, way_type,
+                road_class, incline, sac_scale, maxspeed, toll, tunnel, bridge, osm_way_id, steepness,
+                in property `extras`.
             overview: how fine the geometry is; false leaves it out; default full.
             geometries: polyline and polyline6 give the line as text in property `polyline`, and a null
                 geometry; default geojson.
@@ -1317,6 +1363,8 @@ class AsyncQuestions:
                 drives on), opposite.
             through: indexes of waypoints that are passed without stopping: no new leg, and no turning
                 around there.
+            ev: an electric car (modes auto and taxi): its battery and what it uses; the route stops at
+                charging stations where it has to.
             elevation: heights: a third coordinate, and property `elevation`.
             timeout: seconds, after which `Timeout` is raised.
             max_bytes: memory that a query language may use.
@@ -1368,6 +1416,10 @@ class AsyncQuestions:
         contours_minutes: Numbers | None = None,
         distance: Numbers | None = None,
         mode: Literal['auto', 'bicycle', 'bus', 'foot', 'hike', 'motor_scooter', 'motorcycle', 'taxi', 'truck', 'wheelchair'] | None = None,
+        others: PositionsLike | None = None,
+        intersections: bool | None = None,
+        count: Texts | None = None,
+        population: bool | None = None,
         reverse: bool | None = None,
         denoise: float | None = None,
         polygons: bool | None = None,
@@ -1379,8 +1431,10 @@ class AsyncQuestions:
     ) -> Areas:
         """Return the area within reach of a position for each time or distance.
 
-        One Polygon or MultiPolygon per value, in the order asked for; larger areas hold the smaller
-        ones. Properties: `time_seconds` or `distance_meters`, `mode`, `area_m2`.
+        One Polygon or MultiPolygon per value, in the order asked for, times before distances; larger
+        areas hold the smaller ones. Properties: `time_seconds` or `distance_meters`, `mode`, `area_m2`.
+        With `others`, `position` is the index of the area's position; the common areas of
+        `intersections` come last and have `positions`.
 
         Args:
             at: the position.
@@ -1397,6 +1451,12 @@ class AsyncQuestions:
             distance: meters on the road, instead of time.
             mode: how to travel: auto (a car), truck, motor_scooter, motorcycle, taxi, bus, bicycle,
                 foot, wheelchair, hike; default auto.
+            others: further positions, up to 9: each has its areas.
+            intersections: with others: per value also the area within reach of all positions.
+            count: tags whose elements inside are counted, in property `counts`: amenity=cafe, shop,
+                highway=bus_stop|platform.
+            population: people in the cities, towns, villages and hamlets whose center lies inside, as
+                far as they are tagged with a population.
             reverse: from where the position is reached, instead of what is reached.
             denoise: leave out parts and holes under this share of the largest.
             polygons: false: the outlines as lines; default True.
@@ -1459,7 +1519,14 @@ class AsyncQuestions:
         gpx: str | None = None,
         radiuses: Numbers | None = None,
         timestamps: Numbers | None = None,
+        accuracies: Numbers | None = None,
         mode: Literal['auto', 'bicycle', 'bus', 'foot', 'hike', 'motor_scooter', 'motorcycle', 'taxi', 'truck', 'wheelchair'] | None = None,
+        steps: bool | None = None,
+        lang: str | None = None,
+        units: Literal['imperial', 'metric'] | None = None,
+        annotations: bool | None = None,
+        extra_info: Texts | None = None,
+        geometries: Literal['geojson', 'polyline', 'polyline6'] | None = None,
         timeout: float | None = None,
         max_bytes: int | None = None,
         cancel: threading.Event | None = None,
@@ -1469,15 +1536,26 @@ class AsyncQuestions:
         A LineString, a MultiLineString where the trace has gaps, with `legs`: exactly one between each
         two consecutive trace points (`matched`, `distance`, `duration`, `way_ids`, `names`).
         `confidence` is 0 to 1: the share of points that lie on a road, each weighed by its distance
-        from it.
+        from it; less where other roads run along as near, for detours and for breaks. `outliers` are
+        points that were left out, `stops` (with timestamps) where the trace stayed.
 
         Args:
             trace: trace points in order of travel, 2 to 10,000.
             gpx: the trace as GPX text.
             radiuses: per point, how far its road may be, meters: default 50, at most 100.
             timestamps: per point, seconds, ascending.
+            accuracies: per point, the receiver's own error, meters: points count less where it is
+                larger; radiuses are three times it where none are given, 50 to 100.
             mode: how to travel: auto (a car), truck, motor_scooter, motorcycle, taxi, bus, bicycle,
                 foot, wheelchair, hike; default auto.
+            steps: instructions, in property `steps`.
+            lang: language of the instructions: de, en-GB, …; default en-US.
+            units: of distances in the texts of steps; default metric.
+            annotations: figures per road edge, in each of `matchings`.
+            extra_info: pieces and sums of the way by surface, way_type, steepness, … (as of routes), in
+                each of `matchings`.
+            geometries: polyline and polyline6 give the line of each of `matchings` as text, and a null
+                geometry; default geojson.
             timeout: seconds, after which `Timeout` is raised.
             max_bytes: memory that a query language may use.
             cancel: when set, `Cancelled` is raised.

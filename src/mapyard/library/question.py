@@ -33,7 +33,7 @@ NAMES: Final = {
     "geocode_batch": "geocoding",
     "route": "routes",
     "nearest": "roads",
-    "isochrone": "roads",
+    "isochrone": "areas",
     "matrix": "roads",
     "match": "matching",
     "optimize": "tours",

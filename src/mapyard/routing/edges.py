@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,8 @@ from mapyard.routing.polyline import decode_polyline
 
 #: What is asked of the engine for each edge.
 EDGE_ATTRIBUTES = (
-    "edge.id", "edge.way_id", "edge.names", "edge.length", "edge.speed", "edge.use",
+    "edge.id", "edge.way_id", "edge.names", "edge.length", "edge.speed", "edge.speed_limit",
+    "edge.use",
     "edge.road_class", "edge.surface", "edge.toll", "edge.tunnel", "edge.bridge",
     "edge.begin_shape_index", "edge.end_shape_index", "edge.source_percent_along",
     "edge.target_percent_along", "node.elapsed_time",
@@ -35,6 +36,7 @@ class EdgeInfo:
     use: str
     surface: str
     speed_kmh: float
+    maxspeed_kmh: float | Literal["unlimited"] | None
     toll: bool
     tunnel: bool
     bridge: bool
@@ -105,6 +107,7 @@ def _read_edge(row: dict[str, Any]) -> EdgeInfo:
         use=row.get("use", ""),
         surface=row.get("surface", ""),
         speed_kmh=row.get("speed", 0.0),
+        maxspeed_kmh=row.get("speed_limit") or None,
         toll=row.get("toll", False),
         tunnel=row.get("tunnel", False),
         bridge=row.get("bridge", False),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 from xml.etree import ElementTree
@@ -14,6 +15,12 @@ from mapyard.errors import InvalidRequest
 from mapyard.routing.route import Route
 
 GPX: Final = "application/gpx+xml"
+_HEAD: Final = (
+    '<?xml version="1.0" encoding="UTF-8"?>',
+    '<gpx version="1.1" creator="Mapyard" xmlns="http://www.topografix.com/GPX/1/1">',
+    '<metadata><copyright author="OpenStreetMap contributors">'
+    "<license>https://opendatacommons.org/licenses/odbl/</license></copyright></metadata>",
+)
 
 
 def read_gpx(text: str) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
@@ -61,15 +68,18 @@ def _read_times(points: list[ElementTree.Element]) -> NDArray[np.float64] | None
     return seconds if (np.diff(seconds) >= 0).all() else None
 
 
+def write_gpx_lines(lines: Iterable[NDArray[np.float64]]) -> bytes:
+    """Return lines (n, 2) as the segments of one GPX track."""
+    written = [*_HEAD, "<trk>"]
+    for line in lines:
+        points = (f'<trkpt lat="{lat}" lon="{lon}"/>' for lon, lat in line.tolist())
+        written += ["<trkseg>", *points, "</trkseg>"]
+    return "\n".join([*written, "</trk>", "</gpx>", ""]).encode()
+
+
 def write_gpx_route(route: Route, heights_m: NDArray[np.float64] | None = None) -> bytes:
     """Return a route as GPX: the instructions as route points, the line as a track."""
-    lines = [
-        '<?xml version="1.0" encoding="UTF-8"?>',
-        '<gpx version="1.1" creator="Mapyard" xmlns="http://www.topografix.com/GPX/1/1">',
-        '<metadata><copyright author="OpenStreetMap contributors">'
-        "<license>https://opendatacommons.org/licenses/odbl/</license></copyright></metadata>",
-        "<rte>",
-    ]
+    lines = [*_HEAD, "<rte>"]
     positions = route.positions.tolist()
     for leg in route.legs:
         for step in leg.steps:

@@ -121,7 +121,7 @@ def find_isochrones(
         areas.append(inner)
     by_limit = dict(zip(distinct.tolist(), areas, strict=True))
     return [
-        Isochrone(limit, by_limit[limit], _area_m2(by_limit[limit], lon, lat))
+        Isochrone(limit, by_limit[limit], measure_area_m2(by_limit[limit], lon, lat))
         for limit in wanted.tolist()
     ]
 
@@ -169,6 +169,7 @@ def _circle(lon: float, lat: float, radius_m: float) -> shapely.Geometry:
     return shapely.Polygon(unproject(plane, lon, lat))
 
 
-def _area_m2(geometry: shapely.Geometry, lon: float, lat: float) -> float:
+def measure_area_m2(geometry: shapely.Geometry, lon: float, lat: float) -> float:
+    """Return the size of an area, measured around a position in or near it."""
     plane = shapely.transform(geometry, lambda xy: project(xy[:, 0], xy[:, 1], lon, lat))
     return round(float(shapely.area(plane)), 1)

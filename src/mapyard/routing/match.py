@@ -13,31 +13,40 @@ from numpy.typing import NDArray
 from mapyard.deadline import Deadline, no_deadline
 from mapyard.errors import InvalidRequest, TooLarge, Unsupported
 from mapyard.geo.sphere import haversine_m
+from mapyard.routing.config import COSTINGS
+from mapyard.routing.doubt import (
+    measure_nearness,
+    measure_rivals,
+    measure_straightness,
+    measure_wholeness,
+)
 from mapyard.routing.edges import EDGE_ATTRIBUTES, EdgePath, read_path
 from mapyard.routing.engine import Engine, NoRoad, NoRoute
 from mapyard.routing.modes import Mode, make_costing
 from mapyard.routing.refine import refine_path
 from mapyard.routing.snapping import check_positions
+from mapyard.routing.traces import Stay, find_jumps, find_stays
 
 MAX_POINTS: Final = 10_000
 MAX_RADIUS_M: Final = 100.0
 DEFAULT_RADIUS_M: Final = 50.0
 
+#: A point is within so many times its accuracy, nearly always.
+_ACCURACIES: Final = 3.0
 #: Points farther apart are matched for themselves: nothing is known of the way between them.
 GAP_M: Final = 2_000.0
-#: Distance from the road at which a point counts 60 % for the confidence, as share of its radius.
-_CONFIDENCE_SHARE: Final = 0.5
-
 #: Points nearer to the last one are placed on the way that the others find, metres: the finer the
 #: more ways are found, until noise leads backward on a one-way and breaks the trace.
 _INTERPOLATIONS_M: Final = (5.0, 10.0, 20.0)
 #: What a turn costs the matcher, so that noise does not lead into side roads and back.
-_TURN_PENALTIES: Final[dict[Mode, float]] = {"auto": 16.0, "foot": 20.0, "bicycle": 8.0}
+_TURN_PENALTIES: Final = {"pedestrian": 20.0, "bicycle": 8.0}
+_TURN_PENALTY: Final = 16.0
 #: Way over which dense points are averaged, and the numbers of points that are tried for it:
 #: walkers turn within a few metres, and no one-way breaks a way that noise leads back and forth.
-_SMOOTH_M: Final[dict[Mode, float]] = {"auto": 25.0, "foot": 15.0, "bicycle": 25.0}
+_SMOOTH_M: Final = {"pedestrian": 15.0}
+_SMOOTH_OTHER_M: Final = 25.0
 #: Modes whose path is compared with the engine's own ways.
-_REFINED: Final[frozenset[Mode]] = frozenset(("foot", "bicycle"))
+_REFINED: Final = frozenset(("pedestrian", "bicycle"))
 #: The same where these are three points only.
 _SMOOTH_THREE_M: Final = 30.0
 #: Noise in each direction up to which that is enough, metres; over it, the way is longer.
@@ -86,6 +95,7 @@ class Match:
     """A matched trace; arrays have one value per trace point.
 
     `matching_of` is -1 for unmatched points, whose other values are NaN, -1 or None.
+    `is_jump` tells points that were left out because they lie far off the others.
     """
 
     matchings: list[Matching]
@@ -96,6 +106,8 @@ class Match:
     away_m: NDArray[np.float64]
     edge_ids: NDArray[np.int64]
     names: list[str | None]
+    is_jump: NDArray[np.bool_]
+    stays: list[Stay]
 
     @property
     def distance_m(self) -> float:
@@ -140,6 +152,7 @@ def match_trace(
     *,
     radiuses_m: NDArray[np.float64] | None = None,
     timestamps_s: NDArray[np.float64] | None = None,
+    accuracies_m: NDArray[np.float64] | None = None,
     deadline: Deadline | None = None,
 ) -> Match:
     """Match a trace (n, 2), lon and lat, 2 ≤ n ≤ 10,000.
@@ -149,32 +162,63 @@ def match_trace(
         trace: points in order of travel.
         mode: how the trace was travelled.
         radiuses_m: per point, how far its road may be; default 50, at most 100.
-        timestamps_s: per point, seconds, ascending; they tell slow loops from fast errors.
+        timestamps_s: per point, seconds, ascending; they tell slow loops from fast errors, and
+            where the trace stayed.
+        accuracies_m: per point, what the receiver says of its error: points count less where it is
+            larger, and their roads may be farther.
         deadline: looked at between parts of long traces.
 
     Raises `Unsupported` when no part of the trace is near roads.
     """
-    radiuses = _check(trace, radiuses_m, timestamps_s)
+    radiuses = _check(trace, radiuses_m, timestamps_s, accuracies_m)
     deadline = deadline or no_deadline()
+    is_jump = find_jumps(trace, radiuses, timestamps_s, mode)
+    kept = np.flatnonzero(~is_jump)
+    times = None if timestamps_s is None else timestamps_s[kept]
+    weights = None if accuracies_m is None else 1.0 / np.maximum(accuracies_m[kept], 1.0) ** 2
+    points = _Points(trace[kept], radiuses[kept], times, weights)
     stretches: list[_Stretch] = []
-    for start, stop in _split(trace):
+    for start, stop in _split(points.lonlat):
         deadline.check()
-        stretch = _match_stretch(engine, trace, radiuses, timestamps_s, mode, start, stop)
+        part = points.cut(start, stop)
+        stretch = _match_stretch(engine, part, mode, start)
         if stretch is not None:
-            stretches.append(_refine(engine, stretch, trace[start:stop], radiuses, mode, deadline))
+            stretches.append(_refine(engine, stretch, part, mode, deadline))
     if not any((stretch.subpath_of >= 0).any() for stretch in stretches):
         raise Unsupported(
             "the trace cannot be matched: none of its points lies on a way with another one within "
             "the radiuses; check its order (longitude first) and mode, or give larger radiuses",
             details={"trace": ["cannot be matched to roads"]},
         )
-    return _assemble(trace, radiuses, stretches)
+    found = _assemble(engine, points, stretches, mode, len(trace))
+    stays = [] if timestamps_s is None else find_stays(trace, timestamps_s)
+    return _spread(found, kept, is_jump, stays)
+
+
+@dataclass(frozen=True, slots=True)
+class _Points:
+    """What is known of the points of a trace, or of a part of it."""
+
+    lonlat: NDArray[np.float64]
+    radiuses_m: NDArray[np.float64]
+    timestamps_s: NDArray[np.float64] | None
+    weights: NDArray[np.float64] | None
+
+    def cut(self, start: int, stop: int) -> _Points:
+        """Return the points from one to before another."""
+        return _Points(
+            self.lonlat[start:stop],
+            self.radiuses_m[start:stop],
+            None if self.timestamps_s is None else self.timestamps_s[start:stop],
+            None if self.weights is None else self.weights[start:stop],
+        )
 
 
 def _check(
     trace: NDArray[np.float64],
     radiuses_m: NDArray[np.float64] | None,
     timestamps_s: NDArray[np.float64] | None,
+    accuracies_m: NDArray[np.float64] | None,
 ) -> NDArray[np.float64]:
     count = len(trace)
     if count < 2:
@@ -185,7 +229,11 @@ def _check(
             details={"parameter": "trace", "limit": MAX_POINTS, "count": count},
         )
     check_positions(trace, "trace")
-    for name, values in (("radiuses", radiuses_m), ("timestamps", timestamps_s)):
+    for name, values in (
+        ("radiuses", radiuses_m),
+        ("timestamps", timestamps_s),
+        ("accuracies", accuracies_m),
+    ):
         if values is not None and len(values) != count:
             raise InvalidRequest.of(
                 name, f"has {len(values)} values for {count} trace points; one per point is needed"
@@ -196,8 +244,14 @@ def _check(
             raise InvalidRequest.of(
                 "timestamps", f"value {backward[0] + 1} is earlier than the one before it"
             )
+    if accuracies_m is not None:
+        bad = np.flatnonzero(~(accuracies_m >= 0))
+        if bad.size:
+            raise InvalidRequest.of("accuracies", f"value {bad[0]} is below 0")
     if radiuses_m is None:
-        return np.full(count, DEFAULT_RADIUS_M)
+        if accuracies_m is None:
+            return np.full(count, DEFAULT_RADIUS_M)
+        return np.clip(_ACCURACIES * accuracies_m, DEFAULT_RADIUS_M, MAX_RADIUS_M)
     bad = np.flatnonzero(~((radiuses_m > 0) & (radiuses_m <= MAX_RADIUS_M)))
     if bad.size:
         raise InvalidRequest.of(
@@ -213,19 +267,23 @@ def _split(trace: NDArray[np.float64]) -> list[tuple[int, int]]:
     return list(pairwise(cuts))
 
 
-def _smooth(trace: NDArray[np.float64], mode: Mode) -> NDArray[np.float64]:
+def _smooth(
+    trace: NDArray[np.float64], mode: Mode, weights: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
     """Return the points of a dense trace averaged over about `_SMOOTH_M` of way each.
 
     Noise makes dense points go back and forth; the engine would take that for turning, or break
-    the way on a road that has one direction only.
+    the way on a road that has one direction only. With `weights` points count more or less.
     """
     noise_m = _estimate_noise_m(trace)
     wider = max(1.0, noise_m / _USUAL_NOISE_M)
+    usual_m = _SMOOTH_M.get(COSTINGS[mode], _SMOOTH_OTHER_M)
     half = 0
     for lag in _LAGS:
         if len(trace) <= 2 * lag:
             break
-        most_m = wider * (_SMOOTH_THREE_M if lag == _LAGS[0] else _SMOOTH_M[mode])
+        over_m = _SMOOTH_THREE_M if lag == _LAGS[0] else usual_m
+        most_m = wider * over_m
         if _find_step_m(trace, lag, noise_m if wider > 1.0 else 0.0) > most_m:
             break
         half = lag // 2
@@ -234,10 +292,11 @@ def _smooth(trace: NDArray[np.float64], mode: Mode) -> NDArray[np.float64]:
     index = np.arange(len(trace))
     # Windows shrink towards the ends, so that the first and the last point stay where they are.
     reach = np.minimum(half, np.minimum(index, index[::-1]))
-    sums = np.concatenate([np.zeros((1, 2)), np.cumsum(trace, axis=0)])
-    averaged: NDArray[np.float64] = (sums[index + reach + 1] - sums[index - reach]) / (
-        2 * reach[:, None] + 1
-    )
+    shares = np.ones(len(trace)) if weights is None else weights
+    rows = np.column_stack([trace * shares[:, None], shares])
+    sums = np.concatenate([np.zeros((1, 3)), np.cumsum(rows, axis=0)])
+    windows = sums[index + reach + 1] - sums[index - reach]
+    averaged: NDArray[np.float64] = windows[:, :2] / windows[:, 2:]
     return averaged
 
 
@@ -263,27 +322,18 @@ def _estimate_noise_m(trace: NDArray[np.float64]) -> float:
     return noise_m if _find_step_m(trace, 1, 0.0) < _DENSE * noise_m else 0.0
 
 
-def _match_stretch(
-    engine: Engine,
-    trace: NDArray[np.float64],
-    radiuses_m: NDArray[np.float64],
-    timestamps_s: NDArray[np.float64] | None,
-    mode: Mode,
-    start: int,
-    stop: int,
-) -> _Stretch | None:
-    if stop - start < 2:
+def _match_stretch(engine: Engine, part: _Points, mode: Mode, start: int) -> _Stretch | None:
+    if len(part.lonlat) < 2:
         return None
+    smooth = _smooth(part.lonlat, mode, part.weights)
     points: list[dict[str, float]] = [
         {"lon": lon, "lat": lat, "radius": radius_m}
-        for (lon, lat), radius_m in zip(
-            _smooth(trace[start:stop], mode).tolist(), radiuses_m[start:stop].tolist(), strict=True
-        )
+        for (lon, lat), radius_m in zip(smooth.tolist(), part.radiuses_m.tolist(), strict=True)
     ]
     variants = [points]
-    if timestamps_s is not None:
+    if part.timestamps_s is not None:
         # Clocks that stand still or jump break the way: then it is found without them.
-        times_s = timestamps_s[start:stop].tolist()
+        times_s = part.timestamps_s.tolist()
         timed = [point | {"time": time_s} for point, time_s in zip(points, times_s, strict=True)]
         variants.insert(0, timed)
     best: _Stretch | None = None
@@ -312,7 +362,7 @@ def _ask(
                 "shape_match": "map_snap",
                 "trace_options": {
                     "interpolation_distance": interpolation_m,
-                    "turn_penalty_factor": _TURN_PENALTIES[mode],
+                    "turn_penalty_factor": _TURN_PENALTIES.get(COSTINGS[mode], _TURN_PENALTY),
                 },
                 "filters": {"action": "include", "attributes": _ATTRIBUTES},
             },
@@ -348,22 +398,22 @@ def _read_stretch(answer: dict[str, Any], start: int) -> _Stretch:
 def _refine(
     engine: Engine,
     stretch: _Stretch,
-    seen: NDArray[np.float64],
-    radiuses_m: NDArray[np.float64],
+    part: _Points,
     mode: Mode,
     deadline: Deadline,
 ) -> _Stretch:
     """Return the stretch on a likelier path where there is one; a broken one stays as it is."""
     members = np.flatnonzero(stretch.edge_of >= 0)
-    if mode not in _REFINED or stretch.path.starts_piece.sum() != 1 or len(members) < 2:
+    if COSTINGS[mode] not in _REFINED or stretch.path.starts_piece.sum() != 1 or len(members) < 2:
         return stretch
+    seen = part.lonlat
     refined = refine_path(
         engine,
         stretch.path,
         seen[members],
-        _smooth(seen, mode)[members],
+        _smooth(seen, mode, part.weights)[members],
         stretch.along_m[members],
-        radiuses_m[stretch.first + members],
+        part.radiuses_m[members],
         mode,
         deadline,
     )
@@ -397,9 +447,10 @@ def _edge_index(row: dict[str, Any], edge_count: int) -> int:
 
 
 def _assemble(
-    trace: NDArray[np.float64], radiuses_m: NDArray[np.float64], stretches: list[_Stretch]
+    engine: Engine, trace: _Points, stretches: list[_Stretch], mode: Mode, asked: int
 ) -> Match:
-    count = len(trace)
+    """Return the match of the points that were kept, out of `asked` ones."""
+    count = len(trace.lonlat)
     matching_of = np.full(count, -1)
     positions = np.full((count, 2), np.nan)
     away_m = np.full(count, np.nan)
@@ -429,22 +480,79 @@ def _assemble(
                     distance_m=round(float(path.lengths_m[begin:end].sum()), 1),
                     duration_s=round(float(path.elapsed_s[end - 1]), 1),
                     way_ids=_merge(edge.way_id for edge in path.edges[begin:end]),
-                    confidence=_confidence(away_m[points], radiuses_m[points], len(points)),
+                    confidence=_measure_confidence(engine, trace, stretch, points, line, mode),
                 )
             )
             for one, other in pairwise(members.tolist()):
                 if other == one + 1:
                     legs[first + one] = _read_leg(stretch, one, other)
-    matched = matching_of >= 0
+    members_of = [int((matching_of == number).sum()) for number in range(len(matchings))]
+    sure = sum(
+        matching.confidence * members
+        for matching, members in zip(matchings, members_of, strict=True)
+    )
     return Match(
         matchings=matchings,
         legs=legs,
-        confidence=_confidence(away_m[matched], radiuses_m[matched], count),
+        confidence=round(sure / asked * measure_wholeness(len(matchings)), 3),
         matching_of=matching_of,
         positions=positions,
         away_m=away_m,
         edge_ids=edge_ids,
         names=names,
+        is_jump=np.zeros(count, np.bool_),
+        stays=[],
+    )
+
+
+def _measure_confidence(
+    engine: Engine,
+    trace: _Points,
+    stretch: _Stretch,
+    points: NDArray[np.int64],
+    line: NDArray[np.float64],
+    mode: Mode,
+) -> float:
+    """Return 0 to 1 for one piece: how near its points are, less what makes it doubtful."""
+    members = points - stretch.first
+    away_m, seen = stretch.away_m[members], trace.lonlat[points]
+    nearness = measure_nearness(away_m, trace.radiuses_m[points], len(points))
+    legs_m = np.maximum(np.diff(stretch.along_m[members]), 0.0)
+    crow_m = haversine_m(seen[:-1, 0], seen[:-1, 1], seen[1:, 0], seen[1:, 1])
+    ways = {edge.way_id for edge in stretch.path.edges}
+    rivals = measure_rivals(engine, seen, away_m, line, ways, mode)
+    return round(nearness * measure_straightness(legs_m, crow_m) * rivals, 3)
+
+
+def _spread(
+    found: Match, kept: NDArray[np.int64], is_jump: NDArray[np.bool_], stays: list[Stay]
+) -> Match:
+    """Return a match of the kept points as one of all points."""
+    if not is_jump.any():
+        return replace(found, stays=stays)
+    count = len(is_jump)
+
+    def spread(values: NDArray[Any], empty: float) -> NDArray[Any]:
+        all_values = np.full((count, *values.shape[1:]), empty, values.dtype)
+        all_values[kept] = values
+        return all_values
+
+    legs = [_NO_LEG] * (count - 1)
+    names: list[str | None] = [None] * count
+    for index, point in enumerate(kept.tolist()):
+        names[point] = found.names[index]
+        if index and kept[index - 1] == point - 1:
+            legs[point - 1] = found.legs[index - 1]
+    return replace(
+        found,
+        legs=legs,
+        matching_of=spread(found.matching_of, -1),
+        positions=spread(found.positions, np.nan),
+        away_m=spread(found.away_m, np.nan),
+        edge_ids=spread(found.edge_ids, -1),
+        names=names,
+        is_jump=is_jump,
+        stays=stays,
     )
 
 
@@ -462,12 +570,3 @@ def _read_leg(stretch: _Stretch, one: int, other: int) -> MatchedLeg:
 def _merge[T](values: Iterable[T]) -> list[T]:
     """Return values without direct repetitions."""
     return [value for value, _ in groupby(values)]
-
-
-def _confidence(away_m: NDArray[np.float64], radiuses_m: NDArray[np.float64], count: int) -> float:
-    """Return 0 to 1: the share of points matched, each weighed by its distance from the road.
-
-    A point on the road counts 1, one at half its radius 0.6, one at its radius 0.14.
-    """
-    weights = np.exp(-0.5 * (away_m / (_CONFIDENCE_SHARE * radiuses_m)) ** 2)
-    return round(float(weights.sum()) / count, 3)

@@ -30,32 +30,12 @@ from mapyard.routing.snapping import (
     look_over_meridian,
     make_locations,
 )
+from mapyard.routing.steps import UNIT_M, Step, Units, ask_for_steps, read_step
 from mapyard.routing.stops import Stop
 from mapyard.routing.times import Travel
 
 MAX_POSITIONS: Final = 27
 MAX_ALTERNATIVES: Final = 3
-
-#: Languages of instructions, the engine's.
-LANGUAGES: Final = (
-    "ar-SA", "bg-BG", "ca-ES", "cs-CZ", "da-DK", "de-DE", "el-GR", "en-AU", "en-GB", "en-US",
-    "es-ES", "et-EE", "fi-FI", "fr-FR", "hi-IN", "hu-HU", "it-IT", "ja-JP", "ko-KR", "mn-MN",
-    "nb-NO", "nl-NL", "pl-PL", "pt-BR", "pt-PT", "ro-RO", "ru-RU", "sk-SK", "sl-SI", "sv-SE",
-    "tr-TR", "uk-UA", "vi-VN",
-)  # fmt: skip
-#: Where a language has several countries.
-_DEFAULT_COUNTRIES: Final = {"en": "en-US", "pt": "pt-PT", "no": "nb-NO"}
-
-_MANEUVERS: Final = {
-    0: "none", 1: "depart", 2: "depart", 3: "depart", 4: "arrive", 5: "arrive", 6: "arrive",
-    7: "new name", 8: "continue", 9: "bear right", 10: "turn right", 11: "sharp right",
-    12: "uturn right", 13: "uturn left", 14: "sharp left", 15: "turn left", 16: "bear left",
-    17: "ramp straight", 18: "ramp right", 19: "ramp left", 20: "exit right", 21: "exit left",
-    22: "keep straight", 23: "keep right", 24: "keep left", 25: "merge", 26: "enter roundabout",
-    27: "exit roundabout", 28: "board ferry", 29: "leave ferry", 37: "merge right",
-    38: "merge left", 39: "elevator", 40: "steps", 41: "escalator", 42: "enter building",
-    43: "exit building",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,24 +46,6 @@ class Waypoint:
     lat: float
     distance_m: float
     name: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One instruction."""
-
-    instruction: str
-    maneuver: str
-    name: str | None
-    distance_m: float
-    duration_s: float
-    #: First and last index in the route's positions.
-    begin: int
-    end: int
-    toll: bool
-    ferry: bool
-    roundabout_exit: int | None
-    bearing_after_deg: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +81,7 @@ def find_routes(
     alternatives: int = 0,
     with_steps: bool = False,
     language: str = "en-US",
+    units: Units = "metric",
     exclude: Collection[str] = (),
     avoid: shapely.Geometry | None = None,
     avoid_lines: shapely.Geometry | None = None,
@@ -136,7 +99,8 @@ def find_routes(
         mode: how to travel.
         alternatives: how many further routes to look for; there may be fewer.
         with_steps: whether the legs get steps with instructions.
-        language: one of `LANGUAGES`.
+        language: one of `steps.LANGUAGES`.
+        units: of distances in the texts of steps.
         exclude: see `modes.make_costing`.
         avoid: area whose roads are not taken.
         avoid_lines: lines that are not crossed.
@@ -151,10 +115,7 @@ def find_routes(
     check_positions(positions)
     if stops is not None and (stops[0].is_through or stops[-1].is_through):
         raise InvalidRequest.of("through", "a route begins and ends with a stop")
-    request = make_costing(mode, exclude, options) | {
-        "directions_type": "instructions" if with_steps else "maneuvers",
-        "language": language,
-    }
+    request = make_costing(mode, exclude, options) | ask_for_steps(with_steps, language, units)
     request |= write_avoided(avoid_points, avoid_lines, avoid)
     asked = look_over_meridian(engine, positions, mode, radius_m)
     ask = _Question(engine, request, mode, radius_m, travel)
@@ -169,7 +130,8 @@ def find_routes(
     except TooFarApart:
         check_on_roads(engine, positions, mode, radius_m)
         raise
-    return [read_trip(trip, positions, with_steps) for trip in answers]
+    wanted = language if with_steps else None
+    return [read_trip(trip, positions, wanted) for trip in answers]
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,30 +226,15 @@ def _replace_leg(trip: dict[str, Any], number: int, leg: dict[str, Any]) -> dict
     return trip | {"legs": legs, "summary": summary}
 
 
-def choose_language(lang: str) -> str:
-    """Return the language of instructions for "de", "de-AT", "en-GB", …; raise InvalidRequest."""
-    wanted = lang.replace("_", "-").lower()
-    for language in LANGUAGES:
-        if language.lower() == wanted:
-            return language
-    primary = wanted.partition("-")[0]
-    if primary in _DEFAULT_COUNTRIES:
-        return _DEFAULT_COUNTRIES[primary]
-    for language in LANGUAGES:
-        if language.startswith(primary + "-"):
-            return language
-    known = ", ".join(sorted({language[:2] for language in LANGUAGES}))
-    raise InvalidRequest.of("lang", f"no instructions in {lang!r}; one of {known}")
-
-
-def read_trip(trip: dict[str, Any], positions: NDArray[np.float64], with_steps: bool) -> Route:
-    """Return the route of the engine's trip over positions (n, 2), lon and lat."""
+def read_trip(trip: dict[str, Any], positions: NDArray[np.float64], language: str | None) -> Route:
+    """Return the route of a trip over positions (n, 2), with steps if a language is given."""
     shapes = [decode_polyline(leg["shape"]) for leg in trip["legs"]]
     # Legs share their end points; each further one is joined without its first position.
     joined = np.concatenate([shapes[0], *(shape[1:] for shape in shapes[1:])])
     starts = np.cumsum([0] + [len(shape) - 1 for shape in shapes]).tolist()
+    unit_m = UNIT_M[trip["units"]]
     legs = [
-        _read_leg(leg, begin, end, with_steps)
+        _read_leg(leg, begin, end, unit_m, language)
         for leg, (begin, end) in zip(trip["legs"], pairwise(starts), strict=True)
     ]
     snapped = _find_passed(joined, starts, positions)
@@ -298,7 +245,7 @@ def read_trip(trip: dict[str, Any], positions: NDArray[np.float64], with_steps: 
     summary = trip["summary"]
     return Route(
         positions=joined,
-        distance_m=round(summary["length"] * 1000.0, 1),
+        distance_m=round(summary["length"] * unit_m, 1),
         duration_s=summary["time"],
         legs=legs,
         waypoints=[
@@ -311,6 +258,23 @@ def read_trip(trip: dict[str, Any], positions: NDArray[np.float64], with_steps: 
         has_ferry=summary["has_ferry"],
         has_motorway=summary["has_highway"],
     )
+
+
+def find_steps(
+    engine: Engine,
+    line: NDArray[np.float64],
+    mode: Mode,
+    language: str = "en-US",
+    units: Units = "metric",
+) -> list[Step]:
+    """Return the steps along a line (n, 2) that runs on roads, such as a matched one."""
+    request = make_costing(mode) | ask_for_steps(True, language, units)
+    request["shape"] = [{"lon": lon, "lat": lat} for lon, lat in line.tolist()]
+    answer = engine.call("trace_route", request | {"shape_match": "walk_or_snap"})["trip"]
+    unit_m = UNIT_M[answer["units"]]
+    return [
+        read_step(row, 0, unit_m, language) for leg in answer["legs"] for row in leg["maneuvers"]
+    ]
 
 
 def _find_passed(
@@ -326,29 +290,17 @@ def _find_passed(
     return passed_lonlat
 
 
-def _read_leg(leg: dict[str, Any], begin: int, end: int, with_steps: bool) -> Leg:
+def _read_leg(
+    leg: dict[str, Any], begin: int, end: int, unit_m: float, language: str | None
+) -> Leg:
     return Leg(
-        distance_m=round(leg["summary"]["length"] * 1000.0, 1),
+        distance_m=round(leg["summary"]["length"] * unit_m, 1),
         duration_s=leg["summary"]["time"],
         begin=begin,
         end=end,
-        steps=[_read_step(row, begin) for row in leg["maneuvers"]] if with_steps else [],
-    )
-
-
-def _read_step(row: dict[str, Any], begin: int) -> Step:
-    return Step(
-        instruction=row.get("instruction", ""),
-        maneuver=_MANEUVERS.get(row["type"], "continue"),
-        name=_first_name(row),
-        distance_m=round(row["length"] * 1000.0, 1),
-        duration_s=row["time"],
-        begin=begin + row["begin_shape_index"],
-        end=begin + row["end_shape_index"],
-        toll=row.get("toll", False),
-        ferry=row.get("ferry", False),
-        roundabout_exit=row.get("roundabout_exit_count"),
-        bearing_after_deg=row.get("bearing_after"),
+        steps=[]
+        if language is None
+        else [read_step(row, begin, unit_m, language) for row in leg["maneuvers"]],
     )
 
 

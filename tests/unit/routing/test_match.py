@@ -7,7 +7,7 @@ from mapyard.errors import InvalidRequest, TooLarge, Unsupported
 from mapyard.geo.sphere import DEGREE_M, haversine_m
 from mapyard.routing import find_routes, match_trace
 from mapyard.routing.edges import find_edges
-from mapyard.routing.modes import TABLE_MODES
+from mapyard.routing.modes import MODES, TABLE_MODES
 
 PAIR = np.array([(7.4281, 43.7392), (7.4156, 43.7277)])
 
@@ -39,7 +39,7 @@ def recall(path, match):
 def test_ways_are_found_again(engine, path, spacing_m):
     match = match_trace(engine, sample(path, spacing_m))
     assert recall(path, match) >= (0.95 if spacing_m < 100 else 0.85)
-    assert match.confidence > 0.9
+    assert match.confidence > (0.9 if spacing_m < 100 else 0.7)
 
 
 def test_there_is_a_leg_between_each_two_points(engine, path):
@@ -91,7 +91,7 @@ def test_there_and_back_again(engine, path):
     there = sample(path, 40)[:20]
     match = match_trace(engine, np.concatenate([there, there[::-1]]), "foot")
     assert match.distance_m == pytest.approx(2 * 19 * 40, rel=0.35)
-    assert match.confidence > 0.8
+    assert match.confidence > 0.6  # by car on the road, which walkers have pavements along
 
 
 def test_thousands_of_points_stay_in_few_pieces(engine, path):
@@ -210,3 +210,50 @@ def test_noise_of_15_m_leaves_one_piece(engine, mode, seed):
     match = match_trace(engine, trace + noise_deg / [np.cos(np.radians(43.7)), 1], mode)
     assert len(match.matchings) == 1
     assert match.distance_m == pytest.approx(route.distance_m, rel=0.2)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_mode_is_matched(engine, mode):
+    route = find_routes(engine, PAIR, mode)[0]
+    trace = sample(find_edges(engine, route.positions, mode), 40)
+    assert match_trace(engine, trace, mode).confidence > 0.5
+
+
+def test_jumps_are_left_out_and_the_way_stays_whole(engine, path):
+    trace = sample(path, 20)
+    good = match_trace(engine, trace)
+    trace[[8, 30]] += 600 / DEGREE_M
+    match = match_trace(engine, trace)
+    assert np.flatnonzero(match.is_jump).tolist() == [8, 30]
+    assert (match.matching_of[[8, 30]] == -1).all()
+    assert len(match.matchings) == 1
+    assert match.distance_m == pytest.approx(good.distance_m, rel=0.02)
+    assert [index for index, leg in enumerate(match.legs) if not leg.matched] == [7, 8, 29, 30]
+    assert len(match.legs) == len(trace) - 1
+    assert match.names[9] == good.names[9]
+    assert match.confidence == pytest.approx(
+        good.confidence * (len(trace) - 2) / len(trace), abs=0.05
+    )
+
+
+def test_points_that_are_less_exact_count_less(engine, path):
+    trace = sample(path, 5, noise_m=2.0)
+    bad = np.arange(len(trace)) % 2 == 1
+    trace[bad, 1] += 60 / DEGREE_M  # to the same side all along, as reflections do
+    accuracies = np.where(bad, 60.0, 3.0)
+    told = match_trace(engine, trace, accuracies_m=accuracies)
+    untold = match_trace(engine, trace)
+    assert recall(path, told) > max(0.9, recall(path, untold))
+    assert told.distance_m == pytest.approx(path.along_m[-1], rel=0.05)
+    with pytest.raises(InvalidRequest, match="accuracies"):
+        match_trace(engine, trace, accuracies_m=np.full(len(trace), -1.0))
+
+
+def test_stays_are_found_with_times_only(engine, path):
+    trace = sample(path, 20, noise_m=2.0)
+    index = np.concatenate([np.arange(20), np.full(30, 20), np.arange(21, len(trace))])
+    match = match_trace(engine, trace[index], timestamps_s=np.arange(len(index)) * 8.0)
+    (stay,) = match.stays
+    assert stay.begin <= 20
+    assert stay.end >= 49
+    assert match_trace(engine, trace[index]).stays == []

@@ -10,7 +10,7 @@ from mapyard.routing.edges import find_edges
 from mapyard.routing.engine import NoRoad
 from mapyard.routing.gpx import read_gpx, write_gpx_route
 from mapyard.routing.modes import TABLE_MODES, make_costing
-from mapyard.routing.route import choose_language
+from mapyard.routing.steps import choose_language
 
 CASINO, PALACE, STADIUM = (7.4281, 43.7392), (7.4203, 43.7312), (7.4156, 43.7277)
 PAIR = np.array([CASINO, PALACE])
@@ -118,7 +118,7 @@ def test_languages_are_found_by_their_first_part(lang, expected):
 
 
 def test_an_unknown_language_is_refused_with_the_known_ones():
-    with pytest.raises(InvalidRequest, match="one of ar, bg"):
+    with pytest.raises(InvalidRequest, match="one of bg, ca"):
         choose_language("tlh")
 
 

@@ -20,7 +20,8 @@ from mapyard.routing.costing import CostingOptions
 from mapyard.routing.edges import EdgeInfo
 from mapyard.routing.modes import Mode
 from mapyard.routing.polyline import encode_polyline
-from mapyard.routing.route import Route, Step
+from mapyard.routing.route import Route
+from mapyard.routing.steps import Step
 
 JSON: Final = "application/json"
 _REFUSALS: Final = (400, 404, 413, 422)

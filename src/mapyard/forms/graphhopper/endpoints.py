@@ -52,7 +52,8 @@ from mapyard.routing.nearest import MAX_RADIUS_M as NEAREST_RADIUS_M
 from mapyard.routing.nearest import find_nearest
 from mapyard.routing.optimize import optimize_order
 from mapyard.routing.route import Route as Found
-from mapyard.routing.route import choose_language, find_routes, read_trip
+from mapyard.routing.route import find_routes, read_trip
+from mapyard.routing.steps import choose_language
 from mapyard.routing.stops import Stop
 
 _TAG: Final = "GraphHopper"
@@ -267,8 +268,9 @@ def match(ctx: Context, params: Match) -> Answer:
         )
     members = np.flatnonzero(found.matching_of == 0)
     on_roads = found.positions[members]
+    language = choose_language(params.locale)
     request = make_costing(mode, options=options) | {
-        "directions_type": "instructions", "language": choose_language(params.locale),
+        "directions_type": "instructions", "language": language,
         "shape_match": "map_snap",
         "shape": [
             {"lon": lon, "lat": lat, "radius": _MATCH_RADIUS_M,
@@ -277,7 +279,7 @@ def match(ctx: Context, params: Match) -> Answer:
         ],
     }  # fmt: skip
     trip = get_engine(ctx).call("trace_route", request)["trip"]
-    way = read_trip(trip, on_roads[[0, -1]], with_steps=True)
+    way = read_trip(trip, on_roads[[0, -1]], language)
     if params.type == "gpx":
         return Answer(write_gpx_route(way), GPX)
     path = make_path(ctx, way, params, mode, options)

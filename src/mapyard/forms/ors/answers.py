@@ -21,7 +21,8 @@ from mapyard.http.context import Context
 from mapyard.library.ways import get_rasters
 from mapyard.results.pages import ATTRIBUTION
 from mapyard.routing.polyline import encode_polyline
-from mapyard.routing.route import Leg, Route, Step
+from mapyard.routing.route import Leg, Route
+from mapyard.routing.steps import Step
 
 JSON: Final = "application/json;charset=UTF-8"
 GEOJSON: Final = "application/geo+json;charset=UTF-8"

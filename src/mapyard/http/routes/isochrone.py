@@ -9,7 +9,7 @@ from msgspec import Meta
 from mapyard.http.answer import Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
-from mapyard.library.questions import roads as library
+from mapyard.library.questions import areas as library
 
 
 class IsochroneParams(library.Isochrone, kw_only=True):

@@ -12,11 +12,12 @@ from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
 from mapyard.library.questions import routes as library
 from mapyard.routing.gpx import GPX, write_gpx_route
-from mapyard.routing.route import Route
+from mapyard.routing.kml import KML, write_kml_route
+from mapyard.routing.steps import write_steps_csv
 
+CSV: Final = "text/csv; charset=utf-8"
 REFUSED: Final = {
     "traffic_model": "there is no traffic data; leave it out",
-    "ev": "routes for electric vehicles are not served; leave it out",
 }
 
 
@@ -24,7 +25,8 @@ class RouteParams(library.RouteQuestion, kw_only=True):
     """Where from, where to, how, and how it is written."""
 
     format: Annotated[
-        Literal["json", "geojson", "gpx"], Meta(description="gpx: the route as GPX 1.1")
+        Literal["json", "geojson", "gpx", "kml", "csv"],
+        Meta(description="gpx, kml: the route with its steps; csv: a table of the steps"),
     ] = "json"
 
 
@@ -36,7 +38,7 @@ class RouteParams(library.RouteQuestion, kw_only=True):
     tag="Routing",
     refused=REFUSED,
     schema="RouteResult",
-    media_types=(GEOJSON, GPX),
+    media_types=(GEOJSON, GPX, KML, "text/csv"),
     errors=("no_route_found", "no_road_found"),
     examples=[
         Example(
@@ -65,20 +67,25 @@ def route(ctx: Context, params: RouteParams) -> Answer:
     and road name), `legs`. Positions farther than `snap_radius` from every road are refused with
     404 `no_road_found`; `details.index` counts origin 0, waypoints, destination.
     """
-    if params.format == "gpx":
-        return Answer(_write_gpx(ctx, library.find(ctx, params, with_steps=True)[0], params), GPX)
+    if params.format not in ("json", "geojson"):
+        return _write_file(ctx, params)
     return Answer.geojson(library.route(ctx, params).to_written())
 
 
-def _write_gpx(ctx: Context, found: Route, params: RouteParams) -> bytes:
+def _write_file(ctx: Context, params: RouteParams) -> Answer:
+    """Return the route in a format that holds one whole route and nothing else."""
     if params.alternatives or params.overview != "full":
         raise Unsupported(
-            "format=gpx gives one route in full: leave alternatives and overview out",
-            details={"format": ["gpx gives one route in full"]},
+            f"format={params.format} gives one route in full: leave alternatives and overview out",
+            details={"format": [f"{params.format} gives one route in full"]},
         )
-    if params.geometries != "geojson":
-        raise InvalidRequest.of("geometries", "has no meaning with format=gpx")
-    heights = None
-    if params.elevation:
-        heights = library.find_line_heights(ctx, found.positions)
-    return write_gpx_route(found, heights)
+    for name in ("geometries", "annotations", "extra_info"):
+        if getattr(params, name) not in ("geojson", False, ()):
+            raise InvalidRequest.of(name, f"has no meaning with format={params.format}")
+    found = library.find(ctx, params, with_steps=True)[0]
+    if params.format == "csv":
+        return Answer(write_steps_csv(library.iter_steps(found)).encode(), CSV)
+    heights = library.find_line_heights(ctx, found.positions) if params.elevation else None
+    if params.format == "kml":
+        return Answer(write_kml_route(found, heights), KML)
+    return Answer(write_gpx_route(found, heights), GPX)

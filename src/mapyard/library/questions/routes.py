@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any, Final, Literal
 
 import numpy as np
@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from mapyard.elevation.profile import find_heights, make_profile
 from mapyard.errors import InvalidRequest
+from mapyard.library import electric
 from mapyard.library.call import Call
 from mapyard.library.question import question
 from mapyard.library.results.ways import Route
+from mapyard.library.way_details import Extra, write_edges, write_extras, write_step
 from mapyard.library.ways import (
     CostingField,
     DepartAt,
@@ -28,11 +30,13 @@ from mapyard.library.ways import (
 )
 from mapyard.params.parser import Geometry, Params, Position, Positions, spelled
 from mapyard.routing import Engine
-from mapyard.routing.edges import EdgePath, find_edges
+from mapyard.routing.edges import find_edges
+from mapyard.routing.electric import ElectricVehicle
 from mapyard.routing.polyline import encode_polyline
 from mapyard.routing.route import Route as FoundRoute
-from mapyard.routing.route import Step, choose_language, find_routes
+from mapyard.routing.route import find_routes
 from mapyard.routing.snapping import DEFAULT_RADIUS_M
+from mapyard.routing.steps import Step, Units, choose_language
 from mapyard.routing.stops import HEADING_TOLERANCE_DEG, Side, Stop, Unsnappable
 from mapyard.routing.tagging.conditions import ASSUMED_TEXT
 from mapyard.routing.times import read_travel
@@ -61,9 +65,21 @@ class RouteQuestion(Params, kw_only=True):
     lang: Annotated[
         str, spelled("language of the instructions: de, en-GB, …", "language", max_length=16)
     ] = "en-US"
+    units: Annotated[
+        Units, Meta(description="of distances in the texts of steps; figures are in meters")
+    ] = "metric"
     annotations: Annotated[
         bool, Meta(description="figures per road edge, in properties `annotations` and `edges`")
     ] = False
+    extra_info: Annotated[
+        tuple[Extra, ...],
+        Meta(
+            description="pieces and sums of the way by surface, smoothness, tracktype, way_type, "
+            "road_class, incline, sac_scale, maxspeed, toll, tunnel, bridge, osm_way_id, "
+            "steepness, in property `extras`",
+            max_length=13,
+        ),
+    ] = ()
     overview: Annotated[
         Literal["full", "simplified", "false"],
         Meta(description="how fine the geometry is; false leaves it out"),
@@ -139,6 +155,13 @@ class RouteQuestion(Params, kw_only=True):
             max_length=MAX_WAYPOINTS,
         ),
     ] = ()
+    ev: Annotated[
+        ElectricVehicle | None,
+        Meta(
+            description="an electric car (modes auto and taxi): its battery and what it uses; the "
+            "route stops at charging stations where it has to"
+        ),
+    ] = None
     elevation: Annotated[
         bool, Meta(description="heights: a third coordinate, and property `elevation`")
     ] = False
@@ -154,6 +177,10 @@ def route(call: Call, params: RouteQuestion) -> Route:
     the code `no_road_found`; its `details["index"]` counts origin 0, waypoints, destination.
     """
     engine = get_engine(call)
+    if params.ev is not None:
+        trip = electric.find(call, params, params.ev, _asker(call, params, params.steps))
+        feature = _make_feature(call, engine, trip.route, params, electric.describe(trip))
+        return Route(feature)
     found = find(call, params, with_steps=params.steps)
     features = [_make_feature(call, engine, one, params) for one in found]
     others = [Route(feature) for feature in features[1:]]
@@ -162,27 +189,52 @@ def route(call: Call, params: RouteQuestion) -> Route:
 
 def find(call: Call, params: RouteQuestion, *, with_steps: bool) -> Sequence[FoundRoute]:
     """Return the route and its alternatives as the engine has them."""
+    if params.ev is not None:
+        ask = _asker(call, params, with_steps)
+        return [electric.find(call, params, params.ev, ask).route]
+    positions = read_positions(params)
+    stops = _read_stops(params, len(positions))
+    found = _asker(call, params, with_steps)(positions, stops)
+    call.deadline.check()
+    return found
+
+
+def read_positions(params: RouteQuestion) -> NDArray[np.float64]:
+    """Return origin, waypoints, destination."""
     positions = np.array([params.origin, params.destination])
-    if params.waypoints is not None:
-        positions = np.concatenate([positions[:1], params.waypoints.lonlat, positions[1:]])
-    found = find_routes(
+    if params.waypoints is None:
+        return positions
+    return np.concatenate([positions[:1], params.waypoints.lonlat, positions[1:]])
+
+
+def _asker(
+    call: Call, params: RouteQuestion, with_steps: bool
+) -> Callable[[NDArray[np.float64], list[Stop] | None], Sequence[FoundRoute]]:
+    """Return what finds the routes through positions as the question asks for them."""
+    return lambda positions, stops: find_routes(
         get_engine(call),
         positions,
         params.mode,
         alternatives=params.alternatives,
         with_steps=with_steps,
         language=choose_language(params.lang),
+        units=params.units,
         exclude=params.exclude,
         avoid=None if params.avoid_polygons is None else params.avoid_polygons.shape,
         avoid_lines=None if params.avoid_lines is None else params.avoid_lines.shape,
         avoid_points=None if params.avoid_points is None else params.avoid_points.lonlat,
         radius_m=params.snap_radius,
         options=params.costing,
-        stops=_read_stops(params, len(positions)),
+        stops=stops,
         travel=read_travel(params.depart_at, params.arrive_by),
     )
-    call.deadline.check()
-    return found
+
+
+def iter_steps(found: FoundRoute) -> Iterator[tuple[int, Step]]:
+    """Yield the steps of a route, each with the index of its leg."""
+    for index, leg in enumerate(found.legs):
+        for step in leg.steps:
+            yield index, step
 
 
 def _read_stops(params: RouteQuestion, count: int) -> list[Stop] | None:
@@ -220,7 +272,11 @@ def find_line_heights(call: Call, positions: NDArray[np.float64]) -> NDArray[np.
 
 
 def _make_feature(
-    call: Call, engine: Engine, found: FoundRoute, params: RouteQuestion
+    call: Call,
+    engine: Engine,
+    found: FoundRoute,
+    params: RouteQuestion,
+    more: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     properties: dict[str, Any] = {
         "distance": found.distance_m,
@@ -240,68 +296,24 @@ def _make_feature(
         "ferry": found.has_ferry,
         "motorway": found.has_motorway,
     }
+    properties |= more or {}
     if params.depart_at is None and params.arrive_by is None:
         properties["assumed_time"] = ASSUMED_TEXT
     if params.steps:
-        properties["steps"] = [
-            _make_step(step, index) for index, leg in enumerate(found.legs) for step in leg.steps
-        ]
-    if params.annotations:
-        path = find_edges(engine, found.positions, params.mode, params.costing)
-        properties |= _make_annotations(path)
+        properties["steps"] = [write_step(step, leg) for leg, step in iter_steps(found)]
     line = found.positions
     if params.elevation:
         line, properties["elevation"] = _add_heights(call, line)
+    if params.annotations or params.extra_info:
+        path = find_edges(engine, found.positions, params.mode, params.costing)
+        heights_m = None
+        if params.elevation or "steepness" in params.extra_info:
+            heights_m = find_line_heights(call, path.positions)
+        if params.annotations:
+            properties |= write_edges(path, call.store, heights_m if params.elevation else None)
+        if params.extra_info:
+            properties["extras"] = write_extras(params.extra_info, path, call.store, heights_m)
     return _shape(line, properties, params)
-
-
-def _make_step(step: Step, leg: int) -> dict[str, Any]:
-    made: dict[str, Any] = {
-        "instruction": step.instruction,
-        "maneuver": step.maneuver,
-        "name": step.name,
-        "distance_m": step.distance_m,
-        "duration_s": round(step.duration_s, 1),
-        "leg": leg,
-        "geometry_index": [step.begin, step.end],
-        "bearing_after": step.bearing_after_deg,
-    }
-    if step.roundabout_exit is not None:
-        made["roundabout_exit"] = step.roundabout_exit
-    if step.toll:
-        made["toll"] = True
-    if step.ferry:
-        made["ferry"] = True
-    return made
-
-
-def _make_annotations(path: EdgePath) -> dict[str, Any]:
-    lengths_m = np.round(path.lengths_m, 1).tolist()
-    durations_s = np.round(path.durations_s, 1).tolist()
-    return {
-        "annotations": {
-            "distance_m": lengths_m,
-            "duration_s": durations_s,
-            "speed_kmh": [edge.speed_kmh for edge in path.edges],
-            "way_ids": [edge.way_id for edge in path.edges],
-        },
-        "edges": [
-            {
-                "edge_id": edge.edge_id,
-                "osm_way_id": edge.way_id,
-                "name": edge.name,
-                "road_class": edge.road_class,
-                "use": edge.use,
-                "surface": edge.surface,
-                "distance_m": length_m,
-                "duration_s": duration_s,
-                "toll": edge.toll,
-                "tunnel": edge.tunnel,
-                "bridge": edge.bridge,
-            }
-            for edge, length_m, duration_s in zip(path.edges, lengths_m, durations_s, strict=True)
-        ],
-    }
 
 
 def _add_heights(

@@ -63,7 +63,7 @@ class Matrix:
             strict=True,
         )  # fmt: skip
         lines = [
-            f"{row},{column},," if s != s else f"{row},{column},{m:g},{s:g}"
+            f"{row},{column},," if s != s else f"{row},{column},{m:.10g},{s:.10g}"
             for row, column, m, s in figures
         ]
         return "\n".join(["origin,destination,distance_m,duration_s", *lines, ""])
