@@ -68,8 +68,6 @@ def take_key(scope: Scope) -> Scope:
     Nothing that is logged or counted has the path as it was sent.
     """
     path: str = scope["path"]
-    if not path.startswith(_KEY_PATH):
-        return scope
     key, slash, rest = path[len(_KEY_PATH) :].partition("/")
     if not slash or not key:
         return scope
@@ -123,7 +121,9 @@ class Application:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] == "http":
-            await self._serve(Request(take_key(scope), receive, send))
+            if scope["path"].startswith(_KEY_PATH):
+                scope = take_key(scope)
+            await self._serve(Request(scope, receive, send))
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1000})
 
@@ -170,7 +170,8 @@ class Application:
             request.status = CLIENT_GONE
         finally:
             self.requests.running -= 1
-            request.let_go()
+            if request.body_bytes:
+                request.let_go()
             self._note(request)
 
     async def _answer(self, request: Request) -> None:
@@ -462,18 +463,19 @@ class Application:
 
     def _settle(self, request: Request) -> None:
         """Note the usage, once; before the last byte, so that no answer goes unnoted in a kill."""
-        if request.is_settled:
+        if request.took_s:
             return
-        request.is_settled = True
-        took_ms = (time.perf_counter() - request.started_s) * 1000
+        request.took_s = took_s = time.perf_counter() - request.started_s
         self.admissions.settle(
-            request.admission, request.status, request.route, took_ms, request.code, request.id
-        )
+            request.admission, request.status, request.route, took_s * 1000, request.code,
+            request.id,
+        )  # fmt: skip
 
     def _note(self, request: Request) -> None:
         """Usage, metrics and log of an answered request."""
-        self._settle(request)
-        took_s = time.perf_counter() - request.started_s
+        if not request.took_s:
+            self._settle(request)
+        took_s = request.took_s
         admission = request.admission
         self.requests.note(
             request.route, request.method, request.status, took_s, request.bytes_sent

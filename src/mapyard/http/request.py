@@ -31,8 +31,8 @@ class Request:
 
     __slots__ = (
         "admission", "body_bytes", "bytes_sent", "client", "code", "headers", "id",
-        "ignored", "is_settled", "method", "must_close", "receive", "route", "scope",
-        "send", "started_s", "status", "statuses", "write_error",
+        "ignored", "method", "must_close", "receive", "route", "scope",
+        "send", "started_s", "status", "statuses", "took_s", "write_error",
     )  # fmt: skip
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -55,8 +55,8 @@ class Request:
         #: Parameters that mean nothing at this endpoint.
         self.ignored: tuple[str, ...] = ()
         self.status = 0
-        #: Whether its usage was noted.
-        self.is_settled = False
+        #: How long it took until its usage was noted, just before the last byte; 0 before that.
+        self.took_s = 0.0
         #: Code of an error → the status that this path answers instead of the common one.
         self.statuses: Mapping[str, int] = {}
         self.write_error: Callable[[MapyardError, bytes], Answer] | None = None

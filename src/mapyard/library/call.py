@@ -41,7 +41,9 @@ class Call:
     @property
     def store(self) -> Store:
         """Return the dataset's feature store."""
-        return self.snapshot.store
+        if self._snapshot is None:
+            raise NoDataset("this question was asked without a dataset")
+        return self._snapshot.store
 
     @property
     def settings(self) -> Settings:
