@@ -171,7 +171,7 @@ def test_overpy_knows_what_took_too_long(api: overpy.Overpass) -> None:
 def test_an_account_stops_its_own_queries(server: tuple[str, str, Path]) -> None:
     address, key, _ = server
     slow = "[out:json][timeout:25];nwr(43.7,7.3,43.8,7.5);foreach(nwr(around:2000)[name];out ids;);"
-    headers = {"X-API-Key": key}
+    headers = {"X-API-Key": key, "Accept": "application/json"}
 
     def ask() -> httpx.Response:
         return httpx.post(f"{address}/api/interpreter", content=slow, headers=headers, timeout=60)

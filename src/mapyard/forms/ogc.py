@@ -14,7 +14,7 @@ from mapyard.errors import InvalidRequest, MapyardError, NotFound
 from mapyard.geo.bbox import Bbox
 from mapyard.http.answer import GEOJSON, JSON, Answer
 from mapyard.http.context import Context
-from mapyard.http.endpoints import Example, Handler, endpoint
+from mapyard.http.endpoints import Asked, Example, Handler, endpoint
 from mapyard.library.questions import elements as library
 from mapyard.osm.elements import TYPE_BY_NAME
 from mapyard.params.parser import Params, Tags
@@ -58,7 +58,7 @@ COLLECTIONS: Final = {
 }
 
 
-def write_error(error: MapyardError, _query: bytes) -> Answer:
+def write_error(error: MapyardError, _asked: Asked) -> Answer:
     """Return an error as a problem (RFC 9457)."""
     body = {"title": error.code, "status": error.status, "detail": error.message}
     problem = "application/problem+json"

@@ -15,7 +15,7 @@ from mapyard.forms.elements import find_element
 from mapyard.geo.bbox import Bbox
 from mapyard.http.answer import Answer
 from mapyard.http.context import Context
-from mapyard.http.endpoints import Example, endpoint
+from mapyard.http.endpoints import Asked, Example, endpoint
 from mapyard.library.questions import geocoding as library
 from mapyard.params.parser import Params, Position, spelled
 from mapyard.results.pages import ATTRIBUTION
@@ -42,7 +42,7 @@ _REFUSED: Final = {
 }
 
 
-def write_error(error: MapyardError, _query: bytes) -> Answer:
+def write_error(error: MapyardError, _asked: Asked) -> Answer:
     """Return an error as Pelias writes it."""
     body = {
         "geocoding": {"version": "0.2", "attribution": ATTRIBUTION, "errors": [error.message]},

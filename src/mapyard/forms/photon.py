@@ -13,7 +13,7 @@ from mapyard.forms import places
 from mapyard.geo.bbox import Bbox
 from mapyard.http.answer import Answer
 from mapyard.http.context import Context
-from mapyard.http.endpoints import Example, endpoint
+from mapyard.http.endpoints import Asked, Example, endpoint
 from mapyard.library.questions import geocoding as library
 from mapyard.params.parser import Params, Position, spelled
 
@@ -37,7 +37,7 @@ _LAYERS_BY_RANK: Final = (
 )  # fmt: skip
 
 
-def write_error(error: MapyardError, _query: bytes) -> Answer:
+def write_error(error: MapyardError, _asked: Asked) -> Answer:
     """Return an error as Photon writes it."""
     body = orjson.dumps({"message": error.message})
     return Answer(body, JSON, error.status, headers=error.headers)

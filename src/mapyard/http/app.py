@@ -26,7 +26,7 @@ from mapyard.http.answer import Answer
 from mapyard.http.apart import Apart
 from mapyard.http.context import Context
 from mapyard.http.cors import Cors
-from mapyard.http.endpoints import Endpoint
+from mapyard.http.endpoints import Asked, Endpoint
 from mapyard.http.errors import MethodNotAllowed, encode_error, internal_error
 from mapyard.http.parameters import read_params
 from mapyard.http.pool import RequestDeadline, WorkPool
@@ -442,7 +442,9 @@ class Application:
         request.code = error.code
         status = request.statuses.get(error.code, error.status)
         if request.write_error is not None:
-            answer = request.write_error(error, request.scope["query_string"])
+            answer = request.write_error(
+                error, Asked(request.scope["query_string"], request.headers)
+            )
         else:
             answer = Answer(encode_error(error), status=status, headers=error.headers)
         reply = encode_answer(answer, request.headers, head=request.method == "HEAD")

@@ -21,7 +21,17 @@ Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 #: Gets the context of a request and its parameters: `(ctx: Context, params) -> Answer`.
 Handler = Callable[[Any, Any], Answer]
 MapUse = Literal["", "begin", "open", "tile"]
-ErrorWriter = Callable[[MapyardError, bytes], Answer]
+
+
+class Asked(NamedTuple):
+    """What is known of a request that went wrong."""
+
+    query: bytes
+    #: Names in lower case.
+    headers: Mapping[str, str]
+
+
+ErrorWriter = Callable[[MapyardError, Asked], Answer]
 
 
 class Example(NamedTuple):
@@ -125,7 +135,7 @@ def endpoint(
         examples: the reference shows them; tests run them.
         statuses: code of an error → the status that this path answers instead of the common one,
             where the clients it is for know no other.
-        write_error: makes the answer of an error, of it and the raw query string, where clients
+        write_error: makes the answer of an error, of it and of what was asked, where clients
             expect another form than ours.
     """
     options = {

@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, Final
 
 from mapyard.deadline import Cancelled
-from mapyard.errors import InvalidRequest, MapyardError, Overloaded, Timeout, TooLarge
+from mapyard.errors import InvalidRequest, Overloaded, Timeout, TooLarge
 from mapyard.http.admission import Admission
-from mapyard.http.answer import Answer
+from mapyard.http.endpoints import ErrorWriter
 from mapyard.settings import Settings
 
 Scope = MutableMapping[str, Any]
@@ -59,7 +59,7 @@ class Request:
         self.took_s = 0.0
         #: Code of an error → the status that this path answers instead of the common one.
         self.statuses: Mapping[str, int] = {}
-        self.write_error: Callable[[MapyardError, bytes], Answer] | None = None
+        self.write_error: ErrorWriter | None = None
         self.code = ""
         self.bytes_sent = 0
         #: What is held of the body.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+import re
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,11 +18,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mapyard.errors import MapyardError, Overloaded
+from mapyard.http.endpoints import Asked
+from mapyard.http.routes.overpass_errors import write_error
 from mapyard.library.questions import overpass as questions
 from mapyard.server.local import LocalClient
 from mapyard.settings import Settings
 from osm_files import EXAMPLES
 
+AS_JSON = {"Accept": "application/json"}
 BOX = "43.73,7.41,43.74,7.425"
 CAFES = f"[out:json];nwr[amenity=cafe]({BOX});out center;"
 
@@ -302,7 +308,8 @@ def test_bbox_of_the_original_has_longitudes_first(client: LocalClient) -> None:
             params = {"data": query, "bbox": f"{west},{south},{east},{north}"}
             assert client.get(path, params=params).json()["elements"] == wanted, query
     params = {"data": "[out:json];node[shop](bbox);out;", "bbox": "1,2,3"}
-    error(client.get("/api/interpreter", params=params), 400, "invalid_request")
+    answer = client.get("/api/interpreter", params=params, headers=AS_JSON)
+    error(answer, 400, "invalid_request")
 
 
 def test_overpass_has_a_prefix_of_its_own(client: LocalClient) -> None:
@@ -497,15 +504,62 @@ def test_a_multipart_form_is_read(client: LocalClient) -> None:
     assert len(answer.json()["elements"]) == 2
     for body in (b"--x\r\nno", b""):
         kind = {"Content-Type": "multipart/form-data; boundary=x"}
-        error(client.post("/api/interpreter", content=body, headers=kind), 400, "invalid_request")
+        answer = client.post("/api/interpreter", content=body, headers={**kind, **AS_JSON})
+        error(answer, 400, "invalid_request")
 
 
 def test_late_answers_have_the_status_that_clients_of_the_original_know(
     client: LocalClient,
 ) -> None:
     query = "[timeout:0.001];nwr(43.7,7.3,43.8,7.5);(._;>>;<<;);out geom;"
-    error(client.get("/api/interpreter", params={"data": query}), 504, "timeout")
+    error(client.get("/api/interpreter", params={"data": query}, headers=AS_JSON), 504, "timeout")
     error(ask(client, query), 408, "timeout")
+    page = client.get("/api/interpreter", params={"data": query})
+    assert page.status_code == 504
+    assert "runtime error: Query timed out" in page.text
+
+
+@pytest.mark.parametrize(
+    ("params", "text"),
+    [
+        ({"data": "[out:json];\nnode[;out;"}, "line 2: parse error: "),
+        ({"data": "node(if:<b>);out;"}, "line 1: parse error: "),
+        ({}, "data: is required"),
+        ({"data": "node(bbox);out;", "bbox": "1,2"}, "bbox: is four numbers"),
+        ({"data": "node(1);out;", "jsonp": "alert(1)"}, "jsonp: must match"),
+    ],
+)
+def test_errors_are_pages_as_in_the_original(
+    client: LocalClient, params: dict[str, str], text: str
+) -> None:
+    answer = client.get("/overpass/api/interpreter", params=params)
+    assert (answer.status_code, answer.headers["content-type"]) == (400, "text/html; charset=utf-8")
+    (found,) = re.findall(r"<p><strong style=[^>]*>Error</strong>: (.*?) </p>", answer.text, re.S)
+    assert text in found
+    assert "<b>" not in found
+
+
+def test_a_busy_server_says_so_as_the_original() -> None:
+    for error_, status, text in (
+        (Overloaded("many wait"), 504, "request_read_and_idx::timeout. The server is probably"),
+        (MapyardError("too many", status=429, code="rate_limited"), 429, "::rate_limited. Please"),
+    ):
+        answer = write_error(error_, Asked(b"", {}))
+        assert answer.status == status
+        assert isinstance(answer.body, bytes)
+        assert text in answer.body.decode()
+
+
+def test_json_comes_as_a_script_where_it_is_asked_for(client: LocalClient) -> None:
+    params = {"data": "[out:json];node[amenity=cafe](43.73,7.41,43.75,7.43);out ids 2;"}
+    plain = client.get("/api/interpreter", params=params)
+    script = client.get("/api/interpreter", params={**params, "jsonp": "show.it"})
+    assert script.headers["content-type"] == "application/javascript; charset=utf-8"
+    assert script.text.startswith("show.it({")
+    inner = json.loads(script.text.removeprefix("show.it(").removesuffix(");"))
+    assert inner["elements"] == plain.json()["elements"]
+    xml = client.get("/api/interpreter", params={"data": "node(1);out;", "jsonp": "f"})
+    assert xml.headers["content-type"] == "application/osm3s+xml"
 
 
 def test_the_map_call(client: LocalClient) -> None:
@@ -529,7 +583,8 @@ def test_the_map_call(client: LocalClient) -> None:
     assert members & {("way", way) for way in ways}
     assert root.find("node").get("version")  # type: ignore[union-attr] # there are nodes
     for bad in ("7.4,43.7,7.5", "a,b,c,d", "7.419,43.74,7.421,43.73", "200,1,201,2"):
-        error(client.get("/api/map", params={"bbox": bad}), 400, "invalid_request")
+        answer = client.get("/api/map", params={"bbox": bad}, headers=AS_JSON)
+        error(answer, 400, "invalid_request")
 
 
 def test_queries_come_in_other_forms(client: LocalClient) -> None:

@@ -15,6 +15,7 @@ from mapyard.forms.roads import find_edges_of, find_stretches
 from mapyard.geo.lines import find_bearings
 from mapyard.http.answer import Answer
 from mapyard.http.context import Context
+from mapyard.http.endpoints import Asked
 from mapyard.library.ways import find_way_tags, get_rasters
 from mapyard.routing.costing import CostingOptions
 from mapyard.routing.edges import EdgeInfo
@@ -48,7 +49,7 @@ _OF_EDGES: Final = (
 _OF_LEGS: Final = ("leg_time", "leg_distance")
 
 
-def write_error(error: MapyardError, _query: bytes) -> Answer:
+def write_error(error: MapyardError, _asked: Asked) -> Answer:
     """Return an error as GraphHopper writes it: of all wrong questions the status is 400."""
     status = 400 if error.status in _REFUSALS else error.status
     body: dict[str, Any] = {"message": error.message}

@@ -14,6 +14,7 @@ from mapyard.errors import MapyardError
 from mapyard.forms.nominatim.params import Shown
 from mapyard.forms.nominatim.places import LICENCE, write_outline
 from mapyard.http.answer import Answer
+from mapyard.http.endpoints import Asked
 
 JSON: Final = "application/json; charset=utf-8"
 JAVASCRIPT: Final = "application/javascript; charset=utf-8"
@@ -61,9 +62,9 @@ def answer_one(found: Sequence[Place], params: Shown, form: str, query: str) -> 
     return _json(_plain(found[0], params, form), params)
 
 
-def write_error(error: MapyardError, query_string: bytes) -> Answer:
+def write_error(error: MapyardError, asked: Asked) -> Answer:
     """Return an error as Nominatim writes it: JSON, XML or, where no form was asked for, text."""
-    form = parse_qs(query_string.decode("utf-8", "replace")).get("format", [""])[-1]
+    form = parse_qs(asked.query.decode("utf-8", "replace")).get("format", [""])[-1]
     status = error.status
     if form == "xml":
         root = ET.Element("error")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +18,7 @@ from mapyard.geo.lines import find_bearings, thin
 from mapyard.geo.sphere import haversine_m
 from mapyard.http.answer import Answer
 from mapyard.http.context import Context
+from mapyard.http.endpoints import Asked, ErrorWriter
 from mapyard.library.ways import get_rasters
 from mapyard.results.pages import ATTRIBUTION
 from mapyard.routing.polyline import encode_polyline
@@ -42,14 +43,14 @@ _TYPES: Final = {
 _STRAIGHT: Final = 6
 
 
-def make_error_writer(base: int, *, unknown: int = 11) -> Callable[[MapyardError, bytes], Answer]:
+def make_error_writer(base: int, *, unknown: int = 11) -> ErrorWriter:
     """Return what writes errors as openrouteservice does, with the codes of one service."""
     codes = {
         "too_large": 4, "no_route_found": 9, "no_road_found": 10, "validation_failed": 3,
         "not_implemented": 7,
     }  # fmt: skip
 
-    def write_error(error: MapyardError, _query: bytes) -> Answer:
+    def write_error(error: MapyardError, _asked: Asked) -> Answer:
         if error.status in _ACCESS:
             body: dict[str, Any] = {"error": error.message}
             return Answer(orjson.dumps(body), JSON, error.status, headers=error.headers)

@@ -30,7 +30,7 @@ from mapyard.forms.ors.params import (
 from mapyard.forms.roads import find_ends, name_of
 from mapyard.http.answer import Answer
 from mapyard.http.context import Context
-from mapyard.http.endpoints import Example, endpoint
+from mapyard.http.endpoints import Asked, Example, endpoint
 from mapyard.http.errors import NotOffered
 from mapyard.library.questions import tours
 from mapyard.library.ways import get_engine, get_rasters
@@ -225,7 +225,7 @@ def _describe_snap(ctx: Context, params: Snap, form: str) -> dict[str, Any]:
     return make_metadata(ctx, "snap", query)
 
 
-def _write_vroom_error(error: MapyardError, _query: bytes) -> Answer:
+def _write_vroom_error(error: MapyardError, _asked: Asked) -> Answer:
     """Return an error as VROOM writes it: 1 its own, 2 of the input, 3 of the roads."""
     code = 3 if error.code.startswith("no_") else 2 if error.status < 500 else 1
     body = {"code": code, "error": error.message}

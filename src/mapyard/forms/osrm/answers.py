@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -15,6 +15,7 @@ from mapyard.errors import MapyardError
 from mapyard.forms.osrm.params import BadValue, Drawn, Geometries, Overview
 from mapyard.geo.sphere import haversine_m
 from mapyard.http.answer import Answer
+from mapyard.http.endpoints import Asked, ErrorWriter
 from mapyard.routing.polyline import decode_polyline, encode_polyline
 
 JSON: Final = "application/json; charset=utf-8"
@@ -40,11 +41,11 @@ _SIMPLIFIED: Final = 1 / 500
 _LEFT_OUT: Final = ("via_waypoints", "admins")
 
 
-def make_error_writer(no_way: str, unsupported: str) -> Callable[[MapyardError, bytes], Answer]:
+def make_error_writer(no_way: str, unsupported: str) -> ErrorWriter:
     """Return what writes errors as OSRM does, with the codes that a service has of its own."""
     codes = {**_CODES, "no_route_found": no_way, "validation_failed": unsupported}
 
-    def write_error(error: MapyardError, _query: bytes) -> Answer:
+    def write_error(error: MapyardError, _asked: Asked) -> Answer:
         code = error.code if error.code in _OWN_CODES else codes.get(error.code)
         if code is None:
             code = "".join(word.capitalize() for word in error.code.split("_"))

@@ -36,7 +36,7 @@ from mapyard.forms.valhalla.params import (
 )
 from mapyard.http.answer import Answer
 from mapyard.http.context import Context
-from mapyard.http.endpoints import Example, endpoint
+from mapyard.http.endpoints import Asked, Example, endpoint
 from mapyard.library.ways import get_engine, get_rasters
 from mapyard.params.parser import Params, Parser
 from mapyard.routing.match import MAX_POINTS
@@ -84,7 +84,7 @@ _PHRASES: Final = {
 _FROM_TO: Final = [{"lat": 43.7384, "lon": 7.4246}, {"lat": 43.7314, "lon": 7.4197}]
 
 
-def write_error(error: MapyardError, _query: bytes) -> Answer:
+def write_error(error: MapyardError, _asked: Asked) -> Answer:
     """Return an error as Valhalla writes it; for nearly all it has status 400."""
     status = 400 if error.status in _REFUSALS or error.code.startswith("no_") else error.status
     code = _CODES.get(error.code, _UNKNOWN)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -17,6 +18,7 @@ from mapyard.http.endpoints import Example, endpoint
 from mapyard.http.errors import NotOffered
 from mapyard.http.paging import PAGE_HEADERS, answer_page
 from mapyard.http.routes.features import FeaturesParams, features
+from mapyard.http.routes.overpass_errors import STATUSES, write_error
 from mapyard.http.stops import stop_queries
 from mapyard.library.questions import overpass as library
 from mapyard.library.results.overpass import OverpassResult
@@ -31,10 +33,8 @@ DEFAULT_LIMIT: Final = 20
 MAX_LIMIT: Final = 1_000
 NDJSON: Final = "application/x-ndjson"
 TEXT: Final = "text/plain; charset=utf-8"
+SCRIPT: Final = "application/javascript; charset=utf-8"
 _ANY_TEXT: Final = {"text/plain": "data", "*": "data"}
-#: Clients of the original know 504 for what took too long and for a busy server: overpy names it,
-#: osmnx asks again after 429 and 504 only.
-_STATUSES: Final = {"timeout": 504, "overloaded": 504}
 #: What the original's map call asks: nodes in a box, their ways with all nodes, and relations.
 _MAP_QUERY: Final = (
     "[timeout:{timeout:g}];(node({box});way(bn);node(w););"
@@ -76,6 +76,14 @@ class InterpreterParams(Params):
             max_length=200,
             description="west,south,east,north, longitudes first as in the original: what (bbox), "
             "[bbox] and {{bbox}} stand for",
+        ),
+    ] = ""
+    jsonp: Annotated[
+        str,
+        Meta(
+            pattern=r"^[A-Za-z0-9_.]*$",
+            max_length=100,
+            description="JSON as a call of this function, for pages that load it as a script",
         ),
     ] = ""
 
@@ -181,7 +189,8 @@ def _native(found: OverpassResult, output: str) -> Answer:
     media_types=tuple(MEDIA_TYPES.values()),
     headers=_WARNING_HEADER,
     errors=("invalid_query", "timeout", "too_large"),
-    statuses=_STATUSES,
+    statuses=STATUSES,
+    write_error=write_error,
     examples=[Example({"data": "[out:json];node[amenity=cafe](43.73,7.41,43.75,7.43);out;"})],
 )
 def interpreter(ctx: Context, params: InterpreterParams) -> Answer:
@@ -196,7 +205,18 @@ def interpreter(ctx: Context, params: InterpreterParams) -> Answer:
         # As the original does, which replaces these two in the text.
         data = data.replace("(bbox)", "({{bbox}})").replace("[bbox]", "[bbox:{{bbox}}]")
     result = library.run(ctx, data, box)
-    return _native(OverpassResult(ctx, result), result.settings.output or "xml")
+    output = result.settings.output or "xml"
+    answer = _native(OverpassResult(ctx, result), output)
+    if params.jsonp and output == "json":
+        return _as_script(answer, params.jsonp)
+    return answer
+
+
+def _as_script(answer: Answer, function: str) -> Answer:
+    """Return an answer in JSON as a script that hands it to a function."""
+    body = (answer.body,) if isinstance(answer.body, bytes) else answer.body
+    head, tail = f"{function}(".encode(), b");"
+    return Answer(chain((head,), body, (tail,)), SCRIPT, headers=answer.headers)
 
 
 class MapParams(Params):
@@ -214,7 +234,8 @@ class MapParams(Params):
     apart=True,
     media_types=(MEDIA_TYPES["xml"],),
     errors=("timeout", "too_large"),
-    statuses=_STATUSES,
+    statuses=STATUSES,
+    write_error=write_error,
     examples=[Example({"bbox": "7.419,43.731,7.421,43.732"})],
 )
 def map_call(ctx: Context, params: MapParams) -> Answer:
