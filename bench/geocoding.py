@@ -37,7 +37,7 @@ from mapyard.builder.progress import Reporter
 from mapyard.builder.steps import select_steps
 from mapyard.deadline import no_deadline
 from mapyard.geo.sphere import haversine_m
-from mapyard.geocoding.batch import Options, answer_rows
+from mapyard.geocoding.answer.batch import Options, answer_rows
 from mapyard.geocoding.geocoder import Geocoder, open_geocoder
 from mapyard.geocoding.kinds import PLACE, STREET
 from mapyard.store.reader import E7, Store, open_store

@@ -32,7 +32,7 @@ import numpy as np
 from bench.geocoding import NEAR_M, SEED, Known, join, open_data, read_addresses
 from mapyard.geo.sphere import haversine_m
 from mapyard.geocoding.geocoder import Feature, Geocoder
-from mapyard.geocoding.housenumbers import parse_numbers
+from mapyard.geocoding.words.housenumbers import parse_numbers
 from mapyard.store.reader import E7, Store
 from mapyard.text.analysis import name_key
 from mapyard.text.folding import fold

@@ -195,7 +195,7 @@ def write_brands(package: Path) -> None:
 
 def write_country_names() -> None:
     """Write names of countries and of parts of them, folded."""
-    from mapyard.geocoding.country_names import is_name
+    from mapyard.geocoding.words.country_names import is_name
     from mapyard.osm.countries import get_regions
     from mapyard.text.folding import fold, split_words
 

@@ -103,7 +103,7 @@ def _gpx(data: bytes) -> None:
 
 
 def _csv(data: bytes) -> None:
-    from mapyard.geocoding.batch import read_csv
+    from mapyard.geocoding.answer.batch import read_csv
 
     _, rows, _ = read_csv(_text(data))
     if 0 < len(rows) <= 20:

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from mapyard.builder.pipeline import Step, StepContext
 from mapyard.builder.preflight import Estimate
 from mapyard.features import search
-from mapyard.geocoding import documents
-from mapyard.geocoding.assembly import Assembly
-from mapyard.geocoding.build import assemble, count_documents
-from mapyard.geocoding.changes import Plan, plan_documents, remember_words
-from mapyard.geocoding.memo import Memo, Previous
-from mapyard.geocoding.postings import PostingsWriter, open_postings
-from mapyard.geocoding.tables import write_tables
+from mapyard.geocoding.build import documents
+from mapyard.geocoding.build.assemble import assemble, count_documents
+from mapyard.geocoding.build.assembly import Assembly
+from mapyard.geocoding.build.changes import Plan, plan_documents, remember_words
+from mapyard.geocoding.build.memo import Memo, Previous
+from mapyard.geocoding.build.tables import write_tables
+from mapyard.geocoding.search.postings import PostingsWriter, open_postings
 from mapyard.store.distinct import distinct
 from mapyard.store.reader import open_store
 from mapyard.text.index import IndexWriter

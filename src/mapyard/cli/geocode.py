@@ -12,8 +12,8 @@ from mapyard.cli.ask.options import Json, Key, Url
 from mapyard.cli.geocode_files import FILE_SUFFIXES, geocode_file
 from mapyard.dataset.catalog import Catalog
 from mapyard.errors import MapyardError, NotInstalled
-from mapyard.geocoding.batch import Options
-from mapyard.geocoding.matching import Filters
+from mapyard.geocoding.answer.batch import Options
+from mapyard.geocoding.search.matching import Filters
 from mapyard.library.question import find_question
 from mapyard.settings import get_settings
 

@@ -23,7 +23,7 @@ from rich.table import Table
 
 from mapyard.deadline import no_deadline
 from mapyard.errors import InvalidRequest, MapyardError
-from mapyard.geocoding.batch import (
+from mapyard.geocoding.answer.batch import (
     ADDED,
     IDS,
     Answer,

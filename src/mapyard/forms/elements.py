@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from mapyard.geocoding.categories import get_category
+from mapyard.geocoding.words.categories import get_category
 from mapyard.library.call import Call
 from mapyard.library.questions import geocoding as library
 from mapyard.osm.elements import TYPE_BY_NAME

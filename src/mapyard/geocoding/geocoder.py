@@ -14,15 +14,15 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import shapely.geometry
 
-from mapyard.geocoding import crossings, forward, reverse, structured
-from mapyard.geocoding.answers import Result, Writer
-from mapyard.geocoding.autocomplete import complete
-from mapyard.geocoding.coordinates import Coordinates, find_coordinates
-from mapyard.geocoding.forward import Focus
-from mapyard.geocoding.gazetteer import Gazetteer, open_gazetteer
-from mapyard.geocoding.matching import NO_FILTERS, Filters, Keep
-from mapyard.geocoding.plus_codes import decode_plus_code, find_plus_code
-from mapyard.geocoding.structured import Address
+from mapyard.geocoding.answer.answers import Result, Writer
+from mapyard.geocoding.order import crossings, forward, reverse, structured
+from mapyard.geocoding.order.autocomplete import complete
+from mapyard.geocoding.order.forward import Focus
+from mapyard.geocoding.order.structured import Address
+from mapyard.geocoding.read.coordinates import Coordinates, find_coordinates
+from mapyard.geocoding.read.plus_codes import decode_plus_code, find_plus_code
+from mapyard.geocoding.search.gazetteer import Gazetteer, open_gazetteer
+from mapyard.geocoding.search.matching import NO_FILTERS, Filters, Keep
 from mapyard.store.reader import Store
 
 Feature = dict[str, Any]

@@ -1,7 +1,7 @@
 """The text index of a dataset: a tantivy index for name search.
 
 It holds one document per element with a searchable text: `name`, `name_key`, `other`, `group`,
-`eid`. (The geocoder looks its words up in postings of its own, geocoding/postings.py.)
+`eid`. (The geocoder looks its words up in postings of its own, geocoding/search/postings.py.)
 
 An update hard-links the index of the dataset before, deletes from it what changed and adds one
 segment with all documents that are newer than the last full build: they have the key `fresh`. So

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from mapyard.geocoding.formats import format_lines
+from mapyard.geocoding.answer.formats import format_lines
 from mapyard.geocoding.geocoder import Geocoder, Output
-from mapyard.geocoding.matching import Filters
+from mapyard.geocoding.search.matching import Filters
 
 OpenMap = Callable[[str], Geocoder]
 PARTS = {

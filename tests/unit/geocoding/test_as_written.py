@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mapyard.geocoding.geocoder import Geocoder
-from mapyard.geocoding.structured import Address
+from mapyard.geocoding.order.structured import Address
 
 OpenMap = Callable[[str], Geocoder]
 OpenOsm = Callable[..., Geocoder]

@@ -7,7 +7,7 @@ import pytest
 
 from mapyard.deadline import no_deadline
 from mapyard.errors import InvalidRequest
-from mapyard.geocoding.batch import (
+from mapyard.geocoding.answer.batch import (
     ADDED,
     Options,
     added_values,

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from mapyard.geocoding.coordinates import find_coordinates
-from mapyard.geocoding.grids import unproject
-from mapyard.geocoding.plus_codes import find_plus_code
+from mapyard.geocoding.read.coordinates import find_coordinates
+from mapyard.geocoding.read.grids import unproject
+from mapyard.geocoding.read.plus_codes import find_plus_code
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from mapyard.geo.bbox import Bbox
-from mapyard.geocoding.forward import Focus
 from mapyard.geocoding.geocoder import Geocoder
-from mapyard.geocoding.matching import Filters
-from mapyard.geocoding.structured import Address
+from mapyard.geocoding.order.forward import Focus
+from mapyard.geocoding.order.structured import Address
+from mapyard.geocoding.search.matching import Filters
 
 
 def first(geocoder: Geocoder, text: str, **options: Any) -> dict[str, Any]:

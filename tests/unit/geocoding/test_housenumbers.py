@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mapyard.geocoding.housenumbers import iter_candidates, leading_number, parse_numbers
+from mapyard.geocoding.words.housenumbers import iter_candidates, leading_number, parse_numbers
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mapyard.errors import InvalidRequest
-from mapyard.geocoding.importance import rate_place, rate_poi, read_importance_file
+from mapyard.geocoding.build.importance import rate_place, rate_poi, read_importance_file
 
 
 def test_places_come_before_points_of_interest() -> None:

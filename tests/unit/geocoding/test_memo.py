@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mapyard.geocoding.cells import SIZE_DEG, Cells, boxes_of_points
-from mapyard.geocoding.chains import find_doubt
-from mapyard.geocoding.memo import Memo, Previous
+from mapyard.geocoding.build.cells import SIZE_DEG, Cells, boxes_of_points
+from mapyard.geocoding.build.chains import find_doubt
+from mapyard.geocoding.build.memo import Memo, Previous
 from mapyard.store.distinct import distinct, distinct_rows
 from mapyard.store.reader import Store, open_store
 from mapyard.store.writer import write_store

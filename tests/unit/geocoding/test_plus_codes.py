@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapyard.geocoding.plus_codes import decode_plus_code, encode_plus_code, find_plus_code
+from mapyard.geocoding.read.plus_codes import decode_plus_code, encode_plus_code, find_plus_code
 
 
 def test_plus_codes_of_the_specification() -> None:

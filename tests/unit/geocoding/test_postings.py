@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mapyard.geocoding.postings import Postings, PostingsWriter
+from mapyard.geocoding.search.postings import Postings, PostingsWriter
 
 NAMES = ("landstrasse", "landweg", "städtle", "rathaus", "landstrasse rathaus", "練馬区", "weg")
 

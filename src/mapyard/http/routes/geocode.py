@@ -12,7 +12,7 @@ import msgspec
 import orjson
 from msgspec import Meta
 
-from mapyard.geocoding.batch import ADDED, added_values, find_unused, kept_columns
+from mapyard.geocoding.answer.batch import ADDED, added_values, find_unused, kept_columns
 from mapyard.geocoding.geocoder import Feature
 from mapyard.http.answer import GEOJSON, JSON, Answer
 from mapyard.http.context import Context

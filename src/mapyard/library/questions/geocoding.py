@@ -9,12 +9,12 @@ from msgspec import Meta
 
 from mapyard.errors import InvalidRequest, NotInstalled, TooLarge
 from mapyard.features.query import FeatureQuery, test_rows
-from mapyard.geocoding.batch import Answer, Options, answer_rows, read_csv, read_ndjson
-from mapyard.geocoding.forward import Focus
+from mapyard.geocoding.answer.batch import Answer, Options, answer_rows, read_csv, read_ndjson
 from mapyard.geocoding.geocoder import Geocoder, Output, open_geocoder
-from mapyard.geocoding.matching import Filters, Keep
-from mapyard.geocoding.reverse import Layer
-from mapyard.geocoding.structured import Address
+from mapyard.geocoding.order.forward import Focus
+from mapyard.geocoding.order.reverse import Layer
+from mapyard.geocoding.order.structured import Address
+from mapyard.geocoding.search.matching import Filters, Keep
 from mapyard.library.call import Call
 from mapyard.library.question import question
 from mapyard.library.questions.elements import read_tags

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, overload
 
-from mapyard.geocoding.batch import Answer
+from mapyard.geocoding.answer.batch import Answer
 from mapyard.library.results.feature import Feature, Features
 from mapyard.results.pages import ATTRIBUTION
 

@@ -1,0 +1,1 @@
+"""Building the tables and postings of a dataset."""

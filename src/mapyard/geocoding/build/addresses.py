@@ -1,0 +1,253 @@
+"""Addresses: every element with a house number, and the street or place each belongs to."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from mapyard.geocoding.build.cells import Cells, boxes_of_points
+from mapyard.geocoding.build.columns import Floats, Ints, TagColumn, join_keys, round_positions
+from mapyard.geocoding.build.memo import Memo
+from mapyard.geocoding.words.regions import read_areas
+from mapyard.store.distinct import distinct_rows
+from mapyard.store.reader import E7, Store
+from mapyard.text.analysis import name_key
+
+#: A street of the right name farther away is not the one that is meant.
+MAX_STREET_M: Final = 3_000.0
+#: Distance that a street of another municipality is thought farther away than it is.
+OTHER_TOWN_M: Final = 500.0
+#: A number without street or place belongs to a street within this distance.
+MAX_NEAREST_M: Final = 150.0
+METERS: Final = 111_195.0
+_PART: Final = 50_000
+
+# How an address came to its parent.
+BY_STREET, BY_PLACE, BY_NEARNESS, ALONE = 0, 1, 2, 3
+
+
+class Addresses(NamedTuple):
+    """One entry per element with a house number or house name."""
+
+    rows: Ints
+    lon: Floats
+    lat: Floats
+    numbers: TagColumn
+    street: TagColumn
+    place: TagColumn
+    postcode: TagColumn
+    city: TagColumn
+    #: State, district, suburb and the like, in one text.
+    areas: TagColumn
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+class Parents(NamedTuple):
+    """What addresses may belong to: streets, squares, places. Indexed by document number."""
+
+    lon: Floats
+    lat: Floats
+    #: Boxes in degrees, (n, 4).
+    boxes: Floats
+    municipality: Ints
+    #: Key of every name → documents.
+    by_key: dict[str, list[int]]
+
+
+class StreetPieces(NamedTuple):
+    """The sorted rows of all pieces of streets, and the document of each."""
+
+    rows: Ints
+    documents: Ints
+
+
+class Assignment(NamedTuple):
+    """Parent document of each address (−1 none yet) and how it was found."""
+
+    parent: Ints
+    how: NDArray[np.int8]
+
+
+def find_addresses(memo: Memo) -> Addresses:
+    """Return all addresses of the store, sorted by row."""
+    store = memo.store
+    keys = ("addr:housenumber", "addr:conscriptionnumber")
+    rows = distinct_rows([store.rows_with_key(key) for key in keys]).astype(np.int64)
+    # An interpolation line with a range as its own number is no house.
+    rows = rows[~np.isin(rows, store.rows_with_key("addr:interpolation"))]
+    points = memo.by_row("address_position", rows, lambda rows: find_positions(store, rows))
+    known = ~np.isnan(points[:, 0])
+    rows, lon, lat = rows[known], points[known, 0], points[known, 1]
+
+    def column(*keys: str) -> TagColumn:
+        first, *others = (TagColumn(store, rows, key) for key in keys)
+        for other in others:
+            first = first.fill(other)
+        return first
+
+    return Addresses(
+        rows, lon, lat,
+        numbers=column("addr:housenumber", "addr:conscriptionnumber"),
+        street=column("addr:street", "addr:street:name"),
+        place=column("addr:place", "addr:block_number", "addr:neighbourhood"),
+        postcode=column("addr:postcode", "postal_code"),
+        city=column("addr:city", "addr:town", "addr:village", "addr:municipality", "addr:hamlet"),
+        areas=read_areas(store, rows),
+    )  # fmt: skip
+
+
+def find_positions(store: Store, rows: Ints) -> Floats:
+    """Return the point of each row in degrees: a node's own, else one inside near the centroid.
+
+    An (n, 2) array, NaN where a row has no geometry.
+    """
+    found = np.full((len(rows), 2), np.nan)
+    for start in range(0, len(rows), _PART):
+        part = slice(start, start + _PART)
+        shapes = store.geometries(rows[part])
+        points = shapely.centroid(shapes)
+        outside = (shapely.get_dimensions(shapes) == 2) & ~shapely.intersects(shapes, points)
+        points[outside] = shapely.point_on_surface(shapes[outside])
+        found[part, 0], found[part, 1] = shapely.get_x(points), shapely.get_y(points)
+    return np.column_stack(round_positions(found[:, 0], found[:, 1]))
+
+
+def assign_parents(
+    memo: Memo, addresses: Addresses, municipality: Ints, parents: Parents, streets: StreetPieces
+) -> Assignment:
+    """Return the parent of each address.
+
+    By the name in addr:street, then addr:place; the nearest of that name, one of the same
+    municipality before others. Without both: the nearest street.
+    """
+    count = len(addresses)
+    parent = np.full(count, -1, np.int64)
+    how = np.full(count, ALONE, np.int8)
+    for column, code in ((addresses.street, BY_STREET), (addresses.place, BY_PLACE)):
+        open_ = (parent < 0) & (column.codes >= 0)
+        by_name = _nearest_of_name(addresses, column, open_, municipality, parents)
+        found = by_name >= 0
+        parent[found], how[found] = by_name[found], code
+    nameless = (addresses.street.codes < 0) & (addresses.place.codes < 0)
+    lone = np.flatnonzero(nameless)
+    nearest = _nearest_streets(memo, addresses.lon[lone], addresses.lat[lone], streets.rows)
+    lone, nearest = lone[nearest >= 0], nearest[nearest >= 0]
+    parent[lone] = streets.documents[np.searchsorted(streets.rows, nearest)]
+    how[lone] = BY_NEARNESS
+    return Assignment(parent, how)
+
+
+def _nearest_streets(memo: Memo, lon: Floats, lat: Floats, rows: Ints) -> Ints:
+    """Return the row of the nearest street piece of each point, of equally near ones the first."""
+    # Degrees of latitude: in east-west direction the distance is then shorter, never longer.
+    reach_deg = MAX_NEAREST_M / METERS
+
+    def compute(open_: Ints) -> Ints:
+        boxes = memo.store.boxes(rows) / E7
+        cells = Cells(boxes_of_points(lon[open_], lat[open_]), reach_deg)
+        near = rows[cells.meet(boxes)]
+        shapes = memo.store.geometries(near)
+        # Areas count by their outline, as squares and plazas are streets too.
+        is_area = shapely.get_dimensions(shapes) == 2
+        shapes[is_area] = shapely.boundary(shapes[is_area])
+        points = shapely.points(lon[open_], lat[open_])
+        place = find_nearest(shapes, points, reach_deg)
+        return np.where(place >= 0, np.append(near, -1)[place], -1)
+
+    dirty = memo.cells_of_changes("street", rows, reach_deg)
+    return memo.by_point("nearest_street", lon, lat, compute, dirty)
+
+
+def find_nearest(shapes: NDArray[np.object_], points: NDArray[np.object_], reach: float) -> Ints:
+    """Return the place of the nearest shape within a reach of each point, −1 for none.
+
+    Of equally near ones the first, so that it does not matter what else there is.
+    """
+    found = np.full(len(points), len(shapes), np.int64)
+    tree = shapely.STRtree(shapes)
+    for start in range(0, len(points) if len(shapes) else 0, _PART):
+        index, nearest = tree.query_nearest(
+            points[start : start + _PART], max_distance=reach, all_matches=True
+        )
+        np.minimum.at(found, index + start, nearest)
+    found[found == len(shapes)] = -1
+    return found
+
+
+def _nearest_of_name(
+    addresses: Addresses,
+    column: TagColumn,
+    open_: NDArray[np.bool_],
+    municipality: Ints,
+    parents: Parents,
+) -> Ints:
+    """Return the nearest parent of the name in a column for the open addresses, else −1."""
+    found = np.full(len(addresses), -1, np.int64)
+    chosen = np.flatnonzero(open_)
+    chosen = chosen[np.argsort(column.codes[chosen], kind="stable")]
+    if not len(chosen):
+        return found
+    codes = column.codes[chosen]
+    starts = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]])
+    for start, stop in zip(starts, np.r_[starts[1:], len(codes)], strict=True):
+        documents = parents.by_key.get(name_key(column.texts[codes[start]]))
+        if not documents:
+            continue
+        group = chosen[start:stop]
+        choices = np.array(documents, np.int64)
+        cost = _distances_m(addresses, group, parents, choices)
+        far = cost > MAX_STREET_M
+        cost = cost + np.where(
+            parents.municipality[choices][None, :] == municipality[group][:, None],
+            0.0,
+            OTHER_TOWN_M,
+        )
+        cost[far] = np.inf
+        best = np.argmin(cost, axis=1)
+        reachable = np.isfinite(cost[np.arange(len(group)), best])
+        found[group[reachable]] = choices[best[reachable]]
+    return found
+
+
+def _distances_m(addresses: Addresses, group: Ints, parents: Parents, choices: Ints) -> Floats:
+    """Return an (addresses, choices) matrix of distances to boxes; the middle breaks ties."""
+    lon, lat = addresses.lon[group][:, None], addresses.lat[group][:, None]
+    boxes = parents.boxes[choices]
+    scale = np.cos(np.radians(lat))
+    dx = np.maximum(0, np.maximum(boxes[:, 0] - lon, lon - boxes[:, 2])) * scale
+    dy = np.maximum(0, np.maximum(boxes[:, 1] - lat, lat - boxes[:, 3]))
+    middle = np.hypot((parents.lon[choices] - lon) * scale, parents.lat[choices] - lat)
+    return np.asarray((np.hypot(dx, dy) + middle * 0.01) * METERS)
+
+
+def group_orphans(
+    addresses: Addresses, assignment: Assignment, municipality: Ints
+) -> tuple[Ints, list[str]]:
+    """Return groups of addresses whose street or place is not mapped, and their names.
+
+    The first array gives the group of each address, −1 where it has a parent or no name.
+    """
+    name = addresses.street.fill(addresses.place)
+    orphans = np.flatnonzero((assignment.parent < 0) & (name.codes >= 0))
+    group = np.full(len(addresses), -1, np.int64)
+    if not len(orphans):
+        return group, []
+    keys: dict[str, int] = {}
+    codes = np.array(
+        [keys.setdefault(name_key(text) or text, len(keys)) for text in name.texts], np.int64
+    )
+    # Without municipalities the written city tells streets of one name apart.
+    town = np.where(
+        municipality[orphans] >= 0, municipality[orphans], -2 - addresses.city.codes[orphans]
+    )
+    number = join_keys(codes[name.codes[orphans]], town)
+    group[orphans] = number
+    labels = [""] * (int(number.max()) + 1)
+    for index, code in zip(number.tolist(), name.codes[orphans].tolist(), strict=True):
+        labels[index] = name.texts[code]
+    return group, labels

@@ -1,0 +1,61 @@
+"""Sets of small map cells: which points and boxes may be near something, found in one pass."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapyard.geocoding.build.columns import Floats, Ints
+from mapyard.store.columns import ranges
+from mapyard.store.distinct import distinct
+
+#: Edge of a cell, degrees: about 550 m.
+SIZE_DEG: Final = 0.005
+_ROWS: Final = 1 << 17
+#: More cells than this are taken for the whole world.
+_MAX_CELLS: Final = 5_000_000
+
+
+class Cells:
+    """The cells that some boxes meet. Answers may say "near" of what is a cell off, never less."""
+
+    def __init__(self, boxes: Floats, reach_deg: float = 0.0) -> None:
+        """Cover boxes of (n, 4) degrees (west, south, east, north), each widened by a reach."""
+        low = np.floor((boxes[:, :2] - reach_deg) / SIZE_DEG).astype(np.int64)
+        high = np.floor((boxes[:, 2:] + reach_deg) / SIZE_DEG).astype(np.int64)
+        width, height = (high - low + 1).T if len(boxes) else np.zeros((2, 0), np.int64)
+        self._is_everything = bool((width * height).sum() > _MAX_CELLS)
+        self._ids: Ints = np.empty(0, np.int64)
+        if self._is_everything or not len(boxes):
+            return
+        x = ranges(low[:, 0], width)
+        box = np.repeat(np.arange(len(boxes)), width)
+        y = ranges(low[box, 1], height[box])
+        self._ids = distinct(_cell(np.repeat(x, height[box]), y))
+
+    def hold(self, lon: Floats, lat: Floats) -> NDArray[np.bool_]:
+        """Return which points, in degrees, lie in a cell."""
+        if self._is_everything:
+            return np.ones(len(lon), np.bool_)
+        x, y = (np.floor(np.nan_to_num(v, nan=999.0) / SIZE_DEG) for v in (lon, lat))
+        return np.isin(_cell(x.astype(np.int64), y.astype(np.int64)), self._ids)
+
+    def meet(self, boxes: Floats) -> NDArray[np.bool_]:
+        """Return which boxes may meet a cell."""
+        west, south, east, north = boxes.T
+        # A box no larger than a cell lies in the cells of its corners.
+        near = np.maximum(east - west, north - south) >= SIZE_DEG
+        for x, y in ((west, south), (east, south), (west, north), (east, north)):
+            near |= self.hold(x, y)
+        return near
+
+
+def _cell(x: Ints, y: Ints) -> Ints:
+    return x * _ROWS + y
+
+
+def boxes_of_points(lon: Floats, lat: Floats) -> Floats:
+    """Return the (n, 4) boxes of points."""
+    return np.column_stack([lon, lat, lon, lat])

@@ -1,0 +1,223 @@
+"""What is known of each document by its words: names, context, category."""
+
+from __future__ import annotations
+
+from functools import cached_property, lru_cache
+
+import numpy as np
+import orjson
+
+from mapyard.geocoding.build.assembly import Assembly
+from mapyard.geocoding.build.columns import Ints, count_pairs
+from mapyard.geocoding.build.places import COUNTRY
+from mapyard.geocoding.kinds import PLACE, POSTCODE
+from mapyard.geocoding.search.postings import PostingsWriter
+from mapyard.geocoding.words.categories import CATEGORY_KEYS, FURTHER_KEYS, find_brand_names
+from mapyard.geocoding.words.regions import expand_areas, list_codes, list_context
+from mapyard.text.analysis import (
+    name_keys,
+    part_terms,
+    postcode_terms,
+    script_terms,
+    slots,
+    whole_terms,
+)
+from mapyard.text.names import iter_names, split_values
+
+
+def add_documents(writer: PostingsWriter, made: Assembly, documents: Ints) -> None:
+    """Write the terms of these documents; others' are not touched."""
+    source = DocumentTexts(made, documents)
+    for document in documents.tolist():
+        names, local, categories = source.names(document)
+        made.words[document] = count_words(names)
+        wholes = dict.fromkeys(term for name in names for term in whole_terms(name))
+        if made.kind[document] == POSTCODE:
+            wholes |= dict.fromkeys(postcode_terms(names[0]))
+        wholes |= dict.fromkeys(term for name in local for term in script_terms(name))
+        parts = dict.fromkeys(term for name in names for term in part_terms(name))
+        writer.add(
+            document,
+            (
+                ("name", wholes),
+                ("part", [term for term in parts if term not in wholes]),
+                ("context", source.context(document)),
+                ("key", dict.fromkeys(key for name in names for key in name_keys(name))),
+                ("category", dict.fromkeys(categories)),
+            ),
+        )
+
+
+class DocumentTexts:
+    """Names and context of some documents of an assembly."""
+
+    def __init__(self, made: Assembly, documents: Ints) -> None:
+        self._made = made
+        self._is_wanted = np.zeros(made.count, np.bool_)
+        self._is_wanted[documents] = True
+        self._street_names = made.street_names()
+        self._first_street = made.first_street
+        self._of_chain: dict[int, dict[str, None]] = {}
+        self._of_place: dict[int, dict[str, None]] = {}
+
+    def names(self, document: int) -> tuple[list[str], list[str], list[str]]:
+        """Return all names of a document, the local ones, and its categories as "key=value"."""
+        made = self._made
+        if document < len(made.places):
+            tags = made.places[document].tags
+            names = [name for _, _, name in iter_names(tags)] + list_codes(tags)
+            return names, _local_names(tags), _categories(tags)
+        label = made.labels.get(document)
+        street = document - self._first_street
+        if label is None and 0 <= street < len(self._street_names):
+            names = self._street_names[street]
+            return names, names, []
+        if label is not None and made.row[document] < 0:
+            return [label], [label], []
+        tags = orjson.loads(made.store.tags_json(made.row[document : document + 1])[0])
+        names = [name for _, _, name in iter_names(tags)]
+        for key in ("addr:housename", "brand", "operator"):
+            # An operator is a name only where nothing else is.
+            if key in tags and (key != "operator" or not names):
+                names += split_values(tags[key])
+        names += find_brand_names(tags.get("brand") or tags.get("name", ""))
+        if label is not None and label not in names:
+            names.append(label)
+        return names, _local_names(tags), _categories(tags)
+
+    def context(self, document: int) -> dict[str, None]:
+        """Return the terms of where a document is: areas, town, postcode, street."""
+        made = self._made
+        chain = int(made.chain[document])
+        found = dict(self._chain_terms(chain, document))
+        is_place = document < len(made.places)
+        for place in (int(made.town[document]), int(made.part[document])):
+            # The context of a place is what is larger; places are sorted so.
+            if place >= 0 and (not is_place or place < document):
+                found |= self._place_terms(place)
+        entry = int(made.entry[document])
+        if entry >= 0:
+            street = int(made.assignment.parent[entry])
+            found |= self._name_terms(street)
+            found |= _context_terms(made.addresses.city.get(entry))
+            found |= self._area_terms(document, made.addresses.areas.get(entry))
+        postcode = int(made.postcode[document])
+        if made.city[document] >= 0:
+            found |= _context_terms(made.addresses.city.texts[made.city[document]])
+        if postcode >= 0:
+            found |= dict.fromkeys(postcode_terms(made.postcode_texts[postcode]))
+        if made.state[document] >= 0:
+            found |= self._area_terms(document, made.state_texts[made.state[document]])
+        for column, code in self._written(document):
+            if column is made.addresses.areas.texts:
+                found |= self._area_terms(document, column[code])
+            elif column is made.postcode_texts:
+                found |= dict.fromkeys(postcode_terms(column[code]))
+            else:
+                found |= _context_terms(column[code])
+        return found
+
+    def _area_terms(self, document: int, text: str) -> dict[str, None]:
+        country = str(self._made.country_codes[self._made.country[document]])
+        areas = expand_areas(country, text) if text else []
+        return {term: None for area in areas for term in _context_terms(area)}
+
+    def _chain_terms(self, chain: int, document: int) -> dict[str, None]:
+        places = self._made.chains.chains[chain]
+        if document < len(self._made.places):
+            return {t: None for p in places if p < document for t in self._place_terms(p)}
+        if chain not in self._of_chain:
+            self._of_chain[chain] = {t: None for p in places for t in self._place_terms(p)}
+        return self._of_chain[chain]
+
+    def _place_terms(self, place: int) -> dict[str, None]:
+        if place not in self._of_place:
+            self._of_place[place] = self._find_place_terms(place)
+        return self._of_place[place]
+
+    def _find_place_terms(self, place: int) -> dict[str, None]:
+        p = self._made.places[place]
+        if p.rank <= COUNTRY:
+            return {}  # countries are understood by themselves, see query.py
+        return {term: None for name in list_context(p.tags) for term in _context_terms(name)}
+
+    def _name_terms(self, document: int) -> dict[str, None]:
+        if document < 0:
+            return {}
+        return {term: None for name in self.names(document)[0] for term in _context_terms(name)}
+
+    @cached_property
+    def _cities_and_postcodes(self) -> dict[int, list[tuple[list[str], int]]]:
+        """For streets: every city and postcode that addresses of it have."""
+        made = self._made
+        parent = made.assignment.parent
+        found: dict[int, list[tuple[list[str], int]]] = {}
+        for texts, codes in (
+            (made.addresses.city.texts, made.addresses.city.codes),
+            (made.postcode_texts, made.address_postcode),
+            (made.addresses.areas.texts, made.addresses.areas.codes),
+        ):
+            chosen = np.flatnonzero((parent >= 0) & self._is_wanted[parent] & (codes >= 0))
+            documents, values, _ = count_pairs(parent[chosen], codes[chosen])
+            for document, code in zip(documents.tolist(), values.tolist(), strict=True):
+                found.setdefault(document, []).append((texts, code))
+        return found
+
+    @cached_property
+    def _town_postcodes(self) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for place, code in zip(*find_town_postcodes(self._made), strict=True):
+            found.setdefault(int(place), []).append(int(code))
+        return found
+
+    def _written(self, document: int) -> list[tuple[list[str], int]]:
+        if self._made.kind[document] == PLACE:
+            codes = self._town_postcodes.get(document, ())
+            found = [(self._made.postcode_texts, code) for code in codes]
+        else:
+            found = []
+        return found + self._cities_and_postcodes.get(document, [])
+
+
+def find_town_postcodes(made: Assembly) -> tuple[Ints, Ints]:
+    """Return (town, postcode) for the postcodes of a tenth and more of the addresses in a town."""
+    town, codes = made.address_town, made.address_postcode
+    chosen = np.flatnonzero((town >= 0) & (codes >= 0))
+    places, values, counts = count_pairs(town[chosen], codes[chosen])
+    totals = np.bincount(town[chosen], minlength=len(made.places))
+    often = counts * 10 >= totals[places]
+    return places[often], values[often]
+
+
+def count_words(names: list[str]) -> int:
+    """Return the number of words of the first name, little ones aside; at least 1."""
+    words = slots(names[0]) if names else []
+    return max(1, min(255, sum(not slot.is_little for slot in words)))
+
+
+def _local_names(tags: dict[str, str]) -> list[str]:
+    """Return the names that are in no particular language."""
+    return [name for _, lang, name in iter_names(tags) if not lang]
+
+
+@lru_cache(maxsize=8_192)
+def _context_terms(name: str) -> dict[str, None]:
+    """Return the terms of a name that says where something is; shared, not to be changed."""
+    return dict.fromkeys((*whole_terms(name), *script_terms(name)))
+
+
+def _categories(tags: dict[str, str]) -> list[str]:
+    found = [
+        f"{key}={value}"
+        for key in CATEGORY_KEYS
+        if key in tags
+        for value in split_values(tags[key])
+    ]
+    found += [
+        f"{key}={value}"
+        for key in FURTHER_KEYS
+        if key in tags
+        for value in split_values(tags[key])
+        if value
+    ]
+    return found

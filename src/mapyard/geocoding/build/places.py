@@ -1,0 +1,204 @@
+"""Places: settlements, administrative areas, islands; a boundary and its label node are one.
+
+`rank` orders places from the large to the small, so that a chain of containing areas reads
+country, state, county, settlement, suburb. Administrative levels count twice (level 8 = 16); a
+settlement that a boundary is linked to decides instead, because levels mean other things in other
+countries.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import orjson
+import shapely
+from numpy.typing import NDArray
+
+from mapyard.geocoding.build.columns import Floats, Ints
+from mapyard.osm.elements import NODE
+from mapyard.store.distinct import distinct_rows
+from mapyard.store.reader import E7, Store
+from mapyard.text.analysis import name_key
+from mapyard.text.names import get_name
+
+COUNTRY, STATE, COUNTY, SETTLEMENT, SUBURB = 4, 8, 12, 16, 19
+#: place=* → rank.
+PLACE_RANKS: Final[dict[str, int]] = {
+    "country": 4, "archipelago": 5, "region": 7, "state": 8, "province": 8, "atoll": 9,
+    "district": 10, "county": 12, "municipality": 14, "island": 15, "city": 16, "town": 16,
+    "village": 16, "borough": 18, "suburb": 19, "quarter": 20, "hamlet": 20, "neighbourhood": 21,
+    "islet": 22, "isolated_dwelling": 22, "farm": 22, "allotments": 22, "city_block": 22,
+    "locality": 23, "square": 24, "plot": 24, "sea": 6, "ocean": 3, "continent": 2,
+}  # fmt: skip
+SETTLEMENTS: Final = frozenset(("city", "town", "village"))
+#: How far a place node without a boundary reaches, metres.
+REACH_M: Final[dict[str, float]] = {
+    "city": 15_000, "town": 4_000, "village": 2_000, "suburb": 1_500, "borough": 3_000,
+    "quarter": 1_000, "hamlet": 1_000, "neighbourhood": 700, "isolated_dwelling": 300,
+    "farm": 300, "island": 3_000,
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Place:
+    """One place; `row` is the element that stands for it, boundary before node."""
+
+    row: int
+    tags: dict[str, str]
+    place: str
+    admin_level: int
+    rank: int
+    lon: float
+    lat: float
+    #: Polygon, or None for a place that is only a node.
+    shape: Any = None
+    area_deg2: float = 0.0
+    rows: list[int] = field(default_factory=list)
+
+    @property
+    def is_area(self) -> bool:
+        """Whether points can lie inside."""
+        return self.shape is not None
+
+
+def find_places(store: Store) -> list[Place]:
+    """Return all named places of the store, in order of rank, then size."""
+    rows = _candidate_rows(store)
+    places: list[Place] = []
+    nodes: list[Place] = []
+    shapes = store.geometries(rows)
+    for row, text, shape in zip(rows.tolist(), store.tags_json(rows), shapes, strict=True):
+        tags = orjson.loads(text)
+        if shape is None or not get_name(tags):
+            continue
+        place = _read_place(int(row), tags, shape)
+        if place is None:
+            continue
+        (places if row >= store.way_start else nodes).append(place)
+    linked = _link(store, places, nodes)
+    places += [node for index, node in enumerate(nodes) if index not in linked]
+    places.sort(key=lambda p: (p.rank, -p.area_deg2, p.row))
+    return places
+
+
+def _candidate_rows(store: Store) -> NDArray[np.int64]:
+    parts = [store.rows_with_key("place"), store.rows_with_tag("boundary", "administrative")]
+    rows = distinct_rows(parts).astype(np.int64)
+    # Border ways carry the tags of the boundary; only their relation is the place.
+    is_line = (rows >= store.way_start) & ~store.is_area(rows)
+    return rows[~is_line]
+
+
+def _read_place(row: int, tags: dict[str, str], shape: Any) -> Place | None:
+    kind = tags.get("place", "")
+    level = tags.get("admin_level", "")
+    admin_level = int(level) if level.isdigit() and 2 <= int(level) <= 11 else 0
+    if tags.get("boundary") != "administrative":
+        admin_level = 0
+    is_area = shape.geom_type in ("Polygon", "MultiPolygon")
+    if kind not in PLACE_RANKS:
+        if not (is_area and admin_level):
+            return None
+        kind = ""
+    if admin_level and not is_area and not kind:
+        return None
+    rank = PLACE_RANKS.get(kind, admin_level * 2)
+    if admin_level and kind not in SETTLEMENTS:
+        rank = admin_level * 2
+    point = shape if shape.geom_type == "Point" else shapely.point_on_surface(shape)
+    return Place(
+        row=row, tags=tags, place=kind, admin_level=admin_level, rank=rank,
+        lon=float(point.x), lat=float(point.y), shape=shape if is_area else None,
+        area_deg2=float(shapely.area(shape)) if is_area else 0.0, rows=[row],
+    )  # fmt: skip
+
+
+def _link(store: Store, areas: list[Place], nodes: list[Place]) -> set[int]:
+    """Merge label nodes into their areas; return the indexes of merged nodes."""
+    if not areas or not nodes:
+        return set()
+    members = _label_members(store, areas)
+    by_row = {node.row: index for index, node in enumerate(nodes)}
+    by_wikidata: dict[str, list[int]] = {}
+    by_key: dict[str, list[int]] = {}
+    for index, node in enumerate(nodes):
+        if wikidata := node.tags.get("wikidata"):
+            by_wikidata.setdefault(wikidata, []).append(index)
+        by_key.setdefault(name_key(get_name(node.tags)), []).append(index)
+    linked: set[int] = set()
+    # The smallest area of a name gets the node: the municipality, not the country around it.
+    for area in sorted(areas, key=lambda a: a.area_deg2):
+        key = name_key(get_name(area.tags))
+        shapely.prepare(area.shape)
+        choices = [(0, by_row[row]) for row in members.get(area.row, ()) if row in by_row]
+        choices = [
+            (0, i) for _, i in choices
+            if name_key(get_name(nodes[i].tags)) == key
+            or nodes[i].tags.get("wikidata", "-") == area.tags.get("wikidata")
+        ]  # fmt: skip
+        choices += [(1, i) for i in by_wikidata.get(area.tags.get("wikidata", "-"), ())]
+        choices += [(2, i) for i in by_key.get(key, ()) if _may_be_same(area, nodes[i])]
+        for _, index in sorted(choices):
+            if index not in linked:
+                linked.add(index)
+                _merge(area, nodes[index])
+                break
+    return linked
+
+
+def _may_be_same(area: Place, node: Place) -> bool:
+    """Whether a node with the area's name inside it is the area's label."""
+    if area.place and area.place != node.place and not area.admin_level:
+        return False
+    if node.place == "country" and area.admin_level != 2:
+        return False
+    if area.admin_level and area.admin_level < 6 and node.place not in ("state", "country"):
+        return False
+    return bool(shapely.contains_xy(area.shape, node.lon, node.lat))
+
+
+def _label_members(store: Store, areas: list[Place]) -> dict[int, list[int]]:
+    rows = np.array([a.row for a in areas if a.row >= store.relation_start], np.int64)
+    if not len(rows):
+        return {}
+    members = store.members(rows)
+    wanted = [i for i, role in enumerate(store.roles) if role in ("label", "admin_centre")]
+    chosen = np.isin(members.role, wanted) & (members.row >= 0) & (members.eid & 3 == NODE)
+    found: dict[int, list[int]] = {}
+    for relation, row in zip(members.relation[chosen], members.row[chosen], strict=True):
+        found.setdefault(int(rows[relation]), []).append(int(row))
+    return found
+
+
+def _merge(area: Place, node: Place) -> None:
+    area.rows.append(node.row)
+    area.lon, area.lat = node.lon, node.lat
+    area.tags = {**node.tags, **area.tags}
+    if node.place in PLACE_RANKS and not area.place:
+        area.place = node.place
+        if node.place in SETTLEMENTS:
+            area.rank = PLACE_RANKS[node.place]
+    if "population" in node.tags:
+        area.tags.setdefault("population", node.tags["population"])
+
+
+def place_nodes(places: list[Place]) -> tuple[Ints, Floats, Floats, Floats]:
+    """Return index, lon, lat and reach in metres of the places that have no area."""
+    chosen = [i for i, p in enumerate(places) if not p.is_area and p.place in REACH_M]
+    lon = np.array([places[i].lon for i in chosen], np.float64)
+    lat = np.array([places[i].lat for i in chosen], np.float64)
+    reach = np.array([REACH_M[places[i].place] for i in chosen], np.float64)
+    return np.array(chosen, np.int64), lon, lat, reach
+
+
+def find_degrees(meters: float, lat: float) -> float:
+    """Return a longitude span in degrees that covers a distance at a latitude."""
+    return float(meters / (111_195.0 * max(0.01, np.cos(np.radians(lat)))))
+
+
+__all__ = [
+    "COUNTRY", "COUNTY", "E7", "PLACE_RANKS", "SETTLEMENT", "SETTLEMENTS", "STATE", "SUBURB",
+    "Place", "find_degrees", "find_places", "place_nodes",
+]  # fmt: skip

@@ -1,0 +1,1 @@
+"""Weighing candidates: free text, crossings, fields, unfinished text, positions."""

@@ -1,0 +1,1 @@
+"""Reading a query: positions, words, and what each word may be."""

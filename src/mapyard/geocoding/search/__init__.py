@@ -1,0 +1,1 @@
+"""The opened data, and the candidates for the words of a query."""

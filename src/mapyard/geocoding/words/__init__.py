@@ -1,0 +1,1 @@
+"""Words that building and reading share: kinds, countries, states, house numbers."""
