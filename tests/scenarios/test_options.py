@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +22,8 @@ from mapyard.routing import (
 from mapyard.routing.avoid import write_avoided
 from mapyard.routing.choice import Choice
 from mapyard.routing.costing import CostingOptions
+from mapyard.routing.engine import Action
+from mapyard.routing.hours import meets_hours
 from mapyard.routing.modes import MODES, Mode
 from mapyard.routing.stops import Stop
 from mapyard.routing.times import Travel, read_travel
@@ -207,6 +210,36 @@ def test_rules_of_hours_hold_at_their_hours(
     travel = None if when is None else at(when)
     assert passes(scenes[name], "auto", travel=travel) == way
     assert passes(scenes[name], "foot", travel=travel) == "m"
+
+
+@pytest.mark.parametrize(("name", "calls"), [("plain", 1), ("night", 1), ("hours", 2)])
+def test_only_what_is_closed_at_noon_is_asked_for_again(
+    scenes: dict[str, Scene], monkeypatch: pytest.MonkeyPatch, name: str, calls: int
+) -> None:
+    """A road that is closed at night is met as often as others, and costs no second search."""
+    engine, asked = scenes[name].engine, list[str]()
+    assert engine is not None
+    assert engine.hours is not None
+    call = engine.call
+
+    def count(action: Action, *args: Any, **how: Any) -> Any:
+        asked.append(action)
+        return call(action, *args, **how)
+
+    monkeypatch.setattr(engine, "call", count)
+    passes(scenes[name], "auto")
+    assert asked == ["route"] * calls
+
+
+def test_within_a_closed_road_its_ends_are_not_met(scenes: dict[str, Scene]) -> None:
+    hours = scenes["hours"].engine.hours  # type: ignore[union-attr]
+    assert hours is not None
+    assert hours.longest_m >= 100
+    summary = {"has_time_restrictions": True, "length": 0.05}
+    assert meets_hours({"trip": {"summary": summary}}, hours)
+    away = {"min_lon": 0, "max_lon": 1, "min_lat": 0, "max_lat": 1}
+    long = {"has_time_restrictions": True, "length": hours.longest_m / 1000 + 0.1} | away
+    assert not meets_hours({"trip": {"summary": long, "legs": []}}, hours)
 
 
 def test_an_arrival_is_a_time_too(scenes: dict[str, Scene]) -> None:

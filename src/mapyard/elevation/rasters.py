@@ -7,11 +7,13 @@ that none fills are filled from around.
 
 from __future__ import annotations
 
+import copy
 import logging
 import threading
 import warnings
 import zipfile
 from collections import OrderedDict, deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -42,6 +44,8 @@ _MAX_FILLED: Final = 32
 _WGS84: Final = CRS.from_epsg(4326)
 
 type Floats = NDArray[np.float64]
+#: Gives known heights in a box (west, south, east, north): rows of lon, lat, meters.
+type FindSpots = Callable[[tuple[float, float, float, float]], Floats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,7 @@ class Rasters:
         #: Windows with a filled void: raster, first row and column, cells.
         self._filled: deque[tuple[int, int, int, Floats]] = deque(maxlen=_MAX_FILLED)
         self._lock = threading.Lock()
+        self._find_spots: FindSpots | None = None
         if not self.rasters:
             raise FileNotFoundError(folder)
 
@@ -72,6 +77,16 @@ class Rasters:
             self._blocks.clear()
             for raster in self.rasters:
                 raster.dataset.close()
+
+    def with_spots(self, find_spots: FindSpots) -> Rasters:
+        """Return the same rasters, whose voids are filled with known heights besides.
+
+        Summits are what the rim of a void does not tell.
+        """
+        seen = copy.copy(self)
+        seen._filled = deque(maxlen=_MAX_FILLED)
+        seen._find_spots = find_spots
+        return seen
 
     def sample(
         self, lon: Floats, lat: Floats
@@ -116,10 +131,31 @@ class Rasters:
         last_column = min(raster.dataset.width, left + REACH + 2)
         at_rows, at_columns = np.mgrid[first_row:last_row, first_column:last_column]
         cells = self._read_cells(index, at_rows.ravel(), at_columns.ravel())
-        filled = fill_void(cells.reshape(at_rows.shape), top - first_row, left - first_column)
+        spots = self._locate_spots(raster, (first_row, first_column, last_row, last_column))
+        window = cells.reshape(at_rows.shape)
+        filled = fill_void(window, top - first_row, left - first_column, spots)
         self._filled.append((index, first_row, first_column, filled))
         height_m = _sample_window(filled, row - first_row, column - first_column)
         return None if height_m is None or np.isinf(height_m) else height_m
+
+    def _locate_spots(self, raster: Raster, cells: tuple[int, int, int, int]) -> Floats:
+        """Return known heights in a window: rows of row, column, meters."""
+        if self._find_spots is None:
+            return np.empty((0, 3))
+        first_row, first_column, last_row, last_column = cells
+        to = raster.dataset.transform
+        column, row = np.meshgrid([first_column, last_column], [first_row, last_row])
+        x = (to.a * column + to.b * row + to.c).ravel()
+        y = (to.d * column + to.e * row + to.f).ravel()
+        crs = raster.dataset.crs
+        if crs is not None and not crs.is_geographic:
+            xs, ys = transform_positions(crs, _WGS84, x.tolist(), y.tolist())
+            x, y = np.asarray(xs), np.asarray(ys)
+        found = self._find_spots((float(x.min()), float(y.min()), float(x.max()), float(y.max())))
+        if not len(found):
+            return np.empty((0, 3))
+        columns, rows = self._find_cells(raster, found[:, 0], found[:, 1])
+        return np.column_stack([rows - first_row, columns - first_column, found[:, 2]])
 
     def _find_cells(self, raster: Raster, lon: Floats, lat: Floats) -> tuple[Floats, Floats]:
         """Return columns and rows of positions, whole numbers at the centers of cells."""

@@ -21,8 +21,12 @@ type Floats = NDArray[np.float64]
 type Bools = NDArray[np.bool_]
 
 
-def fill_void(window: Floats, row: int, column: int) -> Floats:
-    """Return the window with the void around a cell filled; infinite where it is too wide."""
+def fill_void(window: Floats, row: int, column: int, spots: Floats | None = None) -> Floats:
+    """Return the window with the void around a cell filled; infinite where it is too wide.
+
+    `spots` are known heights (n, 3): row, column, meters. Those within the void carry the plate
+    too, unless they are twice as far off as slopes from the rim could lead: then they are mistakes.
+    """
     void = np.isnan(window)
     part = _spread(void, row, column)
     rim = _widen(part, _RIM) & ~void
@@ -31,11 +35,23 @@ def fill_void(window: Floats, row: int, column: int) -> Floats:
         return np.where(part, np.inf, window)
     every = -(-len(points) // _MOST_POINTS)
     filled = window.copy()
-    filled[part] = _lay_plate(points[::every], window[rim][::every], np.argwhere(part))
     # No higher and lower than what slopes from the rim could give.
     known = window[rim]
     slack = float(np.ptp(known)) / 2
-    return np.where(part, np.clip(filled, known.min() - slack, known.max() + slack), filled)
+    lowest, highest = known.min() - slack, known.max() + slack
+    places, heights = points[::every].astype(np.float64), known[::every]
+    if spots is not None and len(spots):
+        cells = np.round(spots[:, :2]).astype(np.int64)
+        inside = ((cells >= 0) & (cells < window.shape)).all(axis=1)
+        inside[inside] = part[tuple(cells[inside].T)]
+        told = spots[:, 2]
+        inside &= (told >= lowest - slack) & (told <= highest + slack)
+        places = np.concatenate([places, spots[inside, :2]])
+        heights = np.concatenate([heights, told[inside]])
+        lowest = min(lowest, told[inside].min(initial=lowest))
+        highest = max(highest, told[inside].max(initial=highest))
+    filled[part] = _lay_plate(places, heights, np.argwhere(part))
+    return np.where(part, np.clip(filled, lowest, highest), filled)
 
 
 def _spread(void: Bools, row: int, column: int) -> Bools:
@@ -60,9 +76,8 @@ def _widen(cells: Bools, by: int) -> Bools:
     return found
 
 
-def _lay_plate(points: NDArray[np.int64], heights: Floats, at: NDArray[np.int64]) -> Floats:
-    """Return heights at cells of the thin-plate spline through points."""
-    places = points.astype(np.float64)
+def _lay_plate(places: Floats, heights: Floats, at: NDArray[np.int64]) -> Floats:
+    """Return heights at cells of the thin-plate spline through places."""
     flat = np.column_stack([np.ones(len(places)), places])
     bend = np.block([[_bend(places, places), flat], [flat.T, np.zeros((3, 3))]])
     weights = np.linalg.lstsq(bend, np.append(heights, np.zeros(3)), rcond=None)[0]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from mapyard.elevation import Rasters, open_elevation
 from mapyard.errors import NotInstalled
 from mapyard.geo.antimeridian import cut_antimeridian
+from mapyard.geo.bbox import Bbox
 from mapyard.geo.geojson import DEFAULT_PRECISION, write_geometries
 from mapyard.library.call import Call
 from mapyard.library.resources import Resources
@@ -28,6 +29,7 @@ from mapyard.routing.config import MAX_AVOID_VERTICES
 from mapyard.routing.costing import CostingOptions
 from mapyard.routing.modes import Mode
 from mapyard.routing.times import read_travel
+from mapyard.store.reader import Store
 
 type ModeField = Annotated[
     Mode,
@@ -120,7 +122,30 @@ def get_rasters(call: Call) -> Rasters:
             "folder elevation/ of the data folder",
             details={"part": "elevation"},
         ) from None
-    return rasters
+    return rasters.with_spots(lambda box: find_spots(call.store, Bbox(*box)))
+
+
+#: What stands on the ground that its tag `ele` tells the height of.
+_SPOTS: Final = (
+    ("natural", "peak"), ("natural", "volcano"), ("natural", "saddle"), ("natural", "hill"),
+    ("mountain_pass", "yes"), ("man_made", "survey_point"),
+)  # fmt: skip
+
+
+def find_spots(store: Store, box: Bbox) -> NDArray[np.float64]:
+    """Return heights that the map knows in a box: rows of lon, lat, meters."""
+    rows = np.concatenate([store.rows_with_tag(key, value) for key, value in _SPOTS])
+    rows = np.unique(rows[rows < store.node_count]).astype(np.int64)
+    lon, lat = store.lon.take(rows) * 1e-7, store.lat.take(rows) * 1e-7
+    inside = (lon >= box.west) & (lon <= box.east) & (lat >= box.south) & (lat <= box.north)
+    spots = []
+    for row, x, y in zip(
+        rows[inside].tolist(), lon[inside].tolist(), lat[inside].tolist(), strict=True
+    ):
+        height = store.tags(row).get("ele", "").removesuffix("m").strip()
+        if height.replace(".", "", 1).removeprefix("-").isdecimal():
+            spots.append((x, y, float(height)))
+    return np.array(spots).reshape(-1, 3)
 
 
 def _open_rasters(resources: Resources) -> Rasters:

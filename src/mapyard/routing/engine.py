@@ -18,7 +18,7 @@ from valhalla import Actor, ValhallaError
 from mapyard.errors import MapyardError, NotFound, TooLarge, Unsupported
 from mapyard.routing.config import make_serve_config
 from mapyard.routing.contraction.tables import Tables
-from mapyard.routing.hours import read_timed_turns
+from mapyard.routing.hours import Hours
 
 Action = Literal[
     "route", "locate", "isochrone", "matrix", "trace_route", "trace_attributes", "expansion"
@@ -60,8 +60,8 @@ class Engine:
             raise FileNotFoundError(tiles_tar)
         #: Prepared matrices of the same graph.
         self.tables = Tables(tiles_tar.parent)
-        #: Where turns are forbidden at certain hours.
-        self.timed_turns = read_timed_turns(tiles_tar.parent)
+        #: Where turns and roads are closed at certain hours.
+        self.hours = Hours.read(tiles_tar.parent)
         all_roads |= self.tables.all_roads
         self._configs = {
             kind: make_serve_config(tiles_tar, one_search_per_origin=kind, all_roads=all_roads)

@@ -2,11 +2,13 @@
 
 The engine searches some 9 % longer when it minds the time, and most ways meet no rule of hours. So
 a way is asked for without one first. Rules only ever close roads and turns, so that a way which
-meets none of them is the best one at any hour; the others are asked for again.
+meets none that closes at the assumed time is the best one then; the others are asked for again.
 """
 
 from __future__ import annotations
 
+import zipfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,36 +17,54 @@ from numpy.typing import NDArray
 
 from mapyard.routing.polyline import decode_polyline
 
-_NAME: Final = "timed-turns.npy"
+_NAME: Final = "hours.npz"
 #: A node of a shape is the node of the graph up to its last digit.
 _SAME_DEG: Final = 2e-6
 
 
-def write_timed_turns(directory: Path, positions: NDArray[np.float64]) -> None:
-    """Keep the places (n, 2), lon and lat, where turns are forbidden at certain hours."""
-    np.save(directory / _NAME, positions)
+@dataclass(frozen=True, slots=True)
+class Hours:
+    """Where something is closed at certain hours; positions (n, 2) are lon and lat."""
+
+    #: Nodes after which a turn is forbidden at certain hours.
+    turns: NDArray[np.float64]
+    #: Both ends of the roads that are closed to some mode at the assumed time.
+    roads: NDArray[np.float64]
+    #: The longest of these roads: a shorter way may lie on one without meeting its ends.
+    longest_m: float
+
+    def write(self, directory: Path) -> None:
+        """Keep them beside the tiles."""
+        np.savez(directory / _NAME, turns=self.turns, roads=self.roads, longest_m=self.longest_m)
+
+    @classmethod
+    def read(cls, directory: Path) -> Hours | None:
+        """Return what was kept, or None where nobody looked."""
+        try:
+            with np.load(directory / _NAME) as kept:
+                return cls(kept["turns"], kept["roads"], float(kept["longest_m"]))
+        except (FileNotFoundError, zipfile.BadZipFile, KeyError):
+            return None
 
 
-def read_timed_turns(directory: Path) -> NDArray[np.float64] | None:
-    """Return the places, or None where nobody looked for them."""
-    path = directory / _NAME
-    return np.load(path) if path.is_file() else None
-
-
-def meets_hours(answer: dict[str, Any], timed_turns: NDArray[np.float64] | None) -> bool:
+def meets_hours(answer: dict[str, Any], hours: Hours | None) -> bool:
     """Return whether a route of the engine may break a rule of certain hours."""
-    if timed_turns is None:
+    if hours is None:
         return True
     trips = [answer["trip"], *(other["trip"] for other in answer.get("alternates", ()))]
-    return any(_meets(trip, timed_turns) for trip in trips)
+    return any(_meets(trip, hours) for trip in trips)
 
 
-def _meets(trip: dict[str, Any], timed_turns: NDArray[np.float64]) -> bool:
+def _meets(trip: dict[str, Any], hours: Hours) -> bool:
     summary = trip["summary"]
+    places = hours.turns
     if summary["has_time_restrictions"]:
-        return True
-    lon, lat = timed_turns.T
-    near = timed_turns[
+        # Not all of them are closed at the assumed time.
+        if summary["length"] * 1_000.0 <= hours.longest_m:
+            return True
+        places = np.concatenate([hours.turns, hours.roads])
+    lon, lat = places.T
+    near = places[
         (lon >= summary["min_lon"] - _SAME_DEG) & (lon <= summary["max_lon"] + _SAME_DEG)
         & (lat >= summary["min_lat"] - _SAME_DEG) & (lat <= summary["max_lat"] + _SAME_DEG)
     ]  # fmt: skip

@@ -181,7 +181,7 @@ class _Question:
             answer = self.engine.call("route", request | self.travel.write())
         else:
             answer = self.engine.call("route", request)
-            if meets_hours(answer, self.engine.timed_turns):
+            if meets_hours(answer, self.engine.hours):
                 answer = self.engine.call("route", request | ASSUMED_TIME)
         return [answer["trip"], *(other["trip"] for other in answer.get("alternates", ()))]
 

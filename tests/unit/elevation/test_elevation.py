@@ -93,6 +93,34 @@ def test_a_ridge_goes_on_over_a_void(tmp_path):
     assert found.is_filled.all()
 
 
+def test_a_summit_that_the_map_knows_stands_in_its_void(tmp_path):
+    """The rim does not tell of a peak; one beyond all slopes (in feet) is a mistake."""
+    across = np.hypot(*np.mgrid[-20:20, -20:20])
+    cells = (1000 + 40.0 * np.maximum(12 - across, 0)).astype(np.float32)
+    cells[12:29, 12:29] = -32768
+    write_tif(tmp_path / "peak.tif", cells)
+    at = [WEST + 20.5 * CELL, NORTH - 20.5 * CELL]
+    rasters = open_elevation(tmp_path)
+    blind = find_heights(rasters, np.array([at])).heights_m[0]
+    boxes = []
+
+    def find_spots(box):
+        boxes.append(box)
+        return np.array([[*at, blind + 30.0]])
+
+    seen = rasters.with_spots(find_spots)
+    found = find_heights(seen, np.array([at, [at[0] + 4 * CELL, at[1]]]))
+    assert found.heights_m[0] == pytest.approx(blind + 30, abs=2)
+    assert found.heights_m[1] <= found.heights_m[0]  # nothing above the summit
+    assert found.is_filled.all()
+    west, south, east, north = boxes[0]
+    assert west < at[0] < east
+    assert south < at[1] < north
+    wrong = rasters.with_spots(lambda box: np.array([[*at, 3_000.0]]))
+    assert find_heights(wrong, np.array([at])).heights_m[0] == blind
+    assert find_heights(rasters, np.array([at])).heights_m[0] == blind
+
+
 def test_wide_voids_stay_empty(tmp_path):
     cells = np.full((200, 200), 500, np.int16)
     cells[20:180, 20:180] = -32768

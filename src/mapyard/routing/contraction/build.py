@@ -19,8 +19,9 @@ from mapyard.routing.contraction.search import is_available
 from mapyard.routing.contraction.table import MODE_COSTS, ModeTable, find_edge_order
 from mapyard.routing.contraction.tables import TILES_NAME, ModeCheck, write_meta, write_order
 from mapyard.routing.contraction.tiles import RoadGraph, UnknownTiles, read_graph
+from mapyard.routing.contraction.times import find_closed
 from mapyard.routing.engine import Engine, NoRoute
-from mapyard.routing.hours import write_timed_turns
+from mapyard.routing.hours import Hours
 from mapyard.routing.modes import ASSUMED_TIME, TABLE_MODES, Mode, make_costing
 from mapyard.routing.snapping import DEFAULT_RADIUS_M, find_roads, make_locations
 
@@ -53,8 +54,7 @@ def build_tables(directory: Path) -> dict[Mode, ModeCheck]:
     write_meta(directory, checks)  # routes are compared as they are without tables
     graph = _read_graph(directory / TILES_NAME) if is_available() else None
     if graph is not None:
-        at = graph.timed_turns
-        write_timed_turns(directory, np.column_stack([graph.lon[at], graph.lat[at]]))
+        _find_hours(graph).write(directory)
     modes = [] if graph is None else _choose_modes(graph)
     if graph is not None and modes:
         edge_order = find_edge_order(graph)
@@ -65,6 +65,19 @@ def build_tables(directory: Path) -> dict[Mode, ModeCheck]:
             _report(mode, checks[mode])
     write_meta(directory, checks)
     return checks
+
+
+def _find_hours(graph: RoadGraph) -> Hours:
+    def locate(nodes: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+        return np.column_stack([graph.lon[nodes], graph.lat[nodes]])
+
+    closed = find_closed(graph.limits)
+    ends = np.concatenate([graph.start[closed], graph.end[closed]])
+    return Hours(
+        turns=locate(graph.timed_turns),
+        roads=locate(np.unique(ends[ends >= 0])),
+        longest_m=float(graph.edges.length_m[closed].max(initial=0)),
+    )
 
 
 def _read_graph(tiles_tar: Path) -> RoadGraph | None:

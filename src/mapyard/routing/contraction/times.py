@@ -47,6 +47,14 @@ def _read_hours(value: int) -> bool:
     )
 
 
+def find_closed(limits: Limits) -> NDArray[np.int64]:
+    """Return the edges that are closed to some mode at the assumed time, and open at others."""
+    edge, kind, _, value = limits.T
+    timed = np.flatnonzero(np.isin(kind, (_ALLOWED, _DENIED, _FOR_ENDS)))
+    active = np.array([_read_hours(hours) for hours in value[timed].tolist()], np.bool_)
+    return np.unique(edge[timed[active != (kind[timed] == _ALLOWED)]])
+
+
 def close_at_hours(limits: Limits, usable: NDArray[np.bool_], access: int) -> None:
     """Take out of `usable` the edges that are closed to a mode at the assumed time."""
     edge, kind, modes, value = limits.T

@@ -155,6 +155,8 @@ def _read_timed(
     Where a way is closed but at these hours, `states` opens it, and the rule closes the others.
     """
     timed: dict[str, str] = {}
+    if not any(key.endswith(":conditional") for key in tags):
+        return timed
     for key, names in _TIMED.items():
         for value, condition in split_conditional(tags.get(f"{key}:conditional", "")):
             state = access.read_value(value)
