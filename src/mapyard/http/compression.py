@@ -19,7 +19,7 @@ BIG_BYTES: Final = 32_768
 CHUNK_BYTES: Final = 65_536
 _ZSTD_LEVEL: Final = 3
 _COMPRESSIBLE: Final = re.compile(
-    r"text/|application/(.*[+/-])?(json|xml|javascript|csv|ndjson|x-protobuf|vnd\.mapbox-vector-tile|"
+    r"text/|application/(.*[+/-])?(json|xml|javascript|csv|jsonl|x-protobuf|vnd\.mapbox-vector-tile|"
     r"sparql-query|n-triples|gpx)|image/svg|font/(ttf|otf)"
 )
 _local = threading.local()

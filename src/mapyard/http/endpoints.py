@@ -74,6 +74,12 @@ class Endpoint:
         self.write_error: ErrorWriter | None = options["write_error"]
 
     @property
+    def forms(self) -> tuple[str, ...]:
+        """Return the values of its parameter `format`."""
+        types = [field.type for field in self.parser.fields if field.name == "format"]
+        return tuple(map(str, getattr(types[0], "values", ()))) if types else ()
+
+    @property
     def paths(self) -> tuple[str, ...]:
         """Return the path and its aliases."""
         return (self.path, *self.aliases)

@@ -9,6 +9,9 @@ from mapyard.http.endpoints import Endpoint
 
 _MOST_KEPT: Final = 4_096
 _LONGEST_KEPT: Final = 100
+#: Forms of answers that may be the end of a path.
+SUFFIXES: Final = ("json", "geojson", "csv", "ndjson", "gpx", "kml")
+_SUFFIXED: Final = tuple(f".{suffix}" for suffix in SUFFIXES)
 _ORDER = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
@@ -89,13 +92,34 @@ class Router:
             parts = path.split("/")
             node = _descend(self._root, parts, 0)
             if node is None or node.route is None:
-                return None
+                return self._find_form(path)
             found = node.route, {name: parts[i] for i, name in node.names}
             if len(path) <= _LONGEST_KEPT:
                 if len(self._found) >= _MOST_KEPT:
                     self._found.clear()
                 self._found[path] = found
         return found
+
+    def _find_form(self, path: str) -> tuple[Route, dict[str, str]] | None:
+        """Return the route of `/features.csv`: that of `/features`, with format=csv.
+
+        GDAL and browsers tell a file's form by its name.
+        """
+        stem, dot, suffix = path.rpartition(".")
+        if not dot or suffix not in SUFFIXES or stem.endswith(_SUFFIXED):
+            return None
+        found = self.find(stem)
+        if found is None:
+            return None
+        route, values = found
+        by_method = {
+            method: endpoint
+            for method, endpoint in route.by_method.items()
+            if suffix in endpoint.forms
+        }
+        return (
+            (Route(route.template, by_method), {**values, "format": suffix}) if by_method else None
+        )
 
 
 def _descend(node: _Node, parts: list[str], at: int) -> _Node | None:

@@ -385,7 +385,7 @@ class Questions:
             addresses: 1 to 1000 rows: texts, address parts ({street, housenumber, postcode, city,
                 state, country}), or positions ({lat, lng}, [lng, lat], Point) for reverse.
             csv: the rows as CSV with a header line; or send the body as text/csv.
-            ndjson: the rows as NDJSON; or send the body as application/x-ndjson.
+            ndjson: the rows as NDJSON; or send the body as application/jsonl.
             limit: results per row; default 1.
             focus: results near to it come first.
             country_code: ISO 3166-1 alpha-2 codes, one or several.
@@ -1273,7 +1273,7 @@ class AsyncQuestions:
             addresses: 1 to 1000 rows: texts, address parts ({street, housenumber, postcode, city,
                 state, country}), or positions ({lat, lng}, [lng, lat], Point) for reverse.
             csv: the rows as CSV with a header line; or send the body as text/csv.
-            ndjson: the rows as NDJSON; or send the body as application/x-ndjson.
+            ndjson: the rows as NDJSON; or send the body as application/jsonl.
             limit: results per row; default 1.
             focus: results near to it come first.
             country_code: ISO 3166-1 alpha-2 codes, one or several.

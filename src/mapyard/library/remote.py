@@ -31,7 +31,6 @@ DEFAULT_URL: Final = "http://127.0.0.1:4000"
 #: Answers after which the same question is asked once more, as far as the server allows.
 _BUSY: Final = (429, 503)
 _LONGEST_WAIT_S: Final = 60.0
-_NDJSON: Final = "application/x-ndjson"
 
 
 class StreamedFeatures(Features):

@@ -31,7 +31,7 @@ type Chunk = tuple[Rows, NDArray[np.float64] | None]
 MEDIA_TYPES: Final[dict[Format, str]] = {
     "geojson": "application/geo+json",
     "csv": "text/csv; charset=utf-8; header=present",
-    "ndjson": "application/x-ndjson",
+    "ndjson": "application/jsonl",
 }
 #: Features made at once: bounds memory whatever the chunks are.
 _BATCH: Final = 1_000

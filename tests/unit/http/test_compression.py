@@ -74,7 +74,7 @@ def test_gather_joins_small_chunks() -> None:
     [
         ("application/json", True),
         ("application/geo+json", True),
-        ("application/x-ndjson", True),
+        ("application/jsonl", True),
         ("application/sparql-results+xml", True),
         ("text/csv; charset=utf-8", True),
         ("application/vnd.mapbox-vector-tile", True),

@@ -290,3 +290,29 @@ def test_nearest_named(client: LocalClient) -> None:
     feature = get(client, "/api/v1/reverse-geocode", lat=43.7384, lng=7.4246).json()
     assert feature["properties"]["name"]
     problem(client.get("/api/v1/reverse-geocode?lat=0&lng=0"), 404, "not_found")
+
+
+def test_a_suffix_is_a_format(client: LocalClient) -> None:
+    asked = {"tags[amenity]": "cafe"}
+    for suffix, kind in (
+        ("csv", "text/csv"), ("ndjson", "application/jsonl"), ("geojson", "application/geo+json"),
+    ):  # fmt: skip
+        short = get(client, f"{FEATURES}.{suffix}", **asked)
+        assert short.headers["content-type"].startswith(kind)
+        assert short.text == get(client, format=suffix, **asked).text
+    problem(client.get(f"{FEATURES}.gpx"), 404, "not_found")
+
+
+def test_clients_take_no_lines_for_json(client: LocalClient) -> None:
+    """The published clients parse what has a type that ends with json."""
+    for suffix in ("csv", "ndjson"):
+        kind = get(client, f"{FEATURES}.{suffix}", limit=2).headers["content-type"]
+        assert not kind.partition(";")[0].strip().endswith("json")
+
+
+def test_head_tells_the_length_where_it_is_known(client: LocalClient) -> None:
+    whole = get(client, limit=3)
+    head = client.request("HEAD", FEATURES, params={"limit": 3})
+    assert head.headers["content-length"] == whole.headers["content-length"]
+    assert not head.content
+    assert "content-length" not in client.request("HEAD", f"{FEATURES}.csv").headers

@@ -83,7 +83,7 @@ def test_formats(client: LocalClient) -> None:
     url = "/api/v1/geocode?q=rue%20grimaldi&limit=2"
     features = get(client, url)["features"]
     answer = client.get(f"{url}&format=ndjson")
-    assert answer.headers["content-type"].startswith("application/x-ndjson")
+    assert answer.headers["content-type"].startswith("application/jsonl")
     assert [json.loads(line) for line in answer.text.splitlines()] == features
     answer = client.get(f"{url}&format=csv")
     assert answer.headers["content-type"].startswith("text/csv")
@@ -245,7 +245,7 @@ def test_batch_ndjson_and_ids(client: LocalClient) -> None:
         content=rows.encode(),
         headers={"Content-Type": "application/x-ndjson"},
     )
-    assert answer.headers["content-type"].startswith("application/x-ndjson")
+    assert answer.headers["content-type"].startswith("application/jsonl")
     first, second = [json.loads(line) for line in answer.text.splitlines()]
     assert (first["id"], second["features"]) == (7, [])
     assert first["features"][0]["properties"]["name"] == "Rue Grimaldi"

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -81,3 +81,30 @@ def test_allowed_methods() -> None:
 def test_the_same_path_twice_is_a_mistake() -> None:
     with pytest.raises(ValueError, match="GET /a"):
         router("/a", "/a")
+
+
+class Formatted(Params):
+    format: Literal["json", "csv"] = "json"
+
+
+def test_a_suffix_is_a_form_where_there_is_one() -> None:
+    module = ModuleType("routes")
+
+    def handler(ctx: Context, params: Formatted) -> Answer:
+        return Answer(b"")
+
+    handler.__module__ = "routes"
+    handler.__annotations__ = {"params": Formatted}
+    module.handler = endpoint("/list", aliases=("/x/{y}/list",), summary="", tag="")(handler)  # type: ignore[attr-defined]
+    found = Router(collect([module]))
+    for path, values in (
+        ("/list.csv", {"format": "csv"}),
+        ("/list.json", {"format": "json"}),
+        ("/x/5/list.csv", {"y": "5", "format": "csv"}),
+    ):
+        assert (known := found.find(path)) is not None
+        assert known[1] == values
+        assert known[0].allowed == ("GET", "HEAD", "OPTIONS")
+    for path in ("/list.gpx", "/list.exe", "/list.", "/.csv", "/list.csv.csv"):
+        assert found.find(path) is None
+    assert router("/a").find("/a.csv") is None

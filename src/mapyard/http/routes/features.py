@@ -39,7 +39,7 @@ class FeaturesParams(library.FeatureFilter, kw_only=True):
     tag="Features",
     schema="FeatureCollection",
     headers=PAGE_HEADERS,
-    media_types=(GEOJSON, "text/csv", "application/x-ndjson"),
+    media_types=(GEOJSON, "text/csv", "application/jsonl"),
     errors=("invalid_cursor", "stale_cursor"),
     examples=[
         Example({"bbox": "43.73,7.41,43.75,7.43", "tags[amenity]": "cafe", "limit": 2}),

@@ -23,7 +23,7 @@ from mapyard.library.results.places import PlaceBatch, Places, write_row
 from mapyard.params.parser import Parser, refuse_unknown
 
 CSV: Final = "text/csv; charset=utf-8; header=present"
-NDJSON: Final = "application/x-ndjson"
+NDJSON: Final = "application/jsonl"
 _COLUMNS: Final = (
     "lat", "lon", "display_name", "name", "house_number", "street", "postcode", "city", "county",
     "state", "country", "country_code", "category", "subcategory", "source", "score", "confidence",
@@ -137,7 +137,7 @@ def reverse(ctx: Context, params: ReverseParams) -> Answer:
     tag="Geocoding",
     schema="BatchGeocodeResult",
     heavy=True,
-    texts={"text/csv": "csv", NDJSON: "ndjson"},
+    texts={"text/csv": "csv", NDJSON: "ndjson", "application/x-ndjson": "ndjson"},
     media_types=(JSON, "text/csv", NDJSON),
     examples=[Example({"addresses": ["Rue Grimaldi 5, Monaco", {"lat": 43.7384, "lng": 7.4246}]})],
 )

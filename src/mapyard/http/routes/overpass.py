@@ -31,7 +31,7 @@ from mapyard.results.plan import QueryPlan
 
 DEFAULT_LIMIT: Final = 20
 MAX_LIMIT: Final = 1_000
-NDJSON: Final = "application/x-ndjson"
+NDJSON: Final = "application/jsonl"
 TEXT: Final = "text/plain; charset=utf-8"
 SCRIPT: Final = "application/javascript; charset=utf-8"
 _ANY_TEXT: Final = {"text/plain": "data", "*": "data"}

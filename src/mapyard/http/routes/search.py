@@ -31,7 +31,7 @@ class SearchParams(library.Search, kw_only=True):
     tag="Search",
     schema="FeatureCollection",
     headers=PAGE_HEADERS,
-    media_types=(GEOJSON, "text/csv", "application/x-ndjson"),
+    media_types=(GEOJSON, "text/csv", "application/jsonl"),
     errors=("invalid_cursor", "stale_cursor"),
     examples=[
         Example({"q": "monte carlo", "limit": 2}),

@@ -194,7 +194,7 @@ class Batch(Params, kw_only=True):
         str, Meta(description="the rows as CSV with a header line; or send the body as text/csv")
     ] = ""
     ndjson: Annotated[
-        str, Meta(description="the rows as NDJSON; or send the body as application/x-ndjson")
+        str, Meta(description="the rows as NDJSON; or send the body as application/jsonl")
     ] = ""
     limit: Annotated[int, Meta(ge=1, le=10, description="results per row")] = 1
     focus: FocusAt = None
