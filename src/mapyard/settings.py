@@ -123,6 +123,13 @@ class Settings(msgspec.Struct, kw_only=True):
             "without asking; empty trusts nobody by address."
         ),
     ] = []
+    form_ports: Annotated[
+        list[str],
+        Meta(
+            description="Other services' forms at the root of ports of their own: "
+            '["nominatim:8080", "osrm:5000"]. The forms are those of docs/switch.'
+        ),
+    ] = []
     open_networks: Annotated[
         list[str],
         Meta(
@@ -271,6 +278,29 @@ def split_listen(text: str) -> tuple[str, int, Path | None]:
     return host.strip("[]"), int(port), None
 
 
+#: Forms of other services, by their first part of a path.
+FORMS: Final = (
+    "nominatim", "photon", "pelias", "osrm", "valhalla", "ors", "graphhopper", "overpass", "ogc",
+)  # fmt: skip
+
+
+def split_form_ports(texts: list[str]) -> dict[int, str]:
+    """Return the form at each port; raise ValueError."""
+    found: dict[int, str] = {}
+    for text in texts:
+        form, _, port = text.partition(":")
+        if form not in FORMS or not port.isdecimal() or not 0 < int(port) < 65_536:
+            raise ValueError(f"{text!r} is not FORM:PORT; forms are {', '.join(FORMS)}")
+        if int(port) in found:
+            raise ValueError(f"port {port} is named twice")
+        found[int(port)] = form
+    return found
+
+
+def _check_form_ports(value: list[str]) -> None:
+    split_form_ports(value)
+
+
 def _check_networks(value: list[str]) -> None:
     for text in value:
         ip_network(text.strip(), strict=False)
@@ -295,6 +325,7 @@ def _check_services(value: list[str]) -> None:
 _CHECKS: Final[dict[str, Callable[[Any], None]]] = {
     "trusted_networks": _check_networks,
     "open_networks": _check_networks,
+    "form_ports": _check_form_ports,
     "metrics_listen": _check_listen,
     "sparql_services": _check_services,
 }

@@ -16,7 +16,7 @@ from geopy.exc import GeocoderAuthenticationFailure, GeocoderServiceError
 from geopy.geocoders import Nominatim, Pelias, Photon
 
 from osm_files import EXAMPLES
-from servers import Server, copy_data, running
+from servers import Server, copy_data, free_port, running
 
 #: A street of Monaco, where it lies, and a building in it.
 STREET = "Rue Grimaldi"
@@ -257,7 +257,11 @@ def test_an_open_network_needs_no_key(build_once: Callable[..., Path], tmp_path:
     database = open_accounts(data)
     registry.create_account(database, "office@example.org", "enterprise")
     database.close()
-    open_to = {"MAPYARD_OPEN_NETWORKS": '["127.0.0.0/8"]'}
+    ports = [free_port(), free_port()]
+    open_to = {
+        "MAPYARD_OPEN_NETWORKS": '["127.0.0.0/8"]',
+        "MAPYARD_FORM_PORTS": f'["nominatim:{ports[0]}", "ogc:{ports[1]}"]',
+    }
     with running(
         data, tmp_path / "a.log", MAPYARD_OPEN_ACCOUNT="office@example.org", **open_to
     ) as server:
@@ -275,3 +279,22 @@ def test_an_open_network_needs_no_key(build_once: Callable[..., Path], tmp_path:
         office = registry.get_account(database, "office@example.org")
         database.close()
         assert [line["account"] for line in log if line["status"] == 200][-1] == office.id
+        check_own_ports(*ports)
+
+
+def check_own_ports(nominatim: int, ogc: int) -> None:
+    """Forms lie at the root of ports of their own, and nothing else does."""
+    client = Nominatim(
+        user_agent="tests", scheme="http", adapter_factory=URLLibAdapter, timeout=20,
+        domain=f"127.0.0.1:{nominatim}",
+    )  # fmt: skip
+    assert STREET in str(client.geocode(STREET))
+    root = f"http://127.0.0.1:{nominatim}"
+    assert httpx.get(f"{root}/status", timeout=20).text == "OK"
+    assert httpx.get(f"{root}/nominatim/status", timeout=20).text == "OK"
+    for path in ("/api/v1/geocode?q=x", "/docs", "/static/x.js", "/"):
+        assert httpx.get(root + path, timeout=20).status_code == 404, path
+    landing = httpx.get(f"http://127.0.0.1:{ogc}/", timeout=20).json()
+    for link in landing["links"]:
+        if "/ogc" in link["href"]:
+            assert httpx.get(link["href"], timeout=20).status_code == 200, link

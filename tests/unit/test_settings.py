@@ -30,6 +30,10 @@ def test_environment_wins(monkeypatch: pytest.MonkeyPatch) -> None:
         ("MAPYARD_WORKERS", "0"),
         ("MAPYARD_LOG_LEVEL", "loud"),
         ("MAPYARD_SIGNUP", "maybe"),
+        ("MAPYARD_FORM_PORTS", '["nominatim"]'),
+        ("MAPYARD_FORM_PORTS", '["moon:8080"]'),
+        ("MAPYARD_FORM_PORTS", '["osrm:8080", "ors:8080"]'),
+        ("MAPYARD_FORM_PORTS", '["osrm:70000"]'),
     ],
 )
 def test_a_bad_value_is_one_line_that_names_the_variable(

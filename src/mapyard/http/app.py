@@ -37,6 +37,7 @@ from mapyard.http.services import Services
 from mapyard.http.web_mount import serve_web
 from mapyard.library.snapshot import Snapshot
 from mapyard.params.raw import Raw
+from mapyard.settings import split_form_ports
 
 log = logging.getLogger(__name__)
 
@@ -79,6 +80,16 @@ def take_key(scope: Scope) -> Scope:
     }  # fmt: skip
 
 
+def take_form(scope: Scope, ports: Mapping[int, str]) -> Scope:
+    """Return a request to a form's own port as one to its paths: /search as /nominatim/search."""
+    form = ports.get((scope.get("server") or ("", 0))[1])
+    path: str = scope["path"]
+    if form is None or path == f"/{form}" or path.startswith(f"/{form}/"):
+        return scope
+    path = f"/{form}{path}"
+    return {**scope, "path": path, "raw_path": path.encode()}
+
+
 def is_uncounted(path: str) -> bool:
     """Return whether a path is left out of the limit of pages per address."""
     return path in _PROBES or (path.startswith(_FILES) and path not in _COUNTED)
@@ -114,6 +125,8 @@ class Application:
         self.apart: Apart | None = None
         self.requests = metrics.Requests()
         self._web = web
+        #: Ports at whose root another service's form lies.
+        self._form_ports = split_form_ports(settings.form_ports)
         #: Parameters of inline endpoints read lately, by endpoint, path and query.
         self._read: dict[tuple[Endpoint, str, bytes], tuple[Raw, Any, tuple[str, ...]]] = {}
         services.snapshots.on_switch = self._on_switch
@@ -123,6 +136,8 @@ class Application:
         if scope["type"] == "http":
             if scope["path"].startswith(_KEY_PATH):
                 scope = take_key(scope)
+            if self._form_ports:
+                scope = take_form(scope, self._form_ports)
             await self._serve(Request(scope, receive, send))
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1000})

@@ -26,7 +26,7 @@ from typing import Final
 from mapyard.errors import MapyardError
 from mapyard.server.files import FEWEST_FILES, OWN_FILES, raise_file_limit
 from mapyard.server.nursery import CANNOT_START, Child, Nursery, adopt_orphans
-from mapyard.settings import Settings
+from mapyard.settings import Settings, split_form_ports
 
 log = logging.getLogger(__name__)
 
@@ -107,7 +107,14 @@ class Supervisor:
     def run(self) -> int:
         """Serve until a signal says to stop; return the exit code."""
         self._check_file_limit()
-        self._sockets = open_sockets(self.settings.host, self.settings.port)
+        ports = (self.settings.port, *split_form_ports(self.settings.form_ports))
+        try:
+            for port in ports:
+                self._sockets += open_sockets(self.settings.host, port)
+        except CannotServe:
+            for sock in self._sockets:
+                sock.close()
+            raise
         self._asked = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         adopt_orphans()
         folder = tempfile.mkdtemp(prefix="mapyard-metrics-")
