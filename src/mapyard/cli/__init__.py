@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import os
 import sys
 from collections.abc import Iterable
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from mapyard.cli.commands import ASK, COMMANDS, Command
-from mapyard.errors import MapyardError
+from mapyard.cli.help import prepare
+from mapyard.errors import InvalidRequest, MapyardError
+
+#: Set by a shell that completes a line.
+COMPLETION: Final = "_MAPYARD_COMPLETE"
 
 __all__ = ["COMMANDS", "build_app", "find_commands", "main"]
 
@@ -35,7 +40,22 @@ def build_app(names: Iterable[str]) -> typer.Typer:
             app.add_typer(module.app, name=name)
         else:
             app.command(name)(module.command)
-    return app
+    return prepare(app)
+
+
+def _complete() -> None:
+    """Answer a shell that completes a line; only the command that stands there is imported."""
+    words = os.environ.get("COMP_WORDS", os.environ.get("_TYPER_COMPLETE_ARGS", "")).split()
+    if len(words) > 1 and words[1] in find_commands():
+        build_app([words[1]])(prog_name="mapyard")
+    app = _make_app()
+    for name, where in find_commands().items():
+        app.command(name, help=where.summary)(_nothing)
+    app(prog_name="mapyard")
+
+
+def _nothing() -> None:
+    """Stand for a command that is only named."""
 
 
 def _unknown(name: str) -> str:
@@ -49,7 +69,6 @@ def _make_app() -> typer.Typer:
         name="mapyard",
         help="The whole map API out of one OpenStreetMap extract.",
         no_args_is_help=True,
-        add_completion=False,
         rich_markup_mode="rich",
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -81,21 +100,34 @@ def _root(
 
 
 def main() -> None:
-    """Run the command that the arguments name; errors are one line and exit code 1."""
+    """Run the command that the arguments name.
+
+    Errors are one line. The exit code is 2 for what was asked wrongly, 1 for what failed.
+    """
     wanted = sys.argv[1] if len(sys.argv) > 1 else ""
     try:
+        if COMPLETION in os.environ:
+            _complete()
         if wanted in ("", "-h", "--help"):
             from mapyard.cli.overview import print_overview
 
             print_overview(find_commands())
             raise SystemExit(0 if wanted else 2)
         if wanted in COMMANDS or wanted in find_commands():
-            build_app([wanted])()
+            build_app([wanted])(prog_name="mapyard")
         elif not wanted.startswith("-"):
             typer.secho(_unknown(wanted), fg="red", err=True)
             raise SystemExit(2)
         else:
-            build_app([])()
+            build_app([])(prog_name="mapyard")
     except MapyardError as error:
         typer.secho(f"mapyard: {error.message}", fg="red", err=True)
+        raise SystemExit(2 if isinstance(error, InvalidRequest) else 1) from None
+    except BrokenPipeError:  # `| head` has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(1) from None
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        reason = (error.strerror or str(error)).lower()
+        typer.secho(f"mapyard: {where}{reason}", fg="red", err=True)
         raise SystemExit(1) from None

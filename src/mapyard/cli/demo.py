@@ -51,10 +51,11 @@ def command(
 ) -> None:
     """Build the demo dataset when it is absent or changed, and serve it with a key to try."""
     from mapyard.http.access_log import set_up_logging
-    from mapyard.server.supervisor import Supervisor
+    from mapyard.server.supervisor import Supervisor, check_port
 
     settings, environment = apply_options(port=port, data=data, workers=workers)
     console = Console()
+    check_port(settings)
     build_demo(settings, console)
     key, map_link = get_demo_key(settings), get_map_link(settings)
     if "MAPYARD_ACCESS_LOG" not in os.environ:

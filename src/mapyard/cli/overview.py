@@ -35,9 +35,12 @@ def print_overview(commands: Mapping[str, Command]) -> None:
         by_panel.setdefault(command.panel, []).append((name, command.summary))
     for panel, rows in by_panel.items():
         console.print(_panel(panel, rows, width))
-    options = (("-h, --help", "Show this page, or that of a command."),
-               ("-V, --version", "Show the version."))  # fmt: skip
-    console.print(_panel("Options", options, width))
+    options = (
+        ("-h, --help", "Show this page, or that of a command."),
+        ("-V, --version", "Show the version."),
+        ("--install-completion", "Let your shell complete commands and options."),
+    )
+    console.print(_panel("Options", options, 23))
 
 
 def _panel(

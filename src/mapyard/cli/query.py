@@ -27,17 +27,24 @@ class Format(StrEnum):
 
 
 def command(
-    file: Annotated[str, typer.Argument(help="File with Overpass QL, or - for standard input.")],
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE|-|QUERY",
+            help="A file, - for standard input, or the query itself.",
+        ),
+    ],
     data: Data = None,
-    output: Annotated[
-        Format,
+    format: Annotated[
+        Format | None,
         typer.Option(
             "--format",
             "-f",
             help="geojson, ndjson, csv and table; json and xml are native Overpass formats. "
-            "csv has the columns of [out:csv(…)], else id, position and all tags.",
+            "csv has the columns of [out:csv(…)], else id, position and all tags. "
+            "Default: table at a terminal, else geojson.",
         ),
-    ] = Format.GEOJSON,
+    ] = None,
     bbox: Annotated[
         str, typer.Option(help="What {{bbox}} stands for: south,west,north,east.")
     ] = "",
@@ -52,12 +59,15 @@ def command(
 
     Examples:
 
-      mapyard query cafes.ql --format table
+      mapyard query 'node[amenity=cafe];out;' --format table
+
+      mapyard query cafes.ql > cafes.geojson
 
       echo 'node[amenity=cafe];out;' | mapyard query - --format csv
     """
     from mapyard.library.results.overpass import OverpassResult
 
+    output = format or (Format.TABLE if sys.stdout.isatty() else Format.GEOJSON)
     with open_map(data, url, key) as source:
         if explain:
             typer.echo(source.explain_overpass(read_text(file), bbox=bbox or None, timeout=timeout))

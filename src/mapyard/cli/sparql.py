@@ -38,15 +38,21 @@ _MEDIA_TYPES: Final = {
 
 
 def command(
-    file: Annotated[str, typer.Argument(help="File with a SPARQL query, or - for standard input.")],
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE|-|QUERY", help="A file, - for standard input, or the query itself."
+        ),
+    ],
     data: Data = None,
     output: Annotated[
         Format | None,
         typer.Option(
             "--format",
             "-f",
-            help="geojson (default), table, json, xml, csv or tsv for SELECT; json or xml for ASK; "
-            "turtle (default) or ntriples for CONSTRUCT and DESCRIBE.",
+            help="table (default at a terminal), geojson (default elsewhere), json, xml, csv or "
+            "tsv for SELECT; json or xml for ASK; turtle (default) or ntriples for CONSTRUCT and "
+            "DESCRIBE.",
         ),
     ] = None,
     explain: Annotated[
@@ -56,7 +62,14 @@ def command(
     url: Url = "",
     key: Key = "",
 ) -> None:
-    """Run a SPARQL query and write the answer to standard output."""
+    """Run a SPARQL query and write the answer to standard output.
+
+    Examples:
+
+      mapyard sparql 'SELECT ?s ?n { ?s osmkey:amenity "cafe"; osmkey:name ?n }'
+
+      mapyard sparql query.rq --format csv > cafes.csv
+    """
     with open_map(data, url, key) as source:
         if explain:
             typer.echo(source.explain_sparql(read_text(file), timeout=timeout))
@@ -65,6 +78,8 @@ def command(
         if result.kind == "boolean" and output is None:
             typer.echo("true" if result.boolean else "false")
             return
+        if output is None and result.kind != "triples" and sys.stdout.isatty():
+            output = Format.TABLE
         if output is Format.TABLE:
             _print_table(result.variables, [dict(row) for row in result])
             return
@@ -76,11 +91,15 @@ def command(
 
 
 def read_text(file: str) -> str:
-    """Return the text of a file, - is standard input; raise InvalidRequest."""
+    """Return the text of a file, - is standard input, or the query itself; raise InvalidRequest."""
     if file == "-":
         return sys.stdin.read()
+    if any(sign in file for sign in "{[;(\n"):
+        return file
     if not Path(file).is_file():
-        raise InvalidRequest.of("FILE", f"there is no file {file}")
+        raise InvalidRequest.of(
+            "QUERY", f"there is no file {file}; give a file, - for standard input, or the query"
+        )
     return Path(file).read_text(encoding="utf-8")
 
 

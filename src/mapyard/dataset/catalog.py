@@ -59,16 +59,18 @@ class Catalog:
         dataset_id = self.find_current()
         if dataset_id is None:
             raise MapyardError(
-                "there is no dataset yet; build one with: mapyard build SOURCE", status=404
+                f"there is no dataset in {self.data}; build one: "
+                f"mapyard build SOURCE --data {self.data}",
+                status=404,
             )
-        folder = self.path(dataset_id)
+        folder = self.folder / dataset_id
         read_manifest(folder)
         return folder
 
     def path(self, dataset_id: str) -> Path:
         """Return the folder of a dataset; raises MapyardError for an unknown id."""
         if dataset_id == "current":
-            dataset_id = self.find_current() or ""
+            return self.get_current()
         if dataset_id not in self.ids():
             known = ", ".join(self.ids()) or "none"
             raise MapyardError(f"no dataset {dataset_id!r} in {self.data}; known are: {known}")

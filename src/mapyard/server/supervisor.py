@@ -350,6 +350,12 @@ class _Wakeup:
                 self._reader.recv(4_096)
 
 
+def check_port(settings: Settings) -> None:
+    """Raise CannotServe now, before long work, when the address cannot be served."""
+    for sock in open_sockets(settings.host, settings.port):
+        sock.close()
+
+
 def open_sockets(host: str, port: int) -> list[socket.socket]:
     """Return listening sockets; 127.0.0.1 and localhost bring ::1 along where there is IPv6."""
     hosts = ["127.0.0.1", "::1"] if host in ("127.0.0.1", "localhost") else [host]

@@ -159,13 +159,23 @@ def _end_of_gzip(body: bytes) -> bytes | None:
     return end
 
 
+def _say(error: httpx.TransportError) -> str:
+    """Return what went wrong on the way to a server, in words."""
+    if isinstance(error, httpx.TimeoutException):
+        return "it does not answer in time"
+    text = str(error)
+    if "[Errno -" in text:  # of getaddrinfo
+        return "there is no server of this name, or no network"
+    return text.rpartition("] ")[2].lower() or type(error).__name__
+
+
 def _retry(fetch: Callable[[], bytes], url: str) -> bytes:
     last = ""
     for _ in range(_TRIES):
         try:
             return fetch()
         except httpx.TransportError as error:
-            last = str(error) or type(error).__name__
+            last = _say(error)
         except httpx.InvalidURL as error:
             raise SourceUnreachable(f"{url} is no address: {error}") from None
     raise SourceUnreachable(f"{url} cannot be reached: {last}")

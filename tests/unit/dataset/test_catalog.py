@@ -83,5 +83,5 @@ def test_the_server_has_nothing_to_serve_and_says_why_in_its_log_only(
 
 
 def test_no_dataset_at_all(tmp_path: Path) -> None:
-    with pytest.raises(MapyardError, match="there is no dataset yet"):
+    with pytest.raises(MapyardError, match="there is no dataset in"):
         Catalog(tmp_path).get_current()

@@ -67,6 +67,12 @@ def _read_tile(given: list[str]) -> dict[str, Any]:
     return dict(zip(("z", "x", "y"), parts, strict=True))
 
 
+#: How people call the modes of travel.
+_SPOKEN: Final = {
+    "car": "auto", "drive": "auto", "driving": "auto", "bike": "bicycle", "cycle": "bicycle",
+    "cycling": "bicycle", "walk": "foot", "walking": "foot",
+}  # fmt: skip
+
 _AT: Final = Positional("LAT,LNG", "The position.", _one("at"), example="43.7384,7.4246")
 _LINE: Final = "The positions, LAT,LNG each."
 
@@ -206,7 +212,7 @@ def _option(question: Question, field: Field) -> inspect.Parameter:
 
 
 def _describe(field: Field) -> str:
-    text = field.description.replace("[", r"\[")
+    text = field.description
     if isinstance(field.type, mi.LiteralType):
         text += f" ({', '.join(map(str, field.type.values))})"
     if isinstance(field.type, mi.StructType):
@@ -231,10 +237,12 @@ def _put(raw: Raw, field: Field, value: Any) -> None:
         for text in value:
             name, separator, part = text.partition("=")
             put_raw(raw, f"{field.name}[{name}]" if separator else field.name, part or text)
+    elif field.name in ("mode", "modes"):
+        raw[field.name] = ",".join(_SPOKEN.get(name, name) for name in value.split(","))
     else:
         raw[field.name] = value
 
 
 def _help(question: Question, takes: Positional) -> str:
     name = question.name.replace("_", "-")
-    return f"{question.doc}\n\nExample:\n\n  mapyard {name} {takes.example}".replace("[", r"\[")
+    return f"{question.doc}\n\nExample:\n\n  mapyard {name} {takes.example}"
