@@ -52,6 +52,10 @@ SCENES = [
     Scene(
         "stop", CORNERS, {"sa": ROAD, "ct": ROAD, "abcda": {"public_transport": "platform"}}
     ),
+    Scene("place", CORNERS, {"sa": ROAD, "ct": ROAD, "abcda": {"place": "square"}}),
+    Scene("paved place", CORNERS, {"sa": ROAD, "ct": ROAD, "abcda": {"place": "square",
+                                                                     "highway": "pedestrian"}}),
+    Scene("island", CORNERS, {"sa": ROAD, "ct": ROAD, "abcda": {"place": "islet"}}),
     Scene("rim", CORNERS, {"sa": ROAD, "ct": ROAD, "abcda": {"highway": "pedestrian"}}),
     Scene("closed", CORNERS, {"sa": ROAD, "ct": ROAD, "abcda": SQUARE | {"foot": "no"}}),
     Scene("angle", ANGLE, {"sa": ROAD, "et": ROAD, "abcdefa": SQUARE}),
@@ -78,7 +82,7 @@ def squares(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Scene]:
     return {scene.name: scene for scene in SCENES}
 
 
-@pytest.mark.parametrize("name", ["square", "footway", "platform", "stop"])
+@pytest.mark.parametrize("name", ["square", "footway", "platform", "stop", "place", "paved place"])
 def test_a_square_is_crossed_from_corner_to_corner(squares: dict[str, Scene], name: str) -> None:
     scene = squares[name]
     assert scene.path("st", "foot") == "sact"
@@ -88,6 +92,24 @@ def test_a_square_is_crossed_from_corner_to_corner(squares: dict[str, Scene], na
 
 def test_a_circular_footway_is_no_area(squares: dict[str, Scene]) -> None:
     assert squares["rim"].path("st", "foot") in ("sabct", "sadct")
+
+
+def test_only_places_that_are_squares_are_crossed(squares: dict[str, Scene]) -> None:
+    from mapyard.routing.engine import NoRoute
+
+    with pytest.raises(NoRoute):  # an islet is none
+        squares["island"].path("st", "foot")
+    scene = squares["place"]
+    with pytest.raises(NoRoute):  # and cars do not cross one
+        scene.path("st", "auto")
+
+
+def test_the_rim_of_a_square_place_is_walked_along(squares: dict[str, Scene]) -> None:
+    """Nothing makes it a way but the square itself, whose id it has."""
+    scene = squares["place"]
+    route = scene.route("ac", "foot")
+    path = find_edges(scene.engine, route.positions, "foot")  # type: ignore[arg-type]
+    assert {edge.way_id for edge in path.edges} == {scene.way_ids["abcda"]}
 
 
 def test_a_closed_square_is_not_entered(squares: dict[str, Scene]) -> None:

@@ -22,15 +22,18 @@ from mapyard.routing import (
 from mapyard.routing.avoid import write_avoided
 from mapyard.routing.choice import Choice
 from mapyard.routing.costing import CostingOptions
-from mapyard.routing.engine import Action
+from mapyard.routing.engine import Action, NoRoute
 from mapyard.routing.hours import meets_hours
 from mapyard.routing.modes import MODES, Mode
 from mapyard.routing.stops import Stop
 from mapyard.routing.times import Travel, read_travel
 from scenarios.ascii_map import Scene, write_scenes
 
+VADUZ = (9.52, 47.14)
 ROAD = {"highway": "residential"}
 MAIN = {"highway": "primary"}
+GATE_HOURS = "Mo-Fr 06:00-12:30,14:00-22:00; Sa 08:00-18:00"
+SLOW = {"highway": "residential", "maxspeed": "10"}
 
 #: A street straight on, and another one around the block.
 BLOCK = """
@@ -86,6 +89,42 @@ SCENES = [
     block("night", motor_vehicle__conditional="no @ (22:00-06:00)"),
     block("open", motor_vehicle="no", motor_vehicle__conditional="yes @ (06:00-10:00)"),
     block("toll", toll="yes", highway="primary"),
+    Scene(
+        "gate",
+        BLOCK,
+        {"sa": ROAD, "amb": ROAD, "acdb": ROAD, "bt": ROAD},
+        nodes={
+            "m": {
+                "barrier": "gate",
+                "opening_hours": GATE_HOURS,
+            }
+        },
+    ),
+    block("rush hours", motor_vehicle__conditional="no @ (06:30-08:30);no @ (16:30-18:30)"),
+    block("passage", highway="footway", opening_hours="07:00-19:00"),
+    Scene(
+        "ferry",
+        BLOCK,
+        {
+            "sa": ROAD,
+            "bt": ROAD,
+            "acdb": SLOW,
+            "amb": {
+                "route": "ferry",
+                "foot": "yes",
+                "bicycle": "yes",
+                "motor_vehicle": "yes",
+                "duration": "00:02",
+                "opening_hours": "Apr-Oct 08:00-18:00",
+            },
+        },
+    ),
+    Scene(
+        "gate at a crossing",
+        BLOCK,
+        {"sa": ROAD, "amb": ROAD, "acdb": ROAD, "bt": ROAD},
+        nodes={"b": {"barrier": "lift_gate", "opening_hours": "06:00-20:00"}},
+    ),
     Scene("twins", TWINS, {"sa": MAIN, "abd": MAIN, "acd": MAIN, "de": MAIN, "et": MAIN}),
     Scene(
         "oneway",
@@ -242,6 +281,39 @@ def test_within_a_closed_road_its_ends_are_not_met(scenes: dict[str, Scene]) -> 
     assert not meets_hours({"trip": {"summary": long, "legs": []}}, hours)
 
 
+@pytest.mark.parametrize(
+    ("name", "mode", "when", "way"),
+    [
+        ("gate", "auto", None, "m"),
+        ("gate", "auto", "2026-06-17T13:00", "c"),
+        ("gate", "foot", "2026-06-17T23:30", "c"),
+        ("gate", "bicycle", "2026-06-20T17:00", "m"),  # a Saturday
+        ("gate", "auto", "2026-06-20T20:00", "c"),
+        ("gate", "auto", "2026-06-21T12:00", "c"),  # a Sunday
+        ("passage", "foot", None, "m"),
+        ("passage", "foot", "2026-06-17T20:00", "c"),
+        ("ferry", "foot", None, "m"),
+        ("ferry", "foot", "2026-06-17T20:00", "c"),
+        ("ferry", "foot", "2026-12-17T12:00", "c"),
+        ("rush hours", "auto", None, "m"),
+        ("rush hours", "auto", "2026-06-17T07:30", "c"),
+        ("rush hours", "auto", "2026-06-17T17:30", "c"),
+        ("rush hours", "bicycle", "2026-06-17T17:30", "m"),
+    ],
+)
+def test_gates_passages_and_ferries_have_hours(
+    scenes: dict[str, Scene], name: str, mode: Mode, when: str | None, way: str
+) -> None:
+    assert passes(scenes[name], mode, travel=None if when is None else at(when)) == way
+
+
+def test_nobody_gets_past_a_closed_gate(scenes: dict[str, Scene]) -> None:
+    scene = scenes["gate at a crossing"]
+    assert scene.route("st", travel=at("2026-06-17T12:00")).distance_m > 0
+    with pytest.raises(NoRoute):
+        scene.route("st", travel=at("2026-06-17T21:00"))
+
+
 def test_an_arrival_is_a_time_too(scenes: dict[str, Scene]) -> None:
     by_night = Travel(datetime.fromisoformat("2026-06-17T06:01"), "arrive_by")
     assert passes(scenes["hours"], "auto", travel=by_night) == "m"
@@ -250,11 +322,30 @@ def test_an_arrival_is_a_time_too(scenes: dict[str, Scene]) -> None:
 
 
 def test_times_are_local_and_of_one_kind() -> None:
-    assert read_travel(None, None) is None
-    assert read_travel("2026-06-17T08:30", None) == at("2026-06-17T08:30")
-    for depart_at, arrive_by in (("soon", None), (None, "2026-06-17T08:30Z"), ("2026-06-17", "x")):
+    assert read_travel(None, None, VADUZ) is None
+    assert read_travel("2026-06-17T08:30", None, VADUZ) == at("2026-06-17T08:30")
+    for depart_at, arrive_by in (("soon", None), ("2026-06-17", "x"), ("1960-06-17T08:30Z", None)):
         with pytest.raises(InvalidRequest):
-            read_travel(depart_at, arrive_by)
+            read_travel(depart_at, arrive_by, VADUZ)
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "local"),
+    [
+        ("2026-06-17T06:30Z", VADUZ, "2026-06-17T08:30"),  # summer time
+        ("2026-01-17T06:30Z", VADUZ, "2026-01-17T07:30"),
+        ("2026-06-17T08:30+02:00", VADUZ, "2026-06-17T08:30"),
+        ("2026-06-17T23:30-05:00", VADUZ, "2026-06-18T06:30"),
+        ("2026-06-17T06:30Z", (178.44, -18.14), "2026-06-17T18:30"),  # Suva
+    ],
+)
+def test_a_time_with_an_offset_becomes_that_of_the_place(
+    text: str, place: tuple[float, float], local: str
+) -> None:
+    assert read_travel(text, None, place) == at(local)
+    arrival = read_travel(None, text, (0.0, 51.5), place)
+    assert arrival is not None
+    assert arrival.at == at(local).at
 
 
 def test_a_heading_decides_the_first_direction(scenes: dict[str, Scene]) -> None:

@@ -459,9 +459,9 @@ class Questions:
                 geometry; default geojson.
             costing: how the mode moves, where it differs from the defaults: vehicle, speeds, what it
                 likes and avoids.
-            depart_at: local time of the departure, as 2026-06-17T08:30; without, noon of a working day
-                counts.
-            arrive_by: local time of the arrival, instead of depart_at.
+            depart_at: time of the departure, as 2026-06-17T08:30 in the local time of the place, or
+                with an offset or Z; without any, noon of a working day counts.
+            arrive_by: time of the arrival, instead of depart_at.
             exclude: toll, motorway, ferry, unpaved (motor vehicles only), tunnel, bridge.
             avoid_polygons: area not to enter: Polygon or MultiPolygon.
             avoid_lines: not to cross: LineString or MultiLineString.
@@ -553,8 +553,8 @@ class Questions:
             time: seconds, 1 to 7200, one or several.
             costing: how the mode moves, where it differs from the defaults: vehicle, speeds, what it
                 likes and avoids.
-            depart_at: local time of the departure, as 2026-06-17T08:30; without, noon of a working day
-                counts.
+            depart_at: time of the departure, as 2026-06-17T08:30 in the local time of the place, or
+                with an offset or Z; without any, noon of a working day counts.
             exclude: toll, motorway, ferry, unpaved (motor vehicles only), tunnel, bridge.
             avoid_polygons: area not to enter: Polygon or MultiPolygon.
             avoid_lines: not to cross: LineString or MultiLineString.
@@ -608,8 +608,8 @@ class Questions:
             destinations: columns of the matrix.
             costing: how the mode moves, where it differs from the defaults: vehicle, speeds, what it
                 likes and avoids.
-            depart_at: local time of the departure, as 2026-06-17T08:30; without, noon of a working day
-                counts.
+            depart_at: time of the departure, as 2026-06-17T08:30 in the local time of the place, or
+                with an offset or Z; without any, noon of a working day counts.
             exclude: toll, motorway, ferry, unpaved (motor vehicles only), tunnel, bridge.
             avoid_polygons: area not to enter: Polygon or MultiPolygon.
             avoid_lines: not to cross: LineString or MultiLineString.
@@ -1347,9 +1347,9 @@ class AsyncQuestions:
                 geometry; default geojson.
             costing: how the mode moves, where it differs from the defaults: vehicle, speeds, what it
                 likes and avoids.
-            depart_at: local time of the departure, as 2026-06-17T08:30; without, noon of a working day
-                counts.
-            arrive_by: local time of the arrival, instead of depart_at.
+            depart_at: time of the departure, as 2026-06-17T08:30 in the local time of the place, or
+                with an offset or Z; without any, noon of a working day counts.
+            arrive_by: time of the arrival, instead of depart_at.
             exclude: toll, motorway, ferry, unpaved (motor vehicles only), tunnel, bridge.
             avoid_polygons: area not to enter: Polygon or MultiPolygon.
             avoid_lines: not to cross: LineString or MultiLineString.
@@ -1441,8 +1441,8 @@ class AsyncQuestions:
             time: seconds, 1 to 7200, one or several.
             costing: how the mode moves, where it differs from the defaults: vehicle, speeds, what it
                 likes and avoids.
-            depart_at: local time of the departure, as 2026-06-17T08:30; without, noon of a working day
-                counts.
+            depart_at: time of the departure, as 2026-06-17T08:30 in the local time of the place, or
+                with an offset or Z; without any, noon of a working day counts.
             exclude: toll, motorway, ferry, unpaved (motor vehicles only), tunnel, bridge.
             avoid_polygons: area not to enter: Polygon or MultiPolygon.
             avoid_lines: not to cross: LineString or MultiLineString.
@@ -1496,8 +1496,8 @@ class AsyncQuestions:
             destinations: columns of the matrix.
             costing: how the mode moves, where it differs from the defaults: vehicle, speeds, what it
                 likes and avoids.
-            depart_at: local time of the departure, as 2026-06-17T08:30; without, noon of a working day
-                counts.
+            depart_at: time of the departure, as 2026-06-17T08:30 in the local time of the place, or
+                with an offset or Z; without any, noon of a working day counts.
             exclude: toll, motorway, ferry, unpaved (motor vehicles only), tunnel, bridge.
             avoid_polygons: area not to enter: Polygon or MultiPolygon.
             avoid_lines: not to cross: LineString or MultiLineString.

@@ -48,8 +48,8 @@ type CostingField = Annotated[
 type DepartAt = Annotated[
     str | None,
     Meta(
-        description="local time of the departure, as 2026-06-17T08:30; without, noon of a "
-        "working day counts",
+        description="time of the departure, as 2026-06-17T08:30 in the local time of the place, or "
+        "with an offset or Z; without any, noon of a working day counts",
         max_length=32,
     ),
 ]
@@ -85,8 +85,8 @@ class WayChoice(Params, kw_only=True):
     ] = None
 
 
-def read_choice(params: WayChoice) -> Choice:
-    """Return the choice as the engine is asked."""
+def read_choice(params: WayChoice, place: tuple[float, float]) -> Choice:
+    """Return the choice as the engine is asked; `place` (lon, lat) has the local time."""
     return Choice(
         params.costing,
         params.exclude,
@@ -95,7 +95,7 @@ def read_choice(params: WayChoice) -> Choice:
             None if params.avoid_lines is None else params.avoid_lines.shape,
             None if params.avoid_polygons is None else params.avoid_polygons.shape,
         ),
-        read_travel(params.depart_at, None),
+        read_travel(params.depart_at, None, place),
     )
 
 

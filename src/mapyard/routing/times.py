@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Literal
+from datetime import datetime, tzinfo
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
+from zoneinfo import ZoneInfo
 
 from mapyard.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from timezonefinder import TimezoneFinder
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +27,17 @@ class Travel:
         return {"date_time": {"type": kind, "value": self.at.strftime("%Y-%m-%dT%H:%M")}}
 
 
-def read_travel(depart_at: str | None, arrive_by: str | None) -> Travel | None:
-    """Return the time that is asked for; raise InvalidRequest for texts that are none."""
+def read_travel(
+    depart_at: str | None,
+    arrive_by: str | None,
+    start: tuple[float, float] | None = None,
+    end: tuple[float, float] | None = None,
+) -> Travel | None:
+    """Return the time that is asked for; raise InvalidRequest for texts that are none.
+
+    A time with an offset, or with Z, becomes the local one of where it is meant: of `start`, or of
+    `end` for an arrival; lon and lat. Without them, it is refused.
+    """
     if depart_at is not None and arrive_by is not None:
         raise InvalidRequest.of("arrive_by", "depart_at and arrive_by exclude each other")
     for name, text in (("depart_at", depart_at), ("arrive_by", arrive_by)):
@@ -35,11 +49,25 @@ def read_travel(depart_at: str | None, arrive_by: str | None) -> Travel | None:
             raise InvalidRequest.of(
                 name, f"{text[:40]!r} is no time; write it as 2026-06-17T08:30"
             ) from None
-        if at.tzinfo is not None:
-            raise InvalidRequest.of(
-                name, "takes the local time of the place: leave the offset (or Z) out"
-            )
         if not 1970 <= at.year < 2100:
             raise InvalidRequest.of(name, "is out of range")
+        if at.tzinfo is not None:
+            place = start if name == "depart_at" or end is None else end
+            if place is None:
+                raise InvalidRequest.of(name, "takes the local time: leave the offset (or Z) out")
+            at = at.astimezone(find_zone(*place)).replace(tzinfo=None)
         return Travel(at, "depart_at" if name == "depart_at" else "arrive_by")
     return None
+
+
+def find_zone(lon: float, lat: float) -> tzinfo:
+    """Return the time zone of a place; at sea that of the meridian."""
+    name = _open_finder().timezone_at(lng=lon, lat=lat)
+    return ZoneInfo(name or "UTC")
+
+
+@cache
+def _open_finder() -> TimezoneFinder:
+    from timezonefinder import TimezoneFinder  # only times with an offset need it
+
+    return TimezoneFinder()

@@ -95,7 +95,7 @@ class RouteQuestion(Params, kw_only=True):
     depart_at: DepartAt = None
     arrive_by: Annotated[
         str | None,
-        Meta(description="local time of the arrival, instead of depart_at", max_length=32),
+        Meta(description="time of the arrival, instead of depart_at", max_length=32),
     ] = None
     exclude: Annotated[
         tuple[str, ...],
@@ -226,7 +226,7 @@ def _asker(
         radius_m=params.snap_radius,
         options=params.costing,
         stops=stops,
-        travel=read_travel(params.depart_at, params.arrive_by),
+        travel=read_travel(params.depart_at, params.arrive_by, params.origin, params.destination),
     )
 
 

@@ -29,6 +29,7 @@ type Bools = NDArray[np.bool_]
 #: Kinds of ways that people walk on, also where they are areas.
 WALKED: Final = frozenset(("pedestrian", "footway", "platform", "corridor", "path"))
 _PLATFORM_KEYS: Final = ("railway", "public_transport", "highway")
+_AREA_KEYS: Final = (*_PLATFORM_KEYS, "place")
 #: Places of an area between which lines are drawn; corners give way to entrances.
 _MOST_PLACES: Final = 100
 #: A line may leave the area by so much: positions are rounded.
@@ -48,6 +49,11 @@ class Area:
     #: The ways of a multipolygon, which are no ways to walk on by themselves.
     members: set[int] = field(default_factory=set)
 
+    @property
+    def is_way(self) -> bool:
+        """Return whether its rim is a way to walk on already."""
+        return not self.members and not self.tags.keys().isdisjoint(_PLATFORM_KEYS)
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -62,6 +68,8 @@ def is_walked_area(tags: Tags) -> bool:
     if tags.get("area") == "no" or read_access(tags, "foot")[0] == "closed":
         return False
     if any(tags.get(key) == "platform" for key in _PLATFORM_KEYS):
+        return True
+    if tags.get("place") == "square" and tags.get("highway", "pedestrian") in WALKED:
         return True
     is_area = tags.get("area") == "yes" or tags.get("type") == "multipolygon"
     return is_area and tags.get("highway") in WALKED
@@ -87,7 +95,7 @@ def _read_areas(pbf: Path) -> list[Area]:
     areas: list[Area] = []
     relations: list[tuple[Tags, list[tuple[int, str]]]] = []
     found = osmium.FileProcessor(pbf, osmium.osm.WAY | osmium.osm.RELATION).with_filter(
-        osmium.filter.KeyFilter(*_PLATFORM_KEYS)
+        osmium.filter.KeyFilter(*_AREA_KEYS)
     )
     for one in found:
         if isinstance(one, osmium.osm.Relation):
@@ -149,7 +157,7 @@ def _find_entrances(pbf: Path, areas: list[Area], rims: set[int]) -> set[int]:
     met: set[int] = set()
     entrances: set[int] = set()
     for area in areas:
-        if area.members:
+        if not area.is_way:
             nodes = {node for ring in (*area.outers, *area.holes) for node in ring}
             entrances |= nodes & met
             met |= nodes
@@ -184,8 +192,10 @@ def draw_lines(
     lengths_m = _find_sight(polygon, xy)
     kept = _keep_on_shortest(lengths_m, doors)
     # The rim of a closed way is a way to walk on already.
-    beside = set() if area.members else _find_neighbors(area.outers)
-    tags = {key: value for key, value in area.tags.items() if key not in ("area", "type")}
+    tags = {key: value for key, value in area.tags.items() if key not in ("area", "type", "place")}
+    beside = _find_neighbors(area.outers) if area.is_way else set()
+    if tags.keys().isdisjoint(_PLATFORM_KEYS):
+        tags["highway"] = "pedestrian"
     return [
         Line((places[a], places[b]), tags)
         for a, b in np.argwhere(np.triu(kept)).tolist()

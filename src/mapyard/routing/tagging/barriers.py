@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from mapyard.routing.tagging.access import KEYS, MODES, MOTOR_MODES, State, read_access
-from mapyard.routing.tagging.conditions import choose_value, is_open
+from mapyard.routing.tagging.conditions import choose_value, is_open, split_hours
 
 _ALL: Final = tuple(MODES)
 _WHEELS: Final = (*MOTOR_MODES, "bicycle")
@@ -83,6 +83,12 @@ def tag_node(tags: dict[str, str]) -> dict[str, str]:
     return kept
 
 
+def read_hours(tags: dict[str, str]) -> str | None:
+    """Return when a node lets anybody pass, where it does so at certain hours."""
+    hours = tags.get("opening_hours")
+    return hours if "barrier" in tags and hours is not None and split_hours(hours) else None
+
+
 def _read_states(tags: dict[str, str], barrier: str | None) -> dict[str, State]:
     """Return per mode what holds at the node, without modes that pass freely."""
     if barrier == "bollard" and tags.get("bollard") == "rising":
@@ -93,7 +99,7 @@ def _read_states(tags: dict[str, str], barrier: str | None) -> dict[str, State]:
     if tags.get("locked") == "yes" and barrier in GATES:
         states = dict.fromkeys(_WHEELS, "closed")
     hours = tags.get("opening_hours")
-    if barrier is not None and hours is not None and not is_open(hours):
+    if barrier is not None and hours is not None and not split_hours(hours) and not is_open(hours):
         states = dict.fromkeys(_ALL, "closed")
     merged = tags | _read_conditionals(tags)
     for mode in MODES:

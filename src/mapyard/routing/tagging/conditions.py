@@ -67,6 +67,28 @@ def is_about_time(condition: str) -> bool:
     return bool(condition) and _ABOUT_TIME.fullmatch(condition.lower()) is not None
 
 
+def split_hours(hours: str) -> list[str]:
+    """Return opening hours as conditions of one range each, of which any may hold.
+
+    Empty for hours that the engine would read otherwise: with holidays that are closed, or weeks.
+    """
+    conditions: list[str] = []
+    for rule in hours.split(";"):
+        text = rule.strip()
+        if not text or re.match(r"(ph|sh)\b", text.lower()):
+            continue
+        times = _TIME.findall(text)
+        if not is_about_time(text) or re.search(r"\b(off|closed)\b|\+", text.lower()):
+            return []
+        if text == "24/7":
+            return []
+        before = text[: match.start()] if (match := _TIME.search(text)) else text
+        if not times:
+            conditions.append(text)
+        conditions += [f"{before}{a}:{b}-{c}:{d}".strip() for a, b, c, d in times]
+    return conditions
+
+
 def choose_value(conditional: str, at: datetime = ASSUMED) -> str | None:
     """Return the value that holds at a time: the last one whose condition does, or None."""
     chosen = None

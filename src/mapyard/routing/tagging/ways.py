@@ -7,7 +7,7 @@ from typing import Final
 from mapyard.routing.tagging import access, directions, speeds
 from mapyard.routing.tagging.access import State, is_open_by_kind, read_access, read_states
 from mapyard.routing.tagging.areas import WALKED
-from mapyard.routing.tagging.conditions import is_about_time, split_conditional
+from mapyard.routing.tagging.conditions import is_about_time, split_conditional, split_hours
 
 #: Keys that make a way one to travel on.
 ROAD_KEYS: Final = ("highway", "route", "railway", "public_transport", "man_made")
@@ -142,6 +142,8 @@ _TIMED: Final = {
     "motorcycle": ("motorcycle",),
     "moped": ("moped",),
 }
+#: What is closed but at opening hours.
+_WHEN_OPEN: Final = ("motor_vehicle", "bicycle", "foot")
 _MODES_OF: Final = {
     key: tuple(mode for mode, keys in access.MODES.items() if key in keys) for key in _TIMED
 }
@@ -155,6 +157,10 @@ def _read_timed(
     Where a way is closed but at these hours, `states` opens it, and the rule closes the others.
     """
     timed: dict[str, str] = {}
+    open_at = split_hours(tags["opening_hours"]) if "opening_hours" in tags else []
+    if open_at:
+        for name in _WHEN_OPEN:
+            _add_clause(timed, name, "yes", ";".join(open_at))
     if not any(key.endswith(":conditional") for key in tags):
         return timed
     for key, names in _TIMED.items():
@@ -175,11 +181,19 @@ def _read_timed(
                 continue
             for name in names:
                 if key != "access" or len(modes) == len(_MODES_OF[key]):
-                    timed[f"{name}:conditional"] = f"{word} @ ({condition})"
+                    _add_clause(timed, name, word, condition)
                     continue
                 for mode in modes:
-                    timed[f"{mode}:conditional"] = f"{word} @ ({condition})"
+                    _add_clause(timed, mode, word, condition)
     return timed
+
+
+def _add_clause(timed: dict[str, str], name: str, word: str, condition: str) -> None:
+    """Add a rule; the engine reads one word per key only, with several conditions."""
+    before = timed.get(f"{name}:conditional", "")
+    if before.startswith(f"{word} @ ("):
+        condition = f"{before.removeprefix(f'{word} @ (').removesuffix(')')};{condition}"
+    timed[f"{name}:conditional"] = f"{word} @ ({condition})"
 
 
 def _decides(tags: dict[str, str], mode: str, key: str) -> bool:
