@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mapyard.library.results.matrix import Matrix
     from mapyard.library.results.overpass import OverpassFeatures
     from mapyard.library.results.places import PlaceBatch, Places
+    from mapyard.library.results.plaza import PlazaFeatures
     from mapyard.library.results.solutions import SparqlResult
     from mapyard.library.results.tags import TagCounts
     from mapyard.library.results.ways import (
@@ -830,6 +831,26 @@ class Questions:
             cancel: when set, `Cancelled` is raised.
         """
         return self._ask("sparql", locals())
+
+    def plazaql(
+        self,
+        data: str,
+        *,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> PlazaFeatures:
+        """Run a PlazaQL query; the features of all its outputs, each with the name of its output.
+
+        Values such as `.count()` are in `result`, or by name in `outputs`.
+
+        Args:
+            data: PlazaQL (docs/plazaql.md).
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return self._ask("plazaql", locals())
 
     def explain_overpass(
         self,
@@ -1718,6 +1739,26 @@ class AsyncQuestions:
             cancel: when set, `Cancelled` is raised.
         """
         return await self._ask("sparql", locals())
+
+    async def plazaql(
+        self,
+        data: str,
+        *,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> PlazaFeatures:
+        """Run a PlazaQL query; the features of all its outputs, each with the name of its output.
+
+        Values such as `.count()` are in `result`, or by name in `outputs`.
+
+        Args:
+            data: PlazaQL (docs/plazaql.md).
+            timeout: seconds, after which `Timeout` is raised.
+            max_bytes: memory that a query language may use.
+            cancel: when set, `Cancelled` is raised.
+        """
+        return await self._ask("plazaql", locals())
 
     async def explain_overpass(
         self,

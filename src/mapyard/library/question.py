@@ -42,6 +42,7 @@ NAMES: Final = {
     "elevation_profile": "elevation",
     "overpass": "overpass",
     "sparql": "sparql",
+    "plazaql": "plazaql",
     "explain_overpass": "overpass",
     "explain_sparql": "sparql",
     "tile": "tiles",

@@ -324,25 +324,6 @@ def test_overpass_has_a_prefix_of_its_own(client: LocalClient) -> None:
     assert "shop" in converted
 
 
-# ---- /query
-
-
-def test_query_takes_overpass_ql_only(client: LocalClient) -> None:
-    assert features(client.post("/api/v1/query", json={"query": CAFES})) == features(
-        ask(client, CAFES)
-    )
-    plaza = 'search(node, amenity: "cafe").within(point(1,2));'
-    error(client.post("/api/v1/query", json={"data": plaza}), 501, "not_implemented")
-    error(client.post("/api/v1/query", json={"steps": []}), 501, "not_implemented")
-    error(client.post("/api/v1/query", json={"data": "node[a;out;"}), 400, "invalid_query")
-
-
-def test_query_by_get_lists_features_for_early_clients(client: LocalClient) -> None:
-    params = {"bbox": BOX, "type": "way", "limit": 3}
-    listed = client.get("/api/v1/features", params=params)
-    assert features(client.get("/api/v1/query", params=params)) == features(listed)
-
-
 # ---- what users of the original complain of (research notes, part 4)
 
 

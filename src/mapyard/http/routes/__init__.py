@@ -21,6 +21,7 @@ MODULES: tuple[str, ...] = (
     "optimize",
     "elevation",
     "overpass",
+    "query",
     "sparql",
     "sparql_protocol",
     "tiles",

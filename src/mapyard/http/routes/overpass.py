@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
 from itertools import chain
 from typing import Annotated, Final, Literal
@@ -10,21 +9,19 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from mapyard.errors import InvalidQuery, InvalidRequest
+from mapyard.errors import InvalidRequest
 from mapyard.geo.bbox import Bbox
 from mapyard.http.answer import GEOJSON, JSON, Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
-from mapyard.http.errors import NotOffered
 from mapyard.http.paging import PAGE_HEADERS, answer_page
-from mapyard.http.routes.features import FeaturesParams, features
 from mapyard.http.routes.overpass_errors import STATUSES, write_error
 from mapyard.http.stops import stop_queries
 from mapyard.library.questions import overpass as library
 from mapyard.library.results.overpass import OverpassResult
 from mapyard.overpass.convert.forms import convert
 from mapyard.overpass.write.native import MEDIA_TYPES
-from mapyard.params.parser import Params, spelled
+from mapyard.params.parser import Params
 from mapyard.results.cursor import decode_cursor, encode_cursor, hash_query
 from mapyard.results.pages import PageEnd
 from mapyard.results.plan import QueryPlan
@@ -340,66 +337,3 @@ def status(ctx: Context, params: NoParams) -> Answer:
 def timestamp(ctx: Context, params: NoParams) -> Answer:
     """Answer the time of the data in ISO 8601, as the original does."""
     return Answer(f"{ctx.snapshot.timestamp or ''}\n".encode(), TEXT)
-
-
-class QueryParams(OverpassParams, kw_only=True):
-    """A query in Overpass QL, under the names that clients use."""
-
-    steps: Annotated[list[dict[str, str]] | None, Meta(description="pipelines are not offered")] = (
-        None
-    )
-    data: Annotated[str, spelled("Overpass QL", "query")] = ""
-
-
-#: What only the query language PlazaQL has.
-_PLAZAQL: Final = re.compile(
-    r"\b(?:search|boundary|route|isochrone|geocode|dataset)\s*\(|\$\w+\s*=|^\s*#\w+", re.MULTILINE
-)
-
-
-@endpoint(
-    "/api/v1/query",
-    methods=("POST",),
-    summary="Run a query in Overpass QL",
-    tag="Query languages",
-    heavy=True,
-    apart=True,
-    texts=_ANY_TEXT,
-    schema="FeatureCollection",
-    headers={**PAGE_HEADERS, **_WARNING_HEADER},
-    errors=("invalid_query", "not_implemented"),
-    examples=[
-        Example({"data": "node[amenity=cafe](43.73,7.41,43.75,7.43);out;", "limit": 2}),
-    ],
-)
-def query(ctx: Context, params: QueryParams) -> Answer:
-    """Return what /api/v1/overpass does for Overpass QL; PlazaQL and pipelines answer 501."""
-    if params.steps is not None:
-        raise NotOffered(
-            "pipelines of steps are not offered; send the query as `data` to /api/v1/overpass"
-        )
-    if not params.data:
-        raise InvalidRequest.of("data", "is required")
-    try:
-        return overpass(ctx, params)
-    except InvalidQuery:
-        if _PLAZAQL.search(params.data):
-            raise NotOffered(
-                "PlazaQL is not offered; write the query in Overpass QL (docs/overpass.md)"
-            ) from None
-        raise
-
-
-@endpoint(
-    "/api/v1/query",
-    methods=("GET",),
-    summary="List elements, as early client libraries ask",
-    tag="Query languages",
-    schema="FeatureCollection",
-    headers=PAGE_HEADERS,
-    errors=("invalid_cursor", "stale_cursor"),
-    examples=[Example({"bbox": "43.73,7.41,43.75,7.43", "limit": 2})],
-)
-def query_features(ctx: Context, params: FeaturesParams) -> Answer:
-    """Return what GET /api/v1/features does: the early path of the first client libraries."""
-    return features(ctx, params)

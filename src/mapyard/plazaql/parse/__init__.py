@@ -1,0 +1,1 @@
+"""Reading a query: words, statements, and the text of statements again."""

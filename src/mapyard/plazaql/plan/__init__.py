@@ -1,0 +1,1 @@
+"""Checking a query: names, arguments, the order of methods."""

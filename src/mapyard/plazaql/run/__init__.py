@@ -1,0 +1,1 @@
+"""Running a query: elements, geometries, expressions, outputs."""
