@@ -241,7 +241,7 @@ def test_a_match_between_two_roads_is_doubtful(scenes: dict[str, Scene]) -> None
         radiuses = np.full(len(trace), 100.0)
         return match_trace(scene.engine, trace, radiuses_m=radiuses).confidence  # type: ignore[arg-type]
 
-    between, beside = match("a", "b", 48.0), match("e", "f", 48.0)
+    between, beside = match("a", "b", 49.5), match("e", "f", 49.5)
     assert beside > 0.5
     assert between < 0.7 * beside
     assert match("a", "b", 20.0) == pytest.approx(match("e", "f", 20.0), rel=0.02)

@@ -19,8 +19,8 @@ type Floats = NDArray[np.float64]
 #: Distance from the road at which a point counts 60 %, as share of its radius.
 _NEAR_SHARE: Final = 0.5
 #: Points that are asked for other roads, and how many neighbors are judged together.
-_SAMPLES: Final = 12
-_WINDOW: Final = 3
+_SAMPLES: Final = 6
+_WINDOW: Final = 2
 #: Points nearer together share their errors.
 _INDEPENDENT_M: Final = 5.0
 #: Another road runs along if it turns no more than this from the way.
