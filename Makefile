@@ -37,6 +37,9 @@ chaos: setup  ## kill, stop, silence and lock everything under load; CHAOS_S=720
 docs: setup  ## write the generated reference pages again
 	@.venv/bin/mapyard docs
 
+answers: setup  ## record the example answers of the OpenAPI document again (DATA=data; else Monaco is built)
+	@PYTHONPATH=tests .venv/bin/python tests/record_answers.py $(DATA)
+
 sbom: setup  ## write dist/sbom.cdx.json, the bill of materials (CycloneDX)
 	@mkdir -p dist
 	@$(UV) export --quiet --frozen --no-dev --all-extras --no-emit-project \

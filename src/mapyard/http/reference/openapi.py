@@ -11,7 +11,9 @@ import msgspec.inspect as mi
 
 from mapyard.http.answer import JSON
 from mapyard.http.endpoints import Endpoint
+from mapyard.http.reference.answers import read_answers
 from mapyard.http.reference.error_codes import CODES_BY_NAME, COMMON_CODES
+from mapyard.http.reference.inference import infer_schema
 from mapyard.http.reference.schemas import SCHEMAS, Schema, ref
 from mapyard.params.parser import Bbox, Field, Geometry, Parser, Position, Positions, Tags
 from mapyard.version import __version__
@@ -23,30 +25,19 @@ Every path below `/api` needs an API key. Parameters of a POST may come in the J
 query string, the body wins. Every position may be written as a GeoJSON Point, `{"lat": .., "lng":
 ..}`, `[lng, lat]` or the text `lat,lng`. Data © OpenStreetMap contributors (ODbL)."""
 
-_POINT: Final = {
-    "type": "object",
-    "required": ["type", "coordinates"],
-    "properties": {
-        "type": {"const": "Point"},
-        "coordinates": {
-            "type": "array",
-            "prefixItems": [
-                {"type": "number", "minimum": -180, "maximum": 180},
-                {"type": "number", "minimum": -90, "maximum": 90},
-            ],
-            "minItems": 2,
-            "maxItems": 3,
-        },
-    },
-}
 _LAT: Final = {"type": "number", "minimum": -90, "maximum": 90}
 _LNG: Final = {"type": "number", "minimum": -180, "maximum": 180}
-_LAT_LNG: Final = {
-    "type": "object",
-    "required": ["lat", "lng"],
-    "properties": {"lat": _LAT, "lng": _LNG},
-}
-_POSITION: Final = {"oneOf": [_POINT, _LAT_LNG]}
+_POSITION: Final = {"oneOf": [ref("Point"), ref("LatLng")]}
+#: Schemas of answers whose type says what they are.
+_BY_MEDIA_TYPE: Final = {
+    "application/sparql-results+json": "SparqlJson", "application/ld+json": "Object",
+}  # fmt: skip
+#: Pages of tags whose name is not the page's.
+_PAGES: Final = {
+    "Features": "/docs/features", "Search": "/docs/search", "Geocoding": "/docs/geocoding",
+    "Routing": "/docs/routing", "Elevation": "/docs/elevation", "Tiles": "/docs/tiles",
+    "Query languages": "/docs/overpass and /docs/sparql",
+}  # fmt: skip
 #: msgspec's names of bounds → JSON schema's.
 _Bounds = tuple[tuple[str, str], ...]
 _NUMBER_BOUNDS: Final[_Bounds] = (
@@ -102,7 +93,7 @@ def build_openapi(endpoints: Iterable[Endpoint], base_url: str = "") -> Schema:
             "license": {"name": "Apache 2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": base_url or "/"}],
-        "tags": [{"name": tag} for tag in tags],
+        "tags": [{"name": tag, "description": f"See {_PAGES.get(tag, '/docs')}."} for tag in tags],
         "paths": paths,
         "components": {
             "schemas": SCHEMAS,
@@ -155,7 +146,7 @@ def _operation(endpoint: Endpoint, path: str, method: str) -> Schema:
             operation["requestBody"] = _request_body(endpoint, in_body)
     if endpoint.examples:
         operation["x-example"] = dict(endpoint.examples[0].params)
-    operation["responses"] = _responses(endpoint)
+    operation["responses"] = _responses(endpoint, method)
     return operation
 
 
@@ -179,10 +170,14 @@ def _parameters(field: Field, in_path: list[str]) -> list[Schema]:
             _parameter(field, "query", required=False),
         ]
     if isinstance(field.type, mi.StructType):
-        return [
+        found = [
             _parameter(inner, "query", required=False, name=f"{field.name}[{inner.name}]")
             for inner in Parser(field.type.cls).fields
         ]
+        for parameter in found:
+            # Clients send defaults, and one member makes the object, whose others may be required.
+            parameter["schema"].pop("default", None)
+        return found
     return [_parameter(field, "query", required=field.required)]
 
 
@@ -316,13 +311,13 @@ def _request_body(endpoint: Endpoint, fields: list[Field]) -> Schema:
     return {"content": content, "required": bool(required)}
 
 
-def _responses(endpoint: Endpoint) -> dict[str, Schema]:
+def _responses(endpoint: Endpoint, method: str) -> dict[str, Schema]:
     responses: dict[str, Schema] = {
         "200": {
             "description": "The answer.",
             "headers": _header_schemas(endpoint.headers),
             "content": {
-                media_type: {"schema": _answer_schema(endpoint, media_type)}
+                media_type: _content(endpoint, media_type, method)
                 for media_type in endpoint.media_types
             },
         }
@@ -353,10 +348,32 @@ def _header_schemas(more: Mapping[str, str]) -> dict[str, Schema]:
     }
 
 
+def _content(endpoint: Endpoint, media_type: str, method: str) -> Schema:
+    """Return the schema of an answer, and one that was recorded and shortened."""
+    content = {"schema": _answer_schema(endpoint, media_type)}
+    answer = read_answers().get(operation_id(endpoint.path, method))
+    # It has the first form that is JSON where the answer is JSON, else the first.
+    is_json = not isinstance(answer, str)
+    fitting = [kind for kind in endpoint.media_types if _is_json(kind) == is_json]
+    if answer is not None and fitting and media_type == fitting[0]:
+        content["example"] = answer
+        if content["schema"] == ref("Object"):
+            content["schema"] = infer_schema(answer)
+    return content
+
+
+def _is_json(media_type: str) -> bool:
+    return media_type.partition(";")[0].endswith("json")
+
+
 def _answer_schema(endpoint: Endpoint, media_type: str) -> Schema:
-    if not media_type.endswith("json") or "ndjson" in media_type:
+    if not _is_json(media_type):
         return {"type": "string"}
+    if media_type in _BY_MEDIA_TYPE:
+        return ref(_BY_MEDIA_TYPE[media_type])
     schema = endpoint.schema
+    if isinstance(schema, dict) and schema.get("format") == "binary":
+        return ref("Object")
     if isinstance(schema, str):
         return ref(schema) if schema in SCHEMAS else ref("Object")
     if isinstance(schema, dict):

@@ -49,7 +49,7 @@ class ElevationParams(Params):
     premium=True,
     summary="Height of positions, or along a line",
     tag="Elevation",
-    schema="GeoJsonFeature",
+    schema="ElevationResult",
     errors=("no_elevation",),
     examples=[
         Example({"lat": 43.7384, "lng": 7.4246}),
@@ -103,7 +103,7 @@ class BatchParams(library.HeightsQuestion, kw_only=True):
     premium=True,
     summary="Heights of many positions",
     tag="Elevation",
-    schema="FeatureCollection",
+    schema="Elevations",
     errors=("no_elevation",),
     examples=[Example({"coordinates": [{"lat": 43.7384, "lng": 7.4246}]})],
 )
@@ -124,7 +124,7 @@ class ProfileParams(library.ProfileQuestion, kw_only=True):
     premium=True,
     summary="Heights along a line",
     tag="Elevation",
-    schema="GeoJsonFeature",
+    schema="ElevationResult",
     errors=("no_elevation",),
     examples=[
         Example(

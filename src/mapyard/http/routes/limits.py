@@ -19,7 +19,7 @@ from mapyard.accounts.plans import (
 from mapyard.http.answer import JSON, Answer
 from mapyard.http.background import Job, JobContext
 from mapyard.http.context import Context
-from mapyard.http.endpoints import endpoint
+from mapyard.http.endpoints import Example, endpoint
 from mapyard.http.routes.system import NoParams
 
 
@@ -31,6 +31,8 @@ from mapyard.http.routes.system import NoParams
     inline=True,
     needs_dataset=False,
     media_types=(JSON,),
+    schema={"type": "object", "additionalProperties": True},
+    examples=[Example({})],
 )
 def limits(ctx: Context, params: NoParams) -> Answer:
     """Say what each plan allows per minute, day and month, and what counts how much."""

@@ -24,7 +24,7 @@ from mapyard.accounts.jobs import (
 )
 from mapyard.deadline import Deadline
 from mapyard.errors import InvalidRequest, MapyardError, NotFound
-from mapyard.http.answer import GEOJSON, Answer
+from mapyard.http.answer import Answer
 from mapyard.http.background import Job, JobContext
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
@@ -146,6 +146,7 @@ def _plan(ctx: Context, params: library.PlanQuestion) -> Answer:
     strict=True,
     summary="Tours of several vehicles",
     tag="Routing",
+    schema="TourPlan",
     media_types=("application/json",),
     errors=("no_road_found",),
     examples=[
@@ -185,8 +186,8 @@ class OptimizeJobParams(Params):
     "/api/v1/optimize/{job_id}",
     summary="Result of a large tour",
     tag="Routing",
-    schema="OptimizeResult",
-    media_types=("application/json", GEOJSON),
+    schema="Job",
+    media_types=("application/json",),
     errors=("validation_failed",),
 )
 def optimize_job(ctx: Context, params: OptimizeJobParams) -> Answer:
@@ -221,6 +222,8 @@ def optimize_job(ctx: Context, params: OptimizeJobParams) -> Answer:
     methods=("DELETE",),
     summary="Cancel a large tour",
     tag="Routing",
+    media_types=("application/json",),
+    schema="JobCancelled",
 )
 def cancel_optimize_job(ctx: Context, params: OptimizeJobParams) -> Answer:
     """End a job that waits or runs; its work stops within seconds.

@@ -183,6 +183,7 @@ def _native(found: OverpassResult, output: str) -> Answer:
     heavy=True,
     apart=True,
     texts=_ANY_TEXT,
+    schema="OverpassJson",
     media_types=tuple(MEDIA_TYPES.values()),
     headers=_WARNING_HEADER,
     errors=("invalid_query", "timeout", "too_large"),

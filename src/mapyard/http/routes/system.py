@@ -11,7 +11,7 @@ from mapyard.errors import NotFound
 from mapyard.http import metrics
 from mapyard.http.answer import JSON, Answer
 from mapyard.http.context import Context
-from mapyard.http.endpoints import endpoint
+from mapyard.http.endpoints import Example, endpoint
 from mapyard.http.errors import NotOffered
 from mapyard.http.freshness import render_freshness
 from mapyard.http.trust import is_trusted
@@ -39,6 +39,7 @@ class DatasetParams(Params):
     inline=True,
     media_types=(JSON,),
     schema="Version",
+    examples=[Example({})],
 )
 def version(ctx: Context, params: NoParams) -> Answer:
     """Name the software's version, the dataset served and the time of its data."""
@@ -61,6 +62,7 @@ def version(ctx: Context, params: NoParams) -> Answer:
     needs_dataset=False,
     media_types=(JSON,),
     schema="Status",
+    examples=[Example({})],
 )
 def healthz(ctx: Context, params: NoParams) -> Answer:
     """Answer 200 as long as the process lives; depends on nothing else."""
@@ -76,6 +78,7 @@ def healthz(ctx: Context, params: NoParams) -> Answer:
     needs_dataset=False,
     media_types=(JSON,),
     schema="Status",
+    examples=[Example({})],
 )
 def readyz(ctx: Context, params: NoParams) -> Answer:
     """Answer 200 when a dataset is open and the server is not about to stop, else 503."""

@@ -78,6 +78,7 @@ class NoParams(Params):
     inline=True,
     media_types=(JSON,),
     schema={"type": "object", "required": ["tilejson", "tiles", "vector_layers"]},
+    examples=[Example({})],
 )
 def tilejson(ctx: Context, params: NoParams) -> Answer:
     """Describe the tiles; a `session` or `api_key` in the query goes on in the tile address."""
