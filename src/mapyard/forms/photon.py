@@ -122,7 +122,7 @@ def search(ctx: Context, params: Search) -> Answer:
     _refuse_unknown(ctx)
     limit = min(params.limit, _MOST)
     question = library.Autocomplete(
-        q=params.q, limit=20, **_where(params),
+        q=params.q, limit=_enough(params, 20), **_where(params),
     )  # fmt: skip
     found = library.autocomplete(ctx, question).features
     if len(found) < limit:
@@ -166,7 +166,7 @@ def reverse(ctx: Context, params: Reverse) -> Answer:
     question = library.Reverse(
         at=Position(params.lon, params.lat),
         radius=min(params.radius * 1_000, 5_000.0),
-        limit=20,
+        limit=_enough(params, 20),
         layer=tuple(dict.fromkeys(_OUR_LAYERS[layer] for layer in params.layer)),
         lang=_languages(params),
     )
@@ -234,6 +234,11 @@ def _layer_of(properties: dict[str, Any]) -> str:
         return "house" if properties.get("house_number") else "other"
     rank = places.find_rank(properties)
     return next((name for most, name in _LAYERS_BY_RANK if rank <= most), "house")
+
+
+def _enough(params: Near | Reverse, most: int) -> int:
+    """Return how many results are asked for: more than are wanted where some will be dropped."""
+    return most if params.osm_tag or params.layer else min(params.limit, most)
 
 
 def _keep(found: list[Feature], params: Common) -> list[Feature]:

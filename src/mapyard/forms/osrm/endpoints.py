@@ -214,6 +214,7 @@ def table(ctx: Context, params: Table) -> Answer:
     "/osrm/nearest/v1/{profile}/{coordinates}",
     summary="Nearest roads as of OSRM",
     tag=_TAG,
+    inline=True,
     premium=True,
     refused={
         "bearings": "not served for nearest: roads in all directions are found",
