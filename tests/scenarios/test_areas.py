@@ -9,7 +9,9 @@ import pytest
 
 from mapyard.geo.bbox import Bbox
 from mapyard.routing import build_graph, open_routing
+from mapyard.routing.contraction.tiles import read_graph
 from mapyard.routing.edges import find_edges
+from mapyard.routing.tagging.areas import find_lines
 from scenarios.ascii_map import Scene, write_scenes
 
 ROAD = {"highway": "residential"}
@@ -55,6 +57,9 @@ SCENES = [
     Scene("place", CORNERS, {"sa": ROAD, "ct": ROAD, "abcda": {"place": "square"}}),
     Scene("paved place", CORNERS, {"sa": ROAD, "ct": ROAD, "abcda": {"place": "square",
                                                                      "highway": "pedestrian"}}),
+    Scene("street on the rim", CORNERS, {"sab": ROAD, "ct": ROAD, "abcda": {"place": "square"}}),
+    Scene("two places", NEIGHBORS, {"sa": ROAD, "dt": ROAD, "abefa": {"place": "square"},
+                                    "bcdeb": {"place": "square"}}),
     Scene("island", CORNERS, {"sa": ROAD, "ct": ROAD, "abcda": {"place": "islet"}}),
     Scene("rim", CORNERS, {"sa": ROAD, "ct": ROAD, "abcda": {"highway": "pedestrian"}}),
     Scene("closed", CORNERS, {"sa": ROAD, "ct": ROAD, "abcda": SQUARE | {"foot": "no"}}),
@@ -110,6 +115,27 @@ def test_the_rim_of_a_square_place_is_walked_along(squares: dict[str, Scene]) ->
     route = scene.route("ac", "foot")
     path = find_edges(scene.engine, route.positions, "foot")  # type: ignore[arg-type]
     assert {edge.way_id for edge in path.edges} == {scene.way_ids["abcda"]}
+
+
+def test_no_line_lies_on_another_way(squares: dict[str, Scene], tmp_path: Path) -> None:
+    """Two edges of one length between two nodes are told apart by nobody."""
+    assert squares["street on the rim"].path("st", "foot") == "sact"
+    assert squares["two places"].path("st", "foot") in ("sabdt", "saedt")
+    scenes = [
+        Scene(scene.name, scene.drawing, scene.ways)
+        for scene in SCENES
+        if scene.name in ("street on the rim", "two places")
+    ]
+    write_scenes(scenes, tmp_path / "two.osm.pbf")
+    drawn = [line.ends for lines in find_lines(tmp_path / "two.osm.pbf").values() for line in lines]
+    street = [number for number, letter in enumerate(scenes[0].positions, 1) if letter in "ab"]
+    pairs = [frozenset(ends) for ends in drawn]
+    assert frozenset(street) not in pairs
+    assert len(pairs) == len(set(pairs)) > 5
+    places = np.array([place for scene in scenes for place in scene.positions.values()])
+    box = Bbox(*places.min(axis=0).tolist(), *places.max(axis=0).tolist())
+    build_graph(tmp_path / "two.osm.pbf", tmp_path / "routing", box, threads=1)
+    assert len(read_graph(tmp_path / "routing" / "tiles.tar").end)
 
 
 def test_a_closed_square_is_not_entered(squares: dict[str, Scene]) -> None:

@@ -82,10 +82,17 @@ def find_lines(pbf: Path) -> dict[int, list[Line]]:
         return {}
     rims = {node for area in areas for ring in (*area.outers, *area.holes) for node in ring}
     positions = _read_positions(pbf, rims)
-    entrances = _find_entrances(pbf, areas, rims)
+    entrances, taken = _find_entrances(pbf, areas, rims)
     lines: dict[int, list[Line]] = {}
     for area in areas:
-        found = draw_lines(area, positions, entrances)
+        # Where a street runs along the rim, or two areas touch, one edge between two nodes is
+        # enough: the engine tells the edges back apart by their ends and lengths.
+        found = [
+            line
+            for line in draw_lines(area, positions, entrances)
+            if frozenset(line.ends) not in taken
+        ]
+        taken.update(frozenset(line.ends) for line in found)
         if found:
             lines.setdefault(area.way_id, []).extend(found)
     return lines
@@ -149,13 +156,19 @@ def _read_positions(pbf: Path, ids: set[int]) -> dict[int, tuple[float, float]]:
     return {node.id: (node.lon, node.lat) for node in cast("Iterable[osmium.osm.Node]", nodes)}
 
 
-def _find_entrances(pbf: Path, areas: list[Area], rims: set[int]) -> set[int]:
-    """Return the nodes of rims that another way leads to, or another area shares."""
+def _find_entrances(
+    pbf: Path, areas: list[Area], rims: set[int]
+) -> tuple[set[int], set[frozenset[int]]]:
+    """Return the nodes of rims that another way leads to, or another area shares.
+
+    With them come the pairs of nodes of rims between which a way leads already.
+    """
     tracker = osmium.IdTracker()
     for node in rims:
         tracker.add_node(node)
     met: set[int] = set()
     entrances: set[int] = set()
+    taken: set[frozenset[int]] = set()
     for area in areas:
         if not area.is_way:
             nodes = {node for ring in (*area.outers, *area.holes) for node in ring}
@@ -169,7 +182,9 @@ def _find_entrances(pbf: Path, areas: list[Area], rims: set[int]) -> set[int]:
             nodes = {node.ref for node in way.nodes} & rims
             entrances |= nodes & met
             met |= nodes
-    return entrances
+            refs = [node.ref for node in way.nodes]
+            taken |= {frozenset(pair) for pair in pairwise(refs) if rims.issuperset(pair)}
+    return entrances, taken
 
 
 def draw_lines(
