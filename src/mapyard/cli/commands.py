@@ -62,6 +62,7 @@ COMMANDS: Final[dict[str, Command]] = {
     "elevation": _ask("Show the height of positions."),
     "elevation-profile": _ask("Show the heights along a line."),
     "query": _ask("Run an Overpass QL query.", "mapyard.cli.query"),
+    "plazaql": _ask("Run a PlazaQL query.", "mapyard.cli.plazaql"),
     "sparql": _ask("Run a SPARQL query.", "mapyard.cli.sparql"),
     "overpass": _ask("Write an Overpass query in another form.", "mapyard.cli.overpass"),
     "tile": _ask("Write one vector tile."),

@@ -119,6 +119,42 @@ def test_by_id(m: Any) -> None:
     assert ids(m.plazaql("search(node, id: 1);")) == []
 
 
+kinds = st.sampled_from([("", {}), ("node, ", {"type": "node"}), ("way, ", {"type": "way"}),
+                         ("relation, ", {"type": "relation"})])  # fmt: skip
+conditions = st.lists(
+    st.sampled_from([
+        ("amenity", '"cafe"', "cafe"), ("amenity", "*", "*"), ("amenity", '~"^b"', "~^b"),
+        ("shop", "*", "*"), ("shop", "!*", "!"), ("shop", '~"e$"', "~e$"), ("name", "*", "*"),
+        ("name", "!*", "!"), ("name", '~i"MONACO"', "~(?i)MONACO"), ("highway", "*", "*"),
+        ("highway", '"steps"', "steps"), ("building", "*", "*"), ("building", '"yes"', "yes"),
+        ("website", "!*", "!"), ("leisure", "*", "*"), ("type", "*", "*"), ("wheelchair", "*", "*"),
+    ]),
+    min_size=1, max_size=3, unique_by=lambda condition: condition[0],
+)  # fmt: skip
+SQUARE = shapely.box(7.415, 43.73, 7.425, 43.738)
+places = st.sampled_from([
+    ("", {}), (".bbox(43.73, 7.415, 43.738, 7.425)", {"bbox": "43.73,7.415,43.738,7.425"}),
+    (f".around(250, {POINT})", {"near": AT, "radius": 250}),
+    (".within(bbox(43.73, 7.415, 43.738, 7.425))", {"within": SQUARE}),
+    (".intersects(bbox(43.73, 7.415, 43.738, 7.425))", {"intersects": SQUARE}),
+    (".not_intersects(bbox(43.73, 7.415, 43.738, 7.425))", {"not_intersects": SQUARE}),
+    (".not_within(bbox(43.73, 7.415, 43.738, 7.425))", {"not_within": SQUARE}),
+    (f".contains({POINT})", {"contains": shapely.Point(AT)}),
+])  # fmt: skip
+
+
+@settings(max_examples=150)
+@given(kinds, conditions, places, st.integers(0, 40))
+def test_any_search_is_the_feature_list(
+    m: Any, kind: Any, tags: Any, place: Any, limit: int
+) -> None:
+    filters = ", ".join(f"{key}: {written}" for key, written, _ in tags)
+    text = f"search({kind[0]}{filters}){place[0]}.limit({limit});"
+    asked = {**kind[1], **place[1], "tags": {key: value for key, _, value in tags}}
+    expected = [f.id for f, _ in zip(m.features(**asked), range(limit), strict=False)]
+    assert ids(m.plazaql(text)) == expected, text
+
+
 # ---- sets -------------------------------------------------------------------------------------
 
 

@@ -20,8 +20,7 @@ from mapyard.http.routes.overpass import DEFAULT_LIMIT, MAX_LIMIT, NDJSON, Overp
 from mapyard.library.questions import plazaql as library
 from mapyard.library.results.plaza import PlazaFeatures
 from mapyard.params.parser import Params, spelled
-from mapyard.plazaql.parse.parser import parse
-from mapyard.plazaql.plan.check import find_calls
+from mapyard.plazaql.plan.check import find_calls, read_program
 from mapyard.plazaql.run.calls import PREMIUM
 from mapyard.results.cursor import decode_cursor, encode_cursor, hash_query
 from mapyard.results.pages import PageEnd
@@ -113,7 +112,7 @@ def query(ctx: Context, params: QueryParams) -> Answer:
 
 def _refuse_premium(text: str) -> None:
     """Refuse what counts as a premium request, as long as a query counts as a standard one."""
-    for call in find_calls(parse(text)):
+    for call in find_calls(read_program(text)):
         if call.name in PREMIUM:
             raise NotOffered(
                 f"line {call.at.line}, column {call.at.column}: {call.name}() is not offered in a "

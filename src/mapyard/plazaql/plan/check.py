@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import NamedTuple
 
 from mapyard.errors import InvalidQuery
+from mapyard.plazaql.parse.parser import parse
 from mapyard.plazaql.parse.syntax import (
     Argument,
     Assignment,
@@ -48,6 +50,14 @@ class Bound(NamedTuple):
 def fail(at: At, message: str, hint: str = "") -> InvalidQuery:
     """Return the error for a place in the query."""
     return InvalidQuery.at(message, *at, hint)
+
+
+@lru_cache(maxsize=256)
+def read_program(text: str) -> Program:
+    """Return the statements of a text, checked; a query is asked for page by page."""
+    program = parse(text)
+    check(program)
+    return program
 
 
 def check(program: Program) -> None:

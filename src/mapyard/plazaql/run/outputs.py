@@ -71,6 +71,9 @@ class Outputs:
 
     def iter_chunks(self) -> Iterator[list[bytes]]:
         """Yield all features in portions."""
+        for place, output in enumerate(self.outputs):
+            if isinstance(output.value, Elements):
+                self._rows[place] = output.value.find()
         skip = 0
         while part := self.take(skip, CHUNK):
             yield part
@@ -83,8 +86,8 @@ class Outputs:
         value = output.value
         if isinstance(value, Elements):
             rows = self._rows.get(place)
-            if rows is None or len(rows) < skip + wanted:
-                rows = self._rows[place] = value.find(skip + wanted)
+            if rows is None:
+                rows = value.find(skip + wanted)
             part = rows[skip : skip + wanted]
             return self._write(value, part, output.name), max(0, skip - len(rows))
         if isinstance(value, Features):

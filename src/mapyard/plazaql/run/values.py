@@ -76,7 +76,7 @@ class Elements:
         query = FeatureQuery(self.types, self.tags, first)
         if self.given is not None:
             rows = self.given
-            if len(rows):
+            if len(rows) and (self.tags or first is not None or len(self.types) < len(ALL_TYPES)):
                 rows = rows[test_rows(self.store, query, rows)]
             yield self._test(rows, regions[1:])
             return
