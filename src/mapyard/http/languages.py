@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final
+
+import msgspec
+
+from mapyard.params.parser import Params
+from mapyard.results.output import Output
 
 _RANGE = re.compile(
     r"^\s*([A-Za-z]{2,3}(?:-[A-Za-z0-9]{1,8}){0,3})\s*(?:;\s*q\s*=\s*([0-9.]{1,5}))?\s*$"
@@ -27,3 +33,13 @@ def read_languages(header: str) -> tuple[str, ...]:
     # Sorting is stable: of equal ones the first comes first.
     ordered = sorted(found, key=lambda item: -item[0])
     return tuple(dict.fromkeys(lang for _, lang in ordered))[:_MOST]
+
+
+def with_languages[P: Params](params: P, headers: Mapping[str, str]) -> P:
+    """Return the parameters with the languages of Accept-Language in `output`, if it has none."""
+    output: Output = params.output  # type: ignore[attr-defined] # of what is asked so
+    header = headers.get("accept-language", "")
+    if output.lang or not header:
+        return params
+    langs = read_languages(header)
+    return msgspec.structs.replace(params, output=msgspec.structs.replace(output, lang=langs))

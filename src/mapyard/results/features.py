@@ -74,6 +74,8 @@ def write_features(
     members = [b""] * count
     if geometries is not None:
         members = _add_boxes(more, geometries, output)
+    if output.lang:
+        more = [m + n for m, n in zip(more, _write_names(store, rows, output.lang), strict=True)]
     if distances_m is not None:
         more = [m + d for m, d in zip(more, _write_distances(distances_m), strict=True)]
     if extra is not None:
@@ -187,6 +189,32 @@ def _write_marks(store: Store, rows: Rows, flags: NDArray[np.uint8], output: Out
     for place in np.flatnonzero(flags & TAINTED).tolist():
         marks[place] = _TAINTED + marks[place]
     return marks
+
+
+def _write_names(store: Store, rows: Rows, langs: Sequence[str]) -> list[bytes]:
+    """Return `,"@name":…` of each row that has any name."""
+    names = find_names(store, rows, langs)
+    return [b',"@name":' + orjson.dumps(name) if name else b"" for name in names]
+
+
+def find_names(store: Store, rows: Rows, langs: Sequence[str]) -> list[str]:
+    """Return the name of each row in the first language that has one, else the local one, else "".
+
+    A language falls back to its base: pt-BR to pt.
+    """
+    keys = [
+        f"name:{spelled}"
+        for lang in langs
+        for spelled in dict.fromkeys((lang, lang.replace("-", "_"), lang.partition("-")[0]))
+    ]
+    found = np.full(len(rows), -1, np.int64)
+    for key in (*dict.fromkeys(keys), "name"):
+        if store.find_key(key) >= 0:
+            found = np.where(found < 0, store.tag_values(rows, key), found)
+    distinct, inverse = np.unique(found, return_inverse=True)
+    absent = int(len(distinct) > 0 and distinct[0] < 0)
+    texts = [""] * absent + store.values(distinct[absent:])
+    return [texts[place] for place in inverse.tolist()]
 
 
 def write_meta(store: Store, rows: Rows) -> list[bytes]:

@@ -31,6 +31,15 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
             "@timestamp, @changeset, @user, @uid)"
         ),
     ] = ()
+    lang: Annotated[
+        tuple[Annotated[str, Meta(max_length=35)], ...],
+        Meta(
+            max_length=10,
+            description="languages, the preferred first: the property @name is the name in the "
+            "first that has one, else the local one; over HTTP those of Accept-Language",
+            examples=["fr,en"],
+        ),
+    ] = ()
     precision: Annotated[int, Meta(ge=1, le=15, description="decimals of coordinates")] = (
         DEFAULT_PRECISION
     )

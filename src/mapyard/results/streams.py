@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from mapyard.deadline import Deadline
 from mapyard.osm.elements import TYPE_NAMES
-from mapyard.results.features import write_features, write_tags
+from mapyard.results.features import find_names, write_features, write_tags
 from mapyard.results.output import Output
 from mapyard.results.pages import open_collection
 from mapyard.results.shaping import find_boxes, find_centers, iter_shaped
@@ -90,8 +90,9 @@ def _stream_csv(
 ) -> Iterator[bytes]:
     """Write a header row and one row per element.
 
-    Columns: @type, @id, lon, lat (center of the box), distance_m in proximity queries, then the
-    asked tags (`output[fields]`) or name and all tags as a JSON object, then the geometry as WKT.
+    Columns: @type, @id, lon, lat (center of the box), distance_m in proximity queries, @name where
+    languages are asked for, then the asked tags (`output[fields]`) or name and all tags as a JSON
+    object, then the geometry as WKT.
     """
     named = output.fields is not None
     tag_columns = output.fields if output.fields is not None else ["name", "tags"]
@@ -102,6 +103,7 @@ def _stream_csv(
         if header is None:
             header = ["@type", "@id", "lon", "lat"]
             header += ["distance_m"] if distances_m is not None else []
+            header += ["@name"] if output.lang else []
             header += tag_columns + (["geometry"] if output.geometry else [])
             writer.writerow(header)
         columns = _find_columns(store, rows, output, distances_m)
@@ -120,7 +122,7 @@ def _stream_csv(
             writer.writerow([*leading, *texts, *trailing])
         yield lines.getvalue().encode()
     if header is None:
-        header = ["@type", "@id", "lon", "lat", *tag_columns]
+        header = ["@type", "@id", "lon", "lat", *(["@name"] if output.lang else []), *tag_columns]
         yield (",".join([*header, *(["geometry"] if output.geometry else [])]) + "\r\n").encode()
 
 
@@ -138,6 +140,8 @@ def _find_columns(
     ]  # fmt: skip
     if distances_m is not None:
         columns.append(np.round(distances_m, 2).tolist())
+    if output.lang:
+        columns.append([*find_names(store, rows, output.lang)])
     return columns
 
 

@@ -11,6 +11,7 @@ from mapyard.errors import InvalidRequest
 from mapyard.http.answer import GEOJSON, Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
+from mapyard.http.languages import with_languages
 from mapyard.http.paging import PAGE_HEADERS, answer_page, is_early_path, stream_elements
 from mapyard.library.questions import elements as library
 from mapyard.params.parser import Params, Position, spelled
@@ -51,7 +52,7 @@ def features(ctx: Context, params: FeaturesParams) -> Answer:
 
     Filters are ANDed; at most one of the spatial predicates may be given.
     """
-    found = library.features(ctx, params)
+    found = library.features(ctx, with_languages(params, ctx.headers))
     if params.format != "json":
         if params.output.sort != "osm_id":
             raise InvalidRequest.of("output[sort]", "streams come in the order of osm_id")
@@ -84,7 +85,7 @@ def _read_limit(ctx: Context, limit: int | None) -> int:
 )
 def feature(ctx: Context, params: library.Element) -> Answer:
     """Return any element of the dataset, untagged nodes included."""
-    written = library.feature(ctx, params).written
+    written = library.feature(ctx, with_languages(params, ctx.headers)).written
     assert isinstance(written, bytes)
     return Answer(written, GEOJSON)
 
@@ -115,7 +116,7 @@ def lookup(ctx: Context, params: library.Element) -> Answer:
 )
 def batch(ctx: Context, params: library.ElementRefs) -> Answer:
     """Return the elements in the order asked; those not in the dataset are listed in `missing`."""
-    found = library.lookup(ctx, params)
+    found = library.lookup(ctx, with_languages(params, ctx.headers))
     members = [("missing", orjson.dumps(found.members["missing"]))]
     return Answer(write_collection(list(found.iter_written()), members=members), GEOJSON)  # type: ignore[arg-type] # bytes, from the store
 
@@ -136,6 +137,7 @@ def nearby(ctx: Context, params: library.Nearby) -> Answer:
 
     An area that holds the position is at distance 0.
     """
+    params = with_languages(params, ctx.headers)
     page = library.nearby(ctx, params).page(_read_limit(ctx, params.limit))
     return answer_page(ctx, page.written, page.end)
 
