@@ -92,3 +92,10 @@ def test_pages_items_and_errors(server: Server) -> None:
         assert answer.status_code == status, wrong
         assert answer.headers["content-type"] == "application/problem+json"
         assert answer.json()["detail"]
+
+
+def test_collections_say_where_they_are(server: Server) -> None:
+    body = server.get("/ogc/collections/buildings").json()
+    ((west, south, east, north),) = body["extent"]["spatial"]["bbox"]
+    assert 7.3 < west < 7.43 < east < 7.7
+    assert 43.3 < south < 43.73 < north < 43.8

@@ -229,12 +229,13 @@ def _find(name: str) -> Collection:
 def _describe(ctx: Context, name: str) -> dict[str, Any]:
     found = COLLECTIONS[name]
     path = f"/collections/{name}"
+    box = ctx.snapshot.manifest.bbox or [-180.0, -90.0, 180.0, 90.0]
     return {
         "id": name,
         "title": found.title,
         "description": found.description,
         "itemType": "feature",
-        "extent": {"spatial": {"bbox": [[-180, -90, 180, 90]], "crs": _CRS}},
+        "extent": {"spatial": {"bbox": [box], "crs": _CRS}},
         "crs": [_CRS],
         "storageCrs": _CRS,
         "links": [
