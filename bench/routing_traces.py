@@ -35,7 +35,7 @@ from mapyard.errors import MapyardError
 from mapyard.geo.sphere import DEGREE_M
 from mapyard.routing import Engine, build_graph, find_routes, match_trace, open_routing
 from mapyard.routing.edges import EdgePath, find_edges
-from mapyard.routing.match import Match
+from mapyard.routing.matching.match import Match
 from mapyard.routing.modes import TABLE_MODES, Mode
 
 type Floats = NDArray[np.float64]

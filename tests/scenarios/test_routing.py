@@ -8,7 +8,7 @@ import pytest
 from mapyard.errors import Unsupported
 from mapyard.routing import compute_matrix, find_routes
 from mapyard.routing.engine import NoRoute
-from mapyard.routing.match import match_trace
+from mapyard.routing.matching.match import match_trace
 from mapyard.routing.modes import TABLE_MODES, Mode
 from scenarios.ascii_map import Scene
 

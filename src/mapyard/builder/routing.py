@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mapyard.builder.pipeline import Step, StepContext
 from mapyard.builder.preflight import Estimate
 from mapyard.geo.bbox import Bbox
-from mapyard.routing.graph import GraphMeta, build_graph
+from mapyard.routing.building.graph import GraphMeta, build_graph
 
 _UNITS_PER_DEG = 10_000_000
 

@@ -12,15 +12,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mapyard.routing.building.graph import build_graph
 from mapyard.routing.contraction.tables import TILES_NAME
 from mapyard.routing.engine import Engine
-from mapyard.routing.graph import build_graph
 from mapyard.routing.isochrone import find_isochrones
-from mapyard.routing.match import match_trace
+from mapyard.routing.matching.match import match_trace
 from mapyard.routing.matrix import compute_matrix
 from mapyard.routing.nearest import find_nearest
-from mapyard.routing.optimize import optimize_order
 from mapyard.routing.route import find_routes
+from mapyard.routing.tours.order import optimize_order
 
 __all__ = [
     "Engine",

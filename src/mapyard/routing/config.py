@@ -83,7 +83,7 @@ def make_serve_config(
 
     # Slow roads at the ends take longer than receivers' clocks say; the default of 5 breaks traces.
     config["meili"]["default"]["max_route_time_factor"] = 20
-    # The noise of points after routing/match.py has averaged them, metres.
+    # The noise of points after routing/matching/match.py has averaged them, metres.
     config["meili"]["default"]["sigma_z"] = 3.5
     # A matrix over several islands has empty cells; the check would refuse it as a whole.
     config["loki"]["use_connectivity"] = False

@@ -175,8 +175,8 @@ def test_bad_tours_are_refused(engine, places):
 
 
 def test_unreachable_stops_are_named(monkeypatch, engine, places):
-    from mapyard.routing import optimize
     from mapyard.routing.matrix import Matrix
+    from mapyard.routing.tours import order as optimize
 
     durations = np.full((4, 4), 60.0)
     np.fill_diagonal(durations, 0.0)

@@ -12,16 +12,16 @@ from osmium.osm import mutable
 from mapyard.builder.routing import find_bbox
 from mapyard.geo.bbox import Bbox
 from mapyard.osm.countries import iter_regions
-from mapyard.routing.admins import build_admins, write_borders
-from mapyard.routing.config import make_build_config
-from mapyard.routing.graph import GraphMeta, build_graph
-from mapyard.routing.timezones import (
+from mapyard.routing.building.admins import build_admins, write_borders
+from mapyard.routing.building.graph import GraphMeta, build_graph
+from mapyard.routing.building.timezones import (
     build_timezones,
     encode_spatialite,
     find_zones,
     read_links,
 )
-from mapyard.routing.tools import RoutingBuildFailed, run_tool
+from mapyard.routing.building.tools import RoutingBuildFailed, run_tool
+from mapyard.routing.config import make_build_config
 from osm_files import EXAMPLES
 
 MONACO = Bbox(7.40, 43.72, 7.45, 43.76)

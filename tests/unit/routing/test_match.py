@@ -55,7 +55,7 @@ def test_there_is_a_leg_between_each_two_points(engine, path):
 
 
 def test_a_gap_makes_two_matchings(engine, path, monkeypatch):
-    from mapyard.routing import match as module
+    from mapyard.routing.matching import match as module
 
     monkeypatch.setattr(module, "GAP_M", 300.0)
     trace = sample(path, 50)
@@ -156,7 +156,7 @@ def test_bad_traces_are_refused(engine):
 
 
 def test_footways_closer_than_the_noise_are_told_apart(engine, monkeypatch):
-    from mapyard.routing import match as module
+    from mapyard.routing.matching import match as module
 
     walks = []
     for ends in (PAIR[::-1], np.array([(7.4246, 43.7384), PAIR[1]])):

@@ -13,7 +13,7 @@ import pytest
 from mapyard.deadline import Deadline
 from mapyard.errors import InvalidRequest, Timeout, TooLarge, Unsupported
 from mapyard.routing import Engine, compute_matrix
-from mapyard.routing.vroom_problem import Stopped, plan_tours, solve
+from mapyard.routing.tours.problem import Stopped, plan_tours, solve
 
 CASINO, PALACE, PORT, HARBOR = (
     [7.4281, 43.7392], [7.4203, 43.7312], [7.4235, 43.7350], [7.4156, 43.7277],

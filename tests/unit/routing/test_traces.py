@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mapyard.geo.sphere import DEGREE_M
-from mapyard.routing.doubt import find_headings, measure_straightness, measure_wholeness
-from mapyard.routing.traces import find_jumps, find_stays
+from mapyard.routing.matching.doubt import find_headings, measure_straightness, measure_wholeness
+from mapyard.routing.matching.traces import find_jumps, find_stays
 
 EAST = 1 / DEGREE_M  # a meter at the equator, where these traces lie
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mapyard.routing import Engine
-from mapyard.routing.vroom_problem import plan_tours
+from mapyard.routing.tours.problem import plan_tours
 
 #: Places by the ids of their jobs; 0 is the depot.
 PLACES = (0, 1, 2, 3, 4, 5, 6)

@@ -41,15 +41,15 @@ from mapyard.http.endpoints import Example, endpoint
 from mapyard.library.ways import get_engine
 from mapyard.osm.elements import WAY
 from mapyard.params.parser import Params
-from mapyard.routing.match import MAX_POINTS, MAX_RADIUS_M, Match, match_trace
+from mapyard.routing.matching.match import MAX_POINTS, MAX_RADIUS_M, Match, match_trace
 from mapyard.routing.matrix import MAX_PAIRS, Matrix, compute_matrix, fill_unreachable
 from mapyard.routing.modes import make_costing
 from mapyard.routing.native import ask_route
 from mapyard.routing.nearest import MAX_NUMBER, find_nearest
 from mapyard.routing.nearest import MAX_RADIUS_M as NEAREST_RADIUS_M
-from mapyard.routing.optimize import MAX_STOPS, optimize_order
 from mapyard.routing.route import MAX_ALTERNATIVES, MAX_POSITIONS
 from mapyard.routing.snapping import Snapped
+from mapyard.routing.tours.order import MAX_STOPS, optimize_order
 
 _TAG: Final = "OSRM"
 _MONACO: Final = {"profile": "driving", "coordinates": "7.4246,43.7384;7.4197,43.7314"}

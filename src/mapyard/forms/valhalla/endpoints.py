@@ -39,11 +39,10 @@ from mapyard.http.context import Context
 from mapyard.http.endpoints import Asked, Example, endpoint
 from mapyard.library.ways import get_engine, get_rasters
 from mapyard.params.parser import Params, Parser
-from mapyard.routing.match import MAX_POINTS
+from mapyard.routing.matching.match import MAX_POINTS
 from mapyard.routing.matrix import MAX_PAIRS, compute_matrix
 from mapyard.routing.modes import ASSUMED_DEPARTURE, ASSUMED_TIME
 from mapyard.routing.native import ask_route
-from mapyard.routing.optimize import optimize_order
 from mapyard.routing.polyline import encode_polyline
 from mapyard.routing.route import MAX_POSITIONS
 from mapyard.routing.snapping import (
@@ -52,6 +51,7 @@ from mapyard.routing.snapping import (
     check_on_roads,
     find_connected,
 )
+from mapyard.routing.tours.order import optimize_order
 
 _TAG: Final = "Valhalla"
 JSON: Final = "application/json; charset=utf-8"

@@ -14,7 +14,7 @@ from mapyard.library.questions import matching as library
 from mapyard.params.parser import Positions, spelled
 from mapyard.routing.gpx import GPX, write_gpx_lines
 from mapyard.routing.kml import KML, write_kml_lines
-from mapyard.routing.match import MAX_POINTS
+from mapyard.routing.matching.match import MAX_POINTS
 
 
 class MapMatchParams(library.Trace, kw_only=True):

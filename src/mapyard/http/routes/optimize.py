@@ -32,7 +32,7 @@ from mapyard.http.errors import internal_error
 from mapyard.library.questions import tours as library
 from mapyard.library.ways import get_engine
 from mapyard.params.parser import Params, Positions, spelled
-from mapyard.routing.optimize import MAX_STOPS, MIN_STOPS
+from mapyard.routing.tours.order import MAX_STOPS, MIN_STOPS
 
 KIND: Final = "optimize"
 #: A job may take longer than a request.

@@ -29,7 +29,7 @@ from mapyard.params.parser import Params, Positions, spelled
 from mapyard.results.pages import ATTRIBUTION
 from mapyard.routing.edges import find_edges
 from mapyard.routing.gpx import read_gpx
-from mapyard.routing.match import MAX_POINTS, Match, MatchedLeg, match_trace
+from mapyard.routing.matching.match import MAX_POINTS, Match, MatchedLeg, match_trace
 from mapyard.routing.polyline import encode_polyline
 from mapyard.routing.route import find_steps
 from mapyard.routing.steps import Units, choose_language

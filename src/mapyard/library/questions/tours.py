@@ -19,13 +19,13 @@ from mapyard.library.ways import ModeField, SnapRadius, get_engine
 from mapyard.params.parser import Params, Positions, spelled
 from mapyard.routing import Engine
 from mapyard.routing.modes import Mode
-from mapyard.routing.optimize import MAX_STOPS, MIN_STOPS, optimize_order
-from mapyard.routing.optimize import Tour as FoundTour
 from mapyard.routing.route import find_routes
 from mapyard.routing.snapping import DEFAULT_RADIUS_M
-from mapyard.routing.vroom_problem import MAX_STOPS as MAX_PLANNED
-from mapyard.routing.vroom_problem import MAX_VEHICLES, check_problem
-from mapyard.routing.vroom_problem import plan_tours as solve_problem
+from mapyard.routing.tours.order import MAX_STOPS, MIN_STOPS, optimize_order
+from mapyard.routing.tours.order import Tour as FoundTour
+from mapyard.routing.tours.problem import MAX_STOPS as MAX_PLANNED
+from mapyard.routing.tours.problem import MAX_VEHICLES, check_problem
+from mapyard.routing.tours.problem import plan_tours as solve_problem
 
 #: Positions of one call for the line of the tour.
 _STOPS_PER_ROUTE: Final = 26

@@ -1,6 +1,6 @@
 """Solve one of VROOM's problems in a process of its own, which can be killed.
 
-python -m mapyard.routing.vroom_child PROBLEM.json SOLUTION.json EFFORT THREADS solve|check
+python -m mapyard.routing.tours.vroom_child PROBLEM.json SOLUTION.json EFFORT THREADS solve|check
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from osmium.osm import mutable
 
 from mapyard.geo.bbox import Bbox
 from mapyard.osm.countries import Region, get_regions, iter_regions
-from mapyard.routing.tools import run_tool
+from mapyard.routing.building.tools import run_tool
 
 #: Above every id of OpenStreetMap (13 · 10⁹ nodes in 2026), so that files do not mix.
 _FIRST_ID = 1 << 44

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from mapyard.geo.bbox import Bbox
-from mapyard.routing.admins import build_admins
+from mapyard.routing.building.admins import build_admins
+from mapyard.routing.building.timezones import build_timezones
+from mapyard.routing.building.tools import RoutingBuildFailed, run_module, run_tool
 from mapyard.routing.config import make_build_config
 from mapyard.routing.contraction.build import build_tables
 from mapyard.routing.contraction.tables import TILES_NAME
 from mapyard.routing.tagging import rewrite
-from mapyard.routing.timezones import build_timezones
-from mapyard.routing.tools import RoutingBuildFailed, run_module, run_tool
 
 META_NAME = "routing.json"
 

@@ -26,7 +26,7 @@ from mapyard.routing.modes import MODES, Mode
 from mapyard.routing.polyline import encode_polyline
 from mapyard.routing.route import find_routes
 from mapyard.routing.snapping import DEFAULT_RADIUS_M
-from mapyard.routing.vroom_child import REFUSED
+from mapyard.routing.tours.vroom_child import REFUSED
 
 MAX_STOPS: Final = 1_000
 MAX_VEHICLES: Final = 200
@@ -263,7 +263,7 @@ def solve(
         asked, answered = Path(folder) / "problem.json", Path(folder) / "solution.json"
         asked.write_bytes(orjson.dumps(problem, option=orjson.OPT_SERIALIZE_NUMPY))
         command = [
-            sys.executable, "-m", "mapyard.routing.vroom_child", str(asked), str(answered),
+            sys.executable, "-m", "mapyard.routing.tours.vroom_child", str(asked), str(answered),
             str(effort), str(threads), "check" if plan else "solve",
         ]  # fmt: skip
         with subprocess.Popen(  # noqa: S603 - our own module, paths are ours

@@ -15,7 +15,7 @@ from mapyard.routing.engine import Engine, NoRoute
 from mapyard.routing.matrix import compute_matrix
 from mapyard.routing.modes import Mode
 from mapyard.routing.snapping import DEFAULT_RADIUS_M
-from mapyard.routing.vroom_problem import solve
+from mapyard.routing.tours.problem import solve
 
 MIN_STOPS: Final = 2
 MAX_STOPS: Final = 100

@@ -14,18 +14,18 @@ from mapyard.deadline import Deadline, no_deadline
 from mapyard.errors import InvalidRequest, TooLarge, Unsupported
 from mapyard.geo.sphere import haversine_m
 from mapyard.routing.config import COSTINGS
-from mapyard.routing.doubt import (
+from mapyard.routing.edges import EDGE_ATTRIBUTES, EdgePath, read_path
+from mapyard.routing.engine import Engine, NoRoad, NoRoute
+from mapyard.routing.matching.doubt import (
     measure_nearness,
     measure_rivals,
     measure_straightness,
     measure_wholeness,
 )
-from mapyard.routing.edges import EDGE_ATTRIBUTES, EdgePath, read_path
-from mapyard.routing.engine import Engine, NoRoad, NoRoute
+from mapyard.routing.matching.refine import refine_path
+from mapyard.routing.matching.traces import Stay, find_jumps, find_stays
 from mapyard.routing.modes import Mode, make_costing
-from mapyard.routing.refine import refine_path
 from mapyard.routing.snapping import check_positions
-from mapyard.routing.traces import Stay, find_jumps, find_stays
 
 MAX_POINTS: Final = 10_000
 MAX_RADIUS_M: Final = 100.0
