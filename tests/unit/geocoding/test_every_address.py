@@ -39,7 +39,13 @@ def iter_addresses(geocoder: Geocoder) -> Iterator[tuple[Address, tuple[float, f
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     ("where", "least"),
-    [("vaduz-cut", 1.0), ("baltimore-cut", 1.0), ("queens-cut", 1.0), ("moscow-2013-11", 0.99)],
+    [
+        ("vaduz-cut", 1.0),
+        ("baltimore-cut", 1.0),
+        ("queens-cut", 1.0),
+        ("moscow-2013-11", 0.99),
+        ("taipei-2024-03", 0.98),
+    ],
 )
 def test_every_address_is_found(open_map: OpenMap, where: str, least: float, way: str) -> None:
     geocoder = open_map(where)

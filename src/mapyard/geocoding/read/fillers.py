@@ -14,15 +14,24 @@ _RECIPIENTS = re.compile(
     rf"(?:^|(?<=[,;\n]))\s*(?P<who>(?:{_RECIPIENT})(?![^\W_])[\s:.]*[^,;\n]*)(?:[,;\n]|$)",
     re.IGNORECASE,
 )
+#: "Ospelt c/o Meier, Städtle 32": all of it; "Städtle 32 c/o Meier": what stands behind.
+_CARE_OF = (
+    re.compile(
+        r"(?:^|(?<=[,;\n]))\s*(?P<who>[^,;\n\d]*(?<![^\W_])(?:c/o\s|℅)[^,;\n]*)[,;\n]", re.I
+    ),
+    re.compile(r"(?<=\w)\s+(?P<who>(?:c/o\s|℅)[^,;\n]*)(?=[,;\n]|$)", re.I),
+)
 _NUMBER_WORDS: Final = """
 nr no num number numero numer nummer n nro hausnummer hausnr hnr haus house дом д строение владение
+zip zipcode plz postleitzahl postcode postnummer индекс
 № br cp parcel
 """
-#: Words that stand before a house number and mean nothing else.
+#: Words that stand before a house number or a postcode and mean nothing else.
 NUMBER_WORDS: Final = frozenset(_NUMBER_WORDS.split())
 _UNIT_WORDS: Final = """
 flat flats apartment apt unit suite room rm lot shop office door gate block bldg building tower
 wing stairs stair entrance intercom wohnung whg tur tuer stiege stg top eingang zimmer aufgang
+buro buero
 app appartement appt bat batiment escalier esc porte bureau chambre entree hall
 piso puerta pta portal escalera oficina local bloque despacho depto departamento interior int dpto
 interno scala palazzina appartamento uscio citofono apto apartamento bloco sala andar
@@ -47,6 +56,7 @@ address adresse anschrift direccion indirizzo adres адрес endereco adreca
 opposite behind beside gegenuber hinter neben vis-a-vis face derriere frente detras junto enfrente
 напротив возле около рядом
 gmbh ag ltd llc inc sarl kft sro
+eg dg ug erdgeschoss dachgeschoss untergeschoss
 """
 #: Words that may stand anywhere and say nothing.
 PLAIN: Final = frozenset(_PLAIN.split())
@@ -71,21 +81,26 @@ def drop_recipients(text: str) -> tuple[str, list[str]]:
         dropped.append((match.groupdict().get("who") or match[0]).strip())
         return " "
 
-    kept = _PARTS.sub(drop, _RECIPIENTS.sub(drop, text))
+    kept = _RECIPIENTS.sub(drop, text)
+    if "c/o" in kept.lower() or "℅" in kept:
+        for pattern in _CARE_OF:
+            kept = pattern.sub(drop, kept)
+    kept = _PARTS.sub(drop, kept)
     return (kept, dropped) if kept.strip() else (text, [])
 
 
-def find_fillers(words: list[str]) -> set[int]:
+def find_fillers(words: list[str], breaks: frozenset[tuple[str, str]] = frozenset()) -> set[int]:
     """Return the places of words that say nothing about where: units, floors, labels of numbers.
 
-    A word is one by what stands beside it: "Top 5" is a door, "Top" may be a shop.
+    A word is one by what stands beside it: "Top 5" is a door, "Top" may be a shop. `breaks` are
+    numbers and the words behind them that a comma parts: "32, étage 2".
     """
     found: set[int] = set()
     last = len(words) - 1
     for i, word in enumerate(words):
         has_number = i < last and _NUMBER.match(words[i + 1]) is not None
         is_digits = has_number and words[i + 1][0].isdigit()
-        if word in NUMBER_WORDS and is_digits:
+        if word in NUMBER_WORDS and (is_digits or (i < last and words[i + 1].isdigit())):
             found.add(i)
         if word in UNIT_WORDS and has_number:
             found |= {i, i + 1}
@@ -93,7 +108,7 @@ def find_fillers(words: list[str]) -> set[int]:
             found |= {i, i + 1}
         before_postcode = is_digits and len(words[i + 1]) >= 4
         if word in FLOOR_WORDS and not before_postcode:
-            if i and _ORDINAL.match(words[i - 1]):
+            if i and _ORDINAL.match(words[i - 1]) and (words[i - 1], word) not in breaks:
                 found |= {i - 1, i}
             elif is_digits and len(words[i + 1]) <= 2:
                 found |= {i, i + 1}

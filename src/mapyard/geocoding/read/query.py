@@ -25,7 +25,7 @@ from mapyard.geocoding.words.housenumbers import (
     split_hyphenless,
 )
 from mapyard.text.analysis import Slot, is_ordinal, name_key, slots
-from mapyard.text.folding import is_spaceless, read_numeral, split_grams
+from mapyard.text.folding import fold, is_spaceless, read_numeral, split_grams
 from mapyard.text.latin import MARK, latin_alternatives, skeleton
 from mapyard.text.words import STREET_WORDS, TRANSLATIONS
 
@@ -59,6 +59,8 @@ _GLUED = re.compile(
     r"(?(number)$|(?P<behind>\d{1,4}[a-z]?)$)"
 )
 _GLUED_LETTERS: Final = 6
+#: A state and its postcode written as one: MD21231.
+_STATE_ZIP = re.compile(r"^[a-z]{2}\d{5}$")
 #: A number and what follows it behind a comma, which is no part of it: "4, 104".
 _BREAKS = re.compile(r"(?<![^\W_])(\d+[a-z]?)\s*,[\s,]*(?=([^\W_]+))")
 _RANGES = re.compile(r"(?<![\d-])(\d{1,5})\s*[-–—]\s*(\d{1,5})(?![\d-])")
@@ -189,7 +191,8 @@ def understand(gazetteer: Gazetteer, text: str, *, complete: bool = False) -> Un
         plain, gazetteer.country_set, gazetteer.country_phrases, gazetteer.country_firsts
     )
     edge = _find_edge(plain, named)
-    fillers = find_fillers(plain[:-1] if complete else plain)
+    breaks = frozenset((m[1], fold(m[2])) for m in _BREAKS.finditer(kept.lower()))
+    fillers = find_fillers(plain[:-1] if complete else plain, breaks)
     total = log2(len(gazetteer.kind) + 2)
     words = []
     for i, slot in enumerate(typed):
@@ -217,7 +220,6 @@ def understand(gazetteer: Gazetteer, text: str, *, complete: bool = False) -> Un
                 i in edge,
             )
         )  # fmt: skip
-    breaks = frozenset((m[1], m[2]) for m in _BREAKS.finditer(kept.lower()))
     labels = {i for i in fillers if plain[i] not in NUMBER_WORDS}
     numbers = _find_numbers(gazetteer, plain, labels, breaks)
     near, is_near = _find_near(plain, categories)
@@ -303,6 +305,8 @@ def _split(gazetteer: Gazetteer, slot: Slot) -> list[Slot]:
         return [slot]
     if is_spaceless(word):
         return _split_kind(gazetteer, slot) or _split_areas(gazetteer, word) or [slot]
+    if _STATE_ZIP.match(word):
+        return [*slots(word[:2]), *slots(word[2:])]
     glued = _GLUED.match(word)
     if glued is None:
         return [slot]

@@ -40,9 +40,9 @@ US: united states of america; america; usa; u s a; u s; estados unidos de americ
 US: vereinigte staaten von amerika; etats unis d'amerique; stati uniti d'america; сша
 GB: uk; u k; great britain; britain; grossbritannien; grande bretagne; gran bretana; gran bretagna
 CZ: czech republic; tschechische republik; ceska republika
-NL: holland; the netherlands; RU: russian federation; российская федерация
+NL: holland; the netherlands; RU: russian federation; российская федерация; рф
 KR: republic of korea; KP: dprk
-TW: roc; taiwan roc; 中华民国; CN: prc; peoples republic of china; AE: uae; u a e
+TW: roc; taiwan roc; republic of china; 中华民国; CN: prc; peoples republic of china; AE: uae; u a e
 CI: ivory coast; CV: cape verde; SZ: swaziland; MM: burma; TR: turkey; MK: macedonia
 LI: fl; DE: brd; CH: helvetia
 """
