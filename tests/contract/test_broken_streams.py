@@ -88,10 +88,17 @@ def test_a_client_gets_an_error_after_what_was_sent(server: Server, stream_forma
 
 
 def test_a_stream_that_does_not_fail_ends_properly(server: Server) -> None:
-    path = "/api/v1/features?format=ndjson&limit=500"
+    path = "/api/v1/features?format=ndjson&limit=1000"
     received = read_all(server, path, "Connection: close\r\n")
     assert received.endswith(b"0\r\n\r\n")
-    assert len(server.get(path).text.splitlines()) == 500
+    assert len(server.get(path).text.splitlines()) == 1_000
+
+
+def test_a_short_stream_has_a_length(server: Server) -> None:
+    path = "/api/v1/features?format=ndjson&limit=10"
+    head, _, body = read_all(server, path, "Connection: close\r\n").partition(b"\r\n\r\n")
+    assert f"content-length: {len(body)}".encode() in head
+    assert len(body.splitlines()) == 10
 
 
 def test_the_log_says_that_and_why_it_was_broken_off(server: Server) -> None:

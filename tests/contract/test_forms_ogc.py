@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import html
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pyogrio
 import pytest
+import shapely
+from owslib.ogcapi.features import Features
 
-from osm_files import EXAMPLES
 from servers import Server, copy_data, running
 
 BOX = (7.41, 43.73, 7.43, 43.74)
 
 
 @pytest.fixture(scope="module")
-def server(
-    build_once: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Server]:
-    built = build_once("monaco-store", EXAMPLES / "monaco.osm.pbf", ["store"])
+def server(monaco: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("ogc")
-    with running(copy_data(built, folder / "data"), folder / "serve.log") as started:
+    with running(copy_data(monaco, folder / "data"), folder / "serve.log") as started:
         yield started
 
 
@@ -35,13 +35,7 @@ def test_gdal_reads_collections_and_pages(server: Server) -> None:
     assert len(shops) == len(whole) > 100
     some = pyogrio.read_dataframe(source, layer="amenities", bbox=BOX, max_features=50)
     assert len(some) == 50
-    assert some.geometry.intersects(_box(*BOX)).all()
-
-
-def _box(*corners: float) -> Any:
-    import shapely
-
-    return shapely.box(*corners)
+    assert some.geometry.intersects(shapely.box(*BOX)).all()
 
 
 def test_every_link_leads_somewhere(server: Server) -> None:
@@ -99,3 +93,186 @@ def test_collections_say_where_they_are(server: Server) -> None:
     ((west, south, east, north),) = body["extent"]["spatial"]["bbox"]
     assert 7.3 < west < 7.43 < east < 7.7
     assert 43.3 < south < 43.73 < north < 43.8
+
+
+def test_owslib_reads_it(server: Server) -> None:
+    client = Features(f"{server.address}/key/{server.key}/ogc")
+    assert (
+        "http://www.opengis.net/spec/ogcapi-features-3/1.0/conf/filter"
+        in (client.conformance()["conformsTo"])
+    )
+    assert {"buildings", "amenities"} <= set(client.feature_collections())
+    assert client.collection("buildings")["crs"]
+    assert "name" in client.collection_queryables("amenities")["properties"]
+    found = client.collection_items("amenities", bbox=list(BOX), limit=5)
+    assert found["numberReturned"] == 5
+    cafes = client.collection_items("amenities", limit=100, filter="amenity = 'cafe'")
+    assert {one["properties"]["amenity"] for one in cafes["features"]} == {"cafe"}
+    one = client.collection_item("amenities", found["features"][0]["id"])
+    assert one["id"] == found["features"][0]["id"]
+
+
+def ids(server: Server, collection: str, **params: Any) -> set[str]:
+    answer = server.get(f"/ogc/collections/{collection}/items", params={"limit": 1_000, **params})
+    assert answer.status_code == 200, answer.text
+    return {one["id"].replace("-", "/") for one in answer.json()["features"]}
+
+
+def plain(server: Server, **params: Any) -> set[str]:
+    answer = server.get("/api/v1/features.geojson", params=params)
+    return {one["id"] for one in answer.json()["features"]}
+
+
+def test_filters_say_what_ours_do(server: Server) -> None:
+    ring = "POLYGON((7.41 43.73, 7.43 43.73, 7.43 43.74, 7.41 43.74, 7.41 43.73))"
+    shape = (
+        '{"type":"Polygon","coordinates":[[[7.41,43.73],[7.43,43.73],[7.43,43.74],[7.41,43.74],'
+        "[7.41,43.73]]]}"
+    )
+    for text, ours in (
+        ("amenity = 'cafe'", {"tags[amenity]": "cafe"}),
+        ("amenity IN ('cafe','bar') AND name IS NOT NULL",
+         {"tags[amenity]": "cafe|bar", "tags[name]": "*"}),
+        ("amenity = 'cafe' OR amenity = 'bar'", {"tags[amenity]": "cafe|bar"}),
+        ("amenity = 'cafe' AND name IS NULL", {"tags[amenity]": "cafe", "tags[name]": "!"}),
+        ("amenity LIKE 'ca%'", {"tags[amenity]": "~^ca"}),
+        (f"amenity = 'cafe' AND S_WITHIN(geometry, {ring})",
+         {"tags[amenity]": "cafe", "within": shape}),
+        (f"NOT S_INTERSECTS(geometry, {ring}) AND amenity = 'cafe'",
+         {"tags[amenity]": "cafe", "not_intersects": shape}),
+        ("S_INTERSECTS(geometry, BBOX(7.41,43.73,7.43,43.74))",
+         {"tags[amenity]": "*", "intersects": shape}),
+    ):  # fmt: skip
+        expected = plain(server, **ours)
+        assert expected, text
+        assert ids(server, "amenities", filter=text) == expected & plain(
+            server, **{"tags[amenity]": "*"}
+        ), text
+    as_json = (
+        '{"op":"and","args":[{"op":"=","args":[{"property":"amenity"},"cafe"]},'
+        '{"op":"s_within","args":[{"property":"geometry"},' + shape + "]}]}"
+    )
+    asked = {"filter": as_json, "filter-lang": "cql2-json"}
+    assert ids(server, "amenities", **asked) == plain(
+        server, **{"tags[amenity]": "cafe", "within": shape}
+    )
+    assert ids(server, "amenities", amenity="cafe") == plain(server, **{"tags[amenity]": "cafe"})
+
+
+@pytest.mark.parametrize(
+    ("params", "text"),
+    [
+        ({"filter": "amenity = "}, "ends where"),
+        ({"filter": "amenity <> 'x'"}, "<> is not served"),
+        ({"filter": "amenity = 'a' OR name = 'b'"}, "OR is served between values of one"),
+        ({"filter": "S_FLIES(geometry, POINT(1 2))"}, "s_flies is not served"),
+        ({"filter": "{"}, "character 1"),
+        ({"filter": "{", "filter-lang": "cql2-json"}, "is no JSON"),
+        ({"filter": "(" * 50}, "nested"),
+        ({"colour": "red"}, "colour: is not known here"),
+        ({"crs": "urn:moon"}, "crs: 'urn:moon' is not served"),
+        ({"bbox": "1,2,3"}, "bbox: must be four or six numbers"),
+        ({"limit": "0"}, "limit: must be at least 1"),
+    ],
+)
+def test_wrong_questions_are_problems(server: Server, params: dict[str, str], text: str) -> None:
+    answer = server.get("/ogc/collections/amenities/items", params=params)
+    assert answer.status_code == 400, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert text in answer.json()["detail"]
+
+
+def test_pages_keep_their_conditions(server: Server) -> None:
+    whole = ids(server, "amenities", filter="amenity = 'cafe'", bbox=",".join(map(str, BOX)))
+    url, found = "/ogc/collections/amenities/items", set[str]()
+    params: dict[str, Any] | None = {
+        "filter": "amenity = 'cafe'", "limit": 5, "bbox": ",".join(map(str, BOX)),
+    }  # fmt: skip
+    while url:
+        body = server.get(url, params=params).json()
+        found |= {one["id"].replace("-", "/") for one in body["features"]}
+        following = [one["href"] for one in body["links"] if one["rel"] == "next"]
+        url, params = (following[0].removeprefix(server.address) if following else ""), None
+    assert found == whole
+    assert len(whole) > 10
+
+
+def test_other_coordinate_systems(server: Server) -> None:
+    path = "/ogc/collections/buildings/items"
+    base = "http://www.opengis.net/def/crs/EPSG/0/"
+    box = ",".join(map(str, BOX))
+    lonlat = server.get(path, params={"limit": 3, "bbox": box}).json()["features"]
+    swapped = f"{BOX[1]},{BOX[0]},{BOX[3]},{BOX[2]}"
+    asked = {"limit": 3, "bbox": swapped, "bbox-crs": base + "4326", "crs": base + "4326"}
+    answer = server.get(path, params=asked)
+    assert answer.headers["content-crs"] == f"<{base}4326>"
+    for one, other in zip(lonlat, answer.json()["features"], strict=True):
+        assert one["id"] == other["id"]
+        first = one["geometry"]["coordinates"][0][0]
+        assert other["geometry"]["coordinates"][0][0] == first[::-1]
+    meters = server.get(path, params={"limit": 3, "bbox": box, "crs": base + "3857"}).json()
+    x, y = meters["features"][0]["geometry"]["coordinates"][0][0]
+    lon, lat = lonlat[0]["geometry"]["coordinates"][0][0]
+    assert x == pytest.approx(lon * 111_319.490793, abs=0.01)
+    assert 5_420_000 < y < 5_440_000
+    assert lat == pytest.approx(43.73, abs=0.02)
+
+
+def test_tiles_are_those_of_the_map(server: Server) -> None:
+    tileset = server.get("/ogc/tiles/WebMercatorQuad").json()
+    (template,) = [one["href"] for one in tileset["links"] if one.get("templated")]
+    path = template.removeprefix(server.address)
+    for name, value in (("{tileMatrix}", "14"), ("{tileRow}", "5974"), ("{tileCol}", "8529")):
+        path = path.replace(name, value)
+    tile = server.get(path)
+    assert tile.headers["content-type"] == "application/vnd.mapbox-vector-tile"
+    assert tile.content == server.get("/api/v1/tiles/14/8529/5974").content
+    described = server.get("/ogc/tiles/WebMercatorQuad/tilejson").json()
+    assert described["tilejson"].startswith("3.")
+    matrices = server.get("/ogc/tileMatrixSets/WebMercatorQuad").json()["tileMatrices"]
+    assert matrices[0]["scaleDenominator"] == pytest.approx(559_082_264.028, abs=0.01)
+    assert server.get("/ogc/tiles/Moon").status_code == 404
+    assert server.get("/ogc/tiles/WebMercatorQuad/14/x/y").status_code == 400
+
+
+def test_browsers_get_pages(server: Server) -> None:
+    base = f"{server.address}/key/{server.key}/ogc"
+    accept = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    waiting, seen = [base], set[str]()
+    while waiting and len(seen) < 60:
+        url = waiting.pop(0)
+        if url in seen:
+            continue
+        seen.add(url)
+        answer = httpx.get(url, headers=accept, timeout=30)
+        assert answer.status_code == 200, url
+        if not answer.headers["content-type"].startswith("text/html"):
+            continue
+        hrefs = [html.unescape(href) for href in re.findall(r'href="([^"]+)"', answer.text)]
+        assert hrefs, url
+        waiting += [
+            href
+            for href in hrefs
+            if href.startswith(base)
+            and "{" not in href
+            and ("/collections/" not in href or "/shops" in href)
+        ]
+    assert any("/items/" in url for url in seen)
+    shown = httpx.get(f"{base}/collections/shops/items?f=html&limit=2", timeout=20)
+    assert shown.text.count("<tr>") == 3
+    assert "<script" not in shown.text
+
+
+def test_gdal_reads_what_browsers_do(server: Server, monaco: Path) -> None:
+    keyed = f"{server.address}/key/{server.key}"
+    asked = "api/v1/features.geojson?tags=amenity=cafe"
+    for address in (f"{keyed}/{asked}", f"/vsicurl_streaming/{keyed}/{asked}"):
+        cafes = pyogrio.read_dataframe(address)
+        assert len(cafes) == len(plain(server, **{"tags[amenity]": "cafe"})) > 20
+        assert set(cafes["amenity"]) == {"cafe"}
+    page = pyogrio.read_dataframe(f"/vsicurl/{keyed}/api/v1/features?tags=amenity=cafe&limit=50")
+    assert len(page) == len(cafes)
+    tile = pyogrio.list_layers(f"MVT:/vsicurl/{keyed}/api/v1/tiles/14/8529/5974.mvt")
+    assert {"buildings", "streets"} <= {name for name, _ in tile}
+    archive = next((monaco / "current").resolve().glob("tiles.pmtiles"))
+    assert {"boundaries", "place_labels"} & {name for name, _ in pyogrio.list_layers(archive)}

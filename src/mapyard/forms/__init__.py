@@ -6,7 +6,7 @@ search or routing. What a form wants and an engine lacks becomes an option of th
 - `/nominatim`: search, reverse, lookup, status (nominatim/)
 - `/photon`: api, structured, reverse (photon.py)
 - `/pelias`: search, autocomplete, structured, reverse, place (pelias.py)
-- `/ogc`: OGC API Features (ogc.py)
+- `/ogc`: OGC API Features and Tiles (ogc/)
 - `/osrm`: route, table, nearest, match, trip (osrm/)
 - `/valhalla`: route, optimized_route, sources_to_targets, isochrone, trace_route, trace_attributes,
   locate, height, status (valhalla/)
@@ -25,7 +25,8 @@ MODULES: Final = (
     "nominatim.endpoints",
     "photon",
     "pelias",
-    "ogc",
+    "ogc.features",
+    "ogc.tiles",
     "osrm.endpoints",
     "valhalla.endpoints",
     "ors.directions",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 
 from mapyard.http.admission import HeaderList
 from mapyard.http.answer import Answer
@@ -96,6 +97,8 @@ def encode_answer(answer: Answer, request_headers: Mapping[str, str], *, head: b
                 body = compress(body, encoding)
         elif stream is not None:
             stream = gather(stream)
+            if not head:
+                body, stream = _take_short(stream)
     if stream is None:
         headers.append((b"content-length", b"%d" % len(body)))
     elif head:  # what a stream would hold is not made for a HEAD
@@ -104,6 +107,18 @@ def encode_answer(answer: Answer, request_headers: Mapping[str, str], *, head: b
     if encoded and isinstance(answer.body, bytes):
         answer.encoded = reply
     return reply
+
+
+def _take_short(stream: Iterator[bytes]) -> tuple[bytes, Iterator[bytes] | None]:
+    """Return the whole of a stream of one chunk, whose length is known so; or the stream.
+
+    GDAL's /vsicurl/ reads only what has a length.
+    """
+    first = next(stream, b"")
+    second = next(stream, None)
+    if second is None:
+        return first, None
+    return b"", chain((first, second), stream)
 
 
 def is_long_to_encode(answer: Answer) -> bool:

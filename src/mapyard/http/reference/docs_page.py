@@ -162,8 +162,8 @@ def describe_schema(schema: Schema) -> str:
     for name, word in (("maxItems", "at most {} items"), ("maxLength", "at most {} characters")):
         if name in schema:
             parts.append(word.format(schema[name]))
-    if "default" in schema:
-        default = schema["default"]
+    default = schema.get("default", schema.get("x-default"))
+    if default is not None:
         text = str(default).lower() if isinstance(default, bool) else str(default)
         parts.append(f"default {text or 'empty'}")
     return ", ".join(parts)

@@ -176,7 +176,9 @@ def _parameters(field: Field, in_path: list[str]) -> list[Schema]:
         ]
         for parameter in found:
             # Clients send defaults, and one member makes the object, whose others may be required.
-            parameter["schema"].pop("default", None)
+            schema = parameter["schema"]
+            if "default" in schema:
+                schema["x-default"] = schema.pop("default")
         return found
     return [_parameter(field, "query", required=field.required)]
 
