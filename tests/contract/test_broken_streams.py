@@ -88,10 +88,10 @@ def test_a_client_gets_an_error_after_what_was_sent(server: Server, stream_forma
 
 
 def test_a_stream_that_does_not_fail_ends_properly(server: Server) -> None:
-    path = "/api/v1/features?format=ndjson&limit=1000"
+    path = "/api/v1/features?format=ndjson&limit=5000"
     received = read_all(server, path, "Connection: close\r\n")
     assert received.endswith(b"0\r\n\r\n")
-    assert len(server.get(path).text.splitlines()) == 1_000
+    assert len(server.get(path).text.splitlines()) == 5_000
 
 
 def test_a_short_stream_has_a_length(server: Server) -> None:
