@@ -36,6 +36,7 @@ class PostingsWriter:
         self._numbers: dict[str, int] = {}
         self._terms = {field: array("I") for field in FIELDS}
         self._documents = {field: array("I") for field in FIELDS}
+        self._is_nearly_sorted = False
 
     def add(self, document: int, texts: Iterable[tuple[str, Iterable[str]]]) -> None:
         """Add (field, distinct terms) of a document."""
@@ -47,6 +48,7 @@ class PostingsWriter:
 
     def take_over(self, before: Postings, documents: NDArray[Any]) -> None:
         """Add what is known of other documents: the new number of each, −1 for none."""
+        self._is_nearly_sorted = True
         known = [self._numbers.setdefault(term, len(self._numbers)) for term in before.terms()]
         for field in FIELDS:
             at, numbers = before.pairs(field)
@@ -71,7 +73,9 @@ class PostingsWriter:
         place[[self._numbers[term] for term in used]] = np.arange(len(used))
         write_vocabulary(folder, used)
         for field, (terms, documents) in pairs.items():
-            joined = np.sort((place[terms] << 32) | documents)
+            joined = (place[terms] << 32) | documents
+            # What was taken over is in order: merging it with the rest is a matter of one pass.
+            joined.sort(kind="stable" if self._is_nearly_sorted else "quicksort")
             lengths = np.bincount(joined >> 32, minlength=len(used))
             write_column(folder, f"{field}_offsets", offsets_of(lengths).astype(np.uint32))
             write_column(folder, f"{field}_documents", joined.astype(np.int32))
