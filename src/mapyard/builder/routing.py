@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,11 @@ from numpy.typing import NDArray
 
 from mapyard.builder.pipeline import Step, StepContext
 from mapyard.builder.preflight import Estimate
+from mapyard.elevation import open_elevation
 from mapyard.geo.bbox import Bbox
-from mapyard.routing.building.graph import GraphMeta, build_graph
+from mapyard.routing.building.graph import build_graph
+from mapyard.routing.building.heights import FindHeights
+from mapyard.routing.meta import GraphMeta
 
 _UNITS_PER_DEG = 10_000_000
 
@@ -50,11 +54,29 @@ def _run(ctx: StepContext) -> Mapping[str, Any]:
     # An update shares the machine with the server.
     threads = 1 if ctx.previous is not None else None
     meta: GraphMeta | None = build_graph(
-        ctx.source, ctx.folder / "routing", bbox, threads=threads, on_progress=follow
+        ctx.source,
+        ctx.folder / "routing",
+        bbox,
+        threads=threads,
+        find_heights=_open_heights(ctx.data / "elevation"),
+        on_progress=follow,
     )
     if meta is None:
         return {"edges": 0}
-    return {"edges": meta.edge_count, "time_zones": meta.timezone_count, "engine": meta.engine}
+    return {
+        "edges": meta.edge_count,
+        "time_zones": meta.timezone_count,
+        "engine": meta.engine,
+        "slopes": meta.has_slopes,
+    }
+
+
+def _open_heights(folder: Path) -> FindHeights | None:
+    try:
+        rasters = open_elevation(folder)
+    except FileNotFoundError:
+        return None
+    return lambda lon, lat: rasters.sample(lon, lat, fills_voids=False)[0]
 
 
 def _estimate(pbf: int) -> Estimate:

@@ -89,7 +89,7 @@ class Rasters:
         return seen
 
     def sample(
-        self, lon: Floats, lat: Floats
+        self, lon: Floats, lat: Floats, *, fills_voids: bool = True
     ) -> tuple[Floats, NDArray[np.int64], NDArray[np.bool_]]:
         """Return heights in metres, indexes of their rasters, and which ones lie in filled voids.
 
@@ -105,6 +105,8 @@ class Rasters:
             heights_m[wanted] = found
             source[wanted[~np.isnan(found)]] = index
         is_filled = np.zeros(lon.shape, np.bool_)
+        if not fills_voids:
+            return heights_m, source, is_filled
         for at in np.flatnonzero(np.isnan(heights_m)).tolist():
             for index, raster in enumerate(self.rasters):
                 if not _covers(raster, lon[at], lat[at]):

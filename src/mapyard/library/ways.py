@@ -26,7 +26,7 @@ from mapyard.routing import Engine, open_routing
 from mapyard.routing.avoid import MAX_AVOID_POINTS, write_avoided
 from mapyard.routing.choice import Choice
 from mapyard.routing.config import MAX_AVOID_VERTICES
-from mapyard.routing.costing import CostingOptions
+from mapyard.routing.costing import CostingOptions, check_slopes
 from mapyard.routing.modes import Mode
 from mapyard.routing.times import read_travel
 from mapyard.store.reader import Store
@@ -85,8 +85,9 @@ class WayChoice(Params, kw_only=True):
     ] = None
 
 
-def read_choice(params: WayChoice, place: tuple[float, float]) -> Choice:
+def read_choice(params: WayChoice, place: tuple[float, float], engine: Engine) -> Choice:
     """Return the choice as the engine is asked; `place` (lon, lat) has the local time."""
+    check_slopes(params.costing, has_slopes=engine.has_slopes)
     return Choice(
         params.costing,
         params.exclude,

@@ -161,6 +161,18 @@ def write_options(costing: str, mode: str, options: CostingOptions) -> dict[str,
     return written
 
 
+def check_slopes(options: CostingOptions | None, *, has_slopes: bool) -> None:
+    """Raise Unsupported for options about slopes where roads have none: they would do nothing."""
+    if options is None or has_slopes:
+        return
+    for name in ("use_hills", "max_grade_percent"):
+        if getattr(options, name) is not None:
+            why = (
+                "needs heights at build: put rasters into elevation/ of the data folder, build anew"
+            )
+            raise Unsupported(f"costing: {name} {why}", details={f"costing[{name}]": [why]})
+
+
 def _name_of(name: str) -> str:
     if name in _NAMES:
         return _NAMES[name]

@@ -19,6 +19,7 @@ from mapyard.errors import MapyardError, NotFound, TooLarge, Unsupported
 from mapyard.routing.config import make_serve_config
 from mapyard.routing.contraction.tables import Tables
 from mapyard.routing.hours import Hours
+from mapyard.routing.meta import has_slopes
 
 Action = Literal[
     "route", "locate", "isochrone", "matrix", "trace_route", "trace_attributes", "expansion"
@@ -62,6 +63,8 @@ class Engine:
         self.tables = Tables(tiles_tar.parent)
         #: Where turns and roads are closed at certain hours.
         self.hours = Hours.read(tiles_tar.parent)
+        #: Whether its roads have grades.
+        self.has_slopes = has_slopes(tiles_tar.parent)
         all_roads |= self.tables.all_roads
         self._configs = {
             kind: make_serve_config(tiles_tar, one_search_per_origin=kind, all_roads=all_roads)

@@ -13,7 +13,7 @@ from mapyard.builder.routing import find_bbox
 from mapyard.geo.bbox import Bbox
 from mapyard.osm.countries import iter_regions
 from mapyard.routing.building.admins import build_admins, write_borders
-from mapyard.routing.building.graph import GraphMeta, build_graph
+from mapyard.routing.building.graph import build_graph
 from mapyard.routing.building.timezones import (
     build_timezones,
     encode_spatialite,
@@ -22,6 +22,7 @@ from mapyard.routing.building.timezones import (
 )
 from mapyard.routing.building.tools import RoutingBuildFailed, run_tool
 from mapyard.routing.config import make_build_config
+from mapyard.routing.meta import GraphMeta
 from osm_files import EXAMPLES
 
 MONACO = Bbox(7.40, 43.72, 7.45, 43.76)
@@ -117,7 +118,7 @@ def test_a_failing_tool_says_what_it_said(tmp_path):
 
 
 def test_the_meta_file_comes_back(tmp_path):
-    meta = GraphMeta("valhalla 3", 12, 2)
+    meta = GraphMeta("valhalla 3", 12, 2, has_slopes=True)
     meta.write(tmp_path)
     assert GraphMeta.read(tmp_path) == meta
 

@@ -140,7 +140,7 @@ def _find_areas(
             metric=metric,
             radius_m=params.snap_radius,
             toward=params.reverse,
-            choice=read_choice(params, (lon, lat)),
+            choice=read_choice(params, (lon, lat), get_engine(call)),
             least_share=params.denoise,
         )
         found += [(metric, area) for area in areas]

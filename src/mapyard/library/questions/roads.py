@@ -107,7 +107,7 @@ def matrix(call: Call, params: MatrixQuestion) -> Matrix:
         radius_m=params.snap_radius,
         max_pairs=call.settings.matrix_pairs,
         deadline=call.deadline,
-        choice=read_choice(params, tuple((origins.tolist() or [[0.0, 0.0]])[0])),
+        choice=read_choice(params, tuple((origins.tolist() or [[0.0, 0.0]])[0]), get_engine(call)),
     )
     filled = None
     if params.fallback_speed is not None:

@@ -30,6 +30,7 @@ from mapyard.library.ways import (
 )
 from mapyard.params.parser import Geometry, Params, Position, Positions, spelled
 from mapyard.routing import Engine
+from mapyard.routing.costing import check_slopes
 from mapyard.routing.edges import find_edges
 from mapyard.routing.electric import ElectricVehicle
 from mapyard.routing.polyline import encode_polyline
@@ -211,6 +212,7 @@ def _asker(
     call: Call, params: RouteQuestion, with_steps: bool
 ) -> Callable[[NDArray[np.float64], list[Stop] | None], Sequence[FoundRoute]]:
     """Return what finds the routes through positions as the question asks for them."""
+    check_slopes(params.costing, has_slopes=get_engine(call).has_slopes)
     return lambda positions, stops: find_routes(
         get_engine(call),
         positions,

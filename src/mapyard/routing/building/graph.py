@@ -6,21 +6,19 @@ import json
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from mapyard.geo.bbox import Bbox
 from mapyard.routing.building.admins import build_admins
+from mapyard.routing.building.heights import FindHeights, write_heights
 from mapyard.routing.building.timezones import build_timezones
 from mapyard.routing.building.tools import RoutingBuildFailed, run_module, run_tool
 from mapyard.routing.config import make_build_config
 from mapyard.routing.contraction.build import build_tables
 from mapyard.routing.contraction.tables import TILES_NAME
+from mapyard.routing.meta import GraphMeta
 from mapyard.routing.tagging import rewrite
-
-META_NAME = "routing.json"
 
 #: Lines that the tile builder logs when a stage begins, and the share of the work done by then.
 _STAGES = (
@@ -37,47 +35,21 @@ _STAGES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class GraphMeta:
-    """What a graph was built with; kept as routing.json beside the tiles."""
-
-    engine: str
-    edge_count: int
-    timezone_count: int
-
-    def write(self, directory: Path) -> None:
-        """Write the file into a graph's directory."""
-        content = {
-            "engine": self.engine,
-            "edge_count": self.edge_count,
-            "timezone_count": self.timezone_count,
-        }
-        (directory / META_NAME).write_text(json.dumps(content, indent=1) + "\n")
-
-    @classmethod
-    def read(cls, directory: Path) -> GraphMeta:
-        """Read the file of a graph's directory."""
-        content: dict[str, Any] = json.loads((directory / META_NAME).read_text())
-        return cls(
-            engine=str(content["engine"]),
-            edge_count=int(content["edge_count"]),
-            timezone_count=int(content["timezone_count"]),
-        )
-
-
 def build_graph(
     pbf: Path,
     directory: Path,
     bbox: Bbox,
     *,
     threads: int | None = None,
+    find_heights: FindHeights | None = None,
     on_progress: Callable[[float, str], None] = lambda share, what: None,
 ) -> GraphMeta | None:
     """Build the graph of `pbf` into `directory` (made if missing): tiles.tar and routing.json.
 
-    `pbf` is sorted by type and id, `bbox` surrounds the data. `on_progress` gets the share done in
-    0..1 and what is being done. Working files lie in `directory`/work and are removed at the end.
-    Returns None, and leaves nothing, where the file holds no roads. Raises `RoutingBuildFailed`.
+    `pbf` is sorted by type and id, `bbox` surrounds the data. With `find_heights` roads have
+    grades. `on_progress` gets the share done in 0..1 and what is being done. Working files lie in
+    `directory`/work and are removed at the end. Returns None, and leaves nothing, where the file
+    holds no roads. Raises `RoutingBuildFailed`.
     """
     work = directory / "work"
     shutil.rmtree(work, ignore_errors=True)
@@ -86,6 +58,13 @@ def build_graph(
     config = make_build_config(
         work, admins=admins, timezones=timezones, threads=threads or os.cpu_count() or 1
     )
+    heights = work / "heights"
+    height_count = 0
+    if find_heights is not None:
+        on_progress(0.0, "heights")
+        height_count = write_heights(find_heights, bbox, heights)
+    if height_count:
+        config["additional_data"]["elevation"] = str(heights)
     config_path = work / "valhalla.json"
     config_path.write_text(json.dumps(config))
 
@@ -121,7 +100,9 @@ def build_graph(
     (work / TILES_NAME).replace(directory / TILES_NAME)
     on_progress(0.98, "preparing matrices")
     build_tables(directory)
-    meta = GraphMeta(f"valhalla {version('pyvalhalla')}", edge_count, timezone_count)
+    meta = GraphMeta(
+        f"valhalla {version('pyvalhalla')}", edge_count, timezone_count, height_count > 0
+    )
     meta.write(directory)
     shutil.rmtree(work)
     on_progress(1.0, "done")
