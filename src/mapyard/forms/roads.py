@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import shapely
@@ -15,23 +15,34 @@ from mapyard.library.call import Call
 from mapyard.library.ways import get_engine
 from mapyard.routing.costing import CostingOptions
 from mapyard.routing.edges import EdgePath, find_edges
+from mapyard.routing.matrix import KnownRoads
 from mapyard.routing.modes import Mode
 from mapyard.routing.route import Route
 from mapyard.routing.snapping import Snapped, find_roads, no_road
 
 
+class Ends(NamedTuple):
+    """The nearest road of each position, and all that was looked up."""
+
+    roads: list[Snapped]
+    known: KnownRoads
+
+
 def find_ends(
     call: Call, lonlat: NDArray[np.float64], mode: Mode, radiuses_m: Sequence[float] | float
-) -> list[Snapped]:
-    """Return the nearest road of each position, within its radius; raise `NoRoad`."""
+) -> Ends:
+    """Return the nearest roads of positions, each within its radius; raise `NoRoad`."""
     most_m = np.broadcast_to(radiuses_m, len(lonlat)).tolist()
     found = find_roads(get_engine(call), lonlat, mode, max(most_m), reach=1, verbose=True)
-    ends = []
+    ends, known = [], {}
+    places = lonlat.tolist()
     for index, (roads, radius_m) in enumerate(zip(found, most_m, strict=True)):
         if not roads or roads[0].distance_m > radius_m:
             raise no_road(index, roads[0].distance_m if roads else None, mode, radius_m)
         ends.append(roads[0])
-    return ends
+        lon, lat = places[index]
+        known[lon, lat] = [road.edge for road in roads]
+    return Ends(ends, known)
 
 
 def name_of(road: Snapped) -> str | None:

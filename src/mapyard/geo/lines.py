@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
@@ -15,26 +16,36 @@ _COARSE: Final = 1 / 500
 
 
 def find_bearings(line: NDArray[np.float64], indexes: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the directions in which a line comes to, and leaves, each of its positions.
+    """Return the directions in which a line comes to, and leaves, each of some positions.
 
-    Degrees clockwise from north; 0 before the first position and after the last one.
+    Degrees clockwise from north; 0 before the first position and after the last one. Where some
+    are in one place, the direction is that of the step to another place.
     """
-    step = np.diff(line, axis=0)
-    middle = np.radians((line[:-1, 1] + line[1:, 1]) / 2)
-    angles = np.degrees(np.arctan2(step[:, 0] * np.cos(middle), step[:, 1])) % 360
-    whole = np.append(np.round(angles) % 360, 0).astype(np.int64)
-    moving = np.append((step != 0).any(axis=1), True)
-    # Where two positions are one, the direction is that of the next step or the last one.
-    count = len(line)
-    index = np.arange(count)
-    following = np.minimum.accumulate(np.where(moving, index, count - 1)[::-1])[::-1]
-    before = np.maximum.accumulate(np.where(moving, index, -1))
-    found = []
-    for at in indexes:
-        earlier = int(before[at - 1]) if at > 0 else -1
-        arrives = int(whole[earlier]) if earlier >= 0 else 0
-        found.append((arrives, int(whole[following[at]])))
-    return found
+    return [(_arrive(line, index), _leave(line, index)) for index in indexes]
+
+
+def _arrive(line: NDArray[np.float64], index: int) -> int:
+    here = line[index].tolist()
+    for other in range(index - 1, -1, -1):
+        there = line[other].tolist()
+        if there != here:
+            return _find_bearing(there, here)
+    return 0
+
+
+def _leave(line: NDArray[np.float64], index: int) -> int:
+    here = line[index].tolist()
+    for other in range(index + 1, len(line)):
+        there = line[other].tolist()
+        if there != here:
+            return _find_bearing(here, there)
+    return 0
+
+
+def _find_bearing(one: list[float], other: list[float]) -> int:
+    middle = math.radians((one[1] + other[1]) / 2)
+    east, north = (other[0] - one[0]) * math.cos(middle), other[1] - one[1]
+    return round(math.degrees(math.atan2(east, north))) % 360
 
 
 def thin(line: NDArray[np.float64], kept: Sequence[int]) -> tuple[NDArray[np.float64], list[int]]:

@@ -50,6 +50,10 @@ _FASTER_THAN_WALKING_M_S: Final = 1.5
 _MOST_ASKED_AGAIN: Final = 200
 
 
+#: Position → the engine's edges near it, nearest first.
+type KnownRoads = dict[tuple[float, float], list[dict[str, Any]]]
+
+
 @dataclass(frozen=True, slots=True)
 class Matrix:
     """Metres and seconds, (origins, destinations); NaN where no way leads."""
@@ -68,10 +72,12 @@ def compute_matrix(
     max_pairs: int = MAX_PAIRS,
     deadline: Deadline | None = None,
     choice: Choice = USUAL,
+    known: KnownRoads | None = None,
 ) -> Matrix:
     """Return the matrix of (n, 2) origins and (m, 2) destinations, lon and lat.
 
     A `choice` of roads or of a time is worked out by the engine, without the prepared tables.
+    `known` are roads of positions that were looked up before, with all that is known of them.
 
     Raises `TooLarge` over `max_pairs`, `NoRoad` with the index of a position (destinations are
     counted on after the origins), `Timeout` at the deadline.
@@ -88,6 +94,7 @@ def compute_matrix(
     origins = look_over_meridian(engine, origins, mode, radius_m)
     destinations = look_over_meridian(engine, destinations, mode, radius_m)
     cells = _Cells(engine, mode, origins, destinations, radius_m, deadline or no_deadline(), choice)
+    cells.roads.update(known or {})
     cells.compute()
     cells.connect()
     if mode == "foot":
@@ -117,7 +124,7 @@ class _Cells:
         #: Where they are looked for on the roads.
         self._from, self._to = origins, destinations
         self._table = engine.tables.find(mode) if choice.is_usual else None
-        self._roads: dict[tuple[float, float], list[dict[str, Any]]] = {}
+        self.roads: KnownRoads = {}
         self._deadline = deadline
         self._one_search = (
             COSTINGS[mode] in ("bicycle", "pedestrian")
@@ -132,7 +139,8 @@ class _Cells:
             # The engine does not refuse positions far from every road: it leaves their cells
             # empty, or 0.
             everything = np.concatenate([self._origins, self._destinations])
-            check_on_roads(self._engine, everything, self._mode, self._radius_m)
+            if any((lon, lat) not in self.roads for lon, lat in everything.tolist()):
+                check_on_roads(self._engine, everything, self._mode, self._radius_m)
         self._fill(np.ones(self.durations_s.shape, np.bool_))
 
     def connect(self) -> None:
@@ -191,7 +199,7 @@ class _Cells:
     def _find_roads(self, positions: NDArray[np.float64]) -> list[list[dict[str, Any]]]:
         """Return the nearest roads of positions; each position is looked up once."""
         keys = [(lon, lat) for lon, lat in positions.tolist()]
-        missing = list(dict.fromkeys(key for key in keys if key not in self._roads))
+        missing = list(dict.fromkeys(key for key in keys if key not in self.roads))
         if missing:
             found = find_roads(
                 self._engine, np.array(missing), self._mode, self._radius_m, reach=1, verbose=True
@@ -200,8 +208,8 @@ class _Cells:
                 everything = np.concatenate([self._origins, self._destinations])
                 raise explain(self._engine, everything, self._mode, self._radius_m)
             for key, roads in zip(missing, found, strict=True):
-                self._roads[key] = [road.edge for road in roads]
-        return [self._roads[key] for key in keys]
+                self.roads[key] = [road.edge for road in roads]
+        return [self.roads[key] for key in keys]
 
     def _ask_engine(
         self, wanted: NDArray[np.bool_], rows: NDArray[np.int64], columns: NDArray[np.int64]

@@ -126,8 +126,6 @@ def _write_line(line: NDArray[np.float64], params: Drawn) -> Any:
 
 
 def _write_steps(route: Route, *, with_via: bool) -> list[dict[str, Any]]:
-    begins = sorted({step.begin for leg in route.legs for step in leg.steps})
-    bearings = dict(zip(begins, find_bearings(route.positions, begins), strict=True))
     written = []
     for number, leg in enumerate(route.legs, 1):
         is_last = number == len(route.legs)
@@ -138,7 +136,7 @@ def _write_steps(route: Route, *, with_via: bool) -> list[dict[str, Any]]:
                 continue
             made = _write_step(step, _find_sign(step), step.instruction)
             if step.maneuver == "depart":
-                made["heading"] = bearings[step.begin][1]
+                ((_, made["heading"]),) = find_bearings(route.positions, (step.begin,))
             written.append(made)
     return written
 

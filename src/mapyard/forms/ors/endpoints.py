@@ -76,16 +76,17 @@ def matrix(ctx: Context, params: Matrix) -> Answer:
     columns = read_indexes("destinations", params.destinations, len(lonlat))
     if len(rows) * len(columns) > MAX_PAIRS:
         raise TooLarge(f"{len(rows)} × {len(columns)} pairs, at most {MAX_PAIRS}")
-    roads = find_ends(ctx, lonlat, mode, DEFAULT_RADIUS_M)
+    ends = find_ends(ctx, lonlat, mode, DEFAULT_RADIUS_M)
     found = compute_matrix(
-        get_engine(ctx), lonlat[rows], lonlat[columns], mode, choice=choice, deadline=ctx.deadline
-    )
+        get_engine(ctx), lonlat[rows], lonlat[columns], mode, choice=choice, deadline=ctx.deadline,
+        known=ends.known,
+    )  # fmt: skip
     body: dict[str, Any] = {}
     if "duration" in params.metrics:
         body["durations"] = found.durations_s
     if "distance" in params.metrics:
         body["distances"] = np.round(found.distances_m / UNIT_M[params.units], 2)
-    places = [_write_place(road, with_name=params.resolve_locations) for road in roads]
+    places = [_write_place(road, with_name=params.resolve_locations) for road in ends.roads]
     body["destinations"] = [places[index] for index in columns]
     body["sources"] = [places[index] for index in rows]
     query = {

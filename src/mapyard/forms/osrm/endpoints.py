@@ -184,14 +184,20 @@ def table(ctx: Context, params: Table) -> Answer:
     if len(rows) * len(columns) > MAX_PAIRS:
         raise TooLarge(f"{len(rows)} × {len(columns)} cells, at most {MAX_PAIRS}")
     radiuses_m = read_list("radiuses", params.radiuses, len(lonlat), read_radius)
-    roads = find_ends(ctx, lonlat, mode, [radius or RADIUS_M for radius in radiuses_m])
+    ends = find_ends(ctx, lonlat, mode, [radius or RADIUS_M for radius in radiuses_m])
     origins, destinations = lonlat[rows], lonlat[columns]
     found = compute_matrix(
-        engine, origins, destinations, mode, radius_m=RADIUS_M, deadline=ctx.deadline
+        engine,
+        origins,
+        destinations,
+        mode,
+        radius_m=RADIUS_M,
+        deadline=ctx.deadline,
+        known=ends.known,
     )
     body: dict[str, Any] = {"code": "Ok"}
     if params.fallback_speed is not None:
-        found, filled = _fill(found, lonlat, roads, rows, columns, params)
+        found, filled = _fill(found, lonlat, ends.roads, rows, columns, params)
         body["fallback_speed_cells"] = filled
     if "duration" in asked:
         body["durations"] = np.round(found.durations_s * params.scale_factor, 1)
@@ -203,7 +209,7 @@ def table(ctx: Context, params: Table) -> Answer:
                 (road.lon, road.lat), road.distance_m, name_of(road),
                 with_hint=params.generate_hints,
             )
-            for road in roads
+            for road in ends.roads
         ]  # fmt: skip
         body["sources"] = [points[index] for index in rows]
         body["destinations"] = [points[index] for index in columns]
