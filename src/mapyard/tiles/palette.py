@@ -18,6 +18,8 @@ class Palette(NamedTuple):
     name: str
     sprite: str
     background: str
+    #: Where the data does not reach.
+    outside: str
     water: str
     water_line: str
     water_label: str
@@ -81,7 +83,8 @@ class Palette(NamedTuple):
 
 LIGHT: Final = Palette(
     name="Mapyard Light", sprite="sprite",
-    background="#f5f3ee", water="#aad0e6", water_line="#9cc6df", water_label="#3f7ea6",
+    background="#f5f3ee", outside="#edeae4",
+    water="#aad0e6", water_line="#9cc6df", water_label="#3f7ea6",
     glacier="#e9f3f7", residential="#ebe7e0", industrial="#e6e3e6", commercial="#f0e6e2",
     farmland="#f2eedc", grass="#dfeccb", forest="#c7dfb8", scrub="#d6e5c0", vineyard="#e4eac4",
     sand="#f3e9c9", rock="#e3dfd8", wetland="#d3e6dc", park="#cfe8be", sport="#bfe0c0",
@@ -101,7 +104,8 @@ LIGHT: Final = Palette(
 
 DARK: Final = Palette(
     name="Mapyard Dark", sprite="sprite-dark",
-    background="#181d23", water="#0e2a3b", water_line="#15394f", water_label="#5f9cc0",
+    background="#181d23", outside="#14181d",
+    water="#0e2a3b", water_line="#15394f", water_label="#5f9cc0",
     glacier="#26343d", residential="#1d2229", industrial="#20232b", commercial="#251f22",
     farmland="#1d211f", grass="#1d2820", forest="#1a2a20", scrub="#1d2921", vineyard="#222a1d",
     sand="#2c2a20", rock="#24272b", wetland="#182a2a", park="#1b3023", sport="#1b3429",

@@ -17,6 +17,11 @@ from mapyard.tiles.tilejson import make_tilejson
 Layer = dict[str, Any]
 THEMES: Final = {"light": LIGHT, "dark": DARK}
 SOURCE: Final = "osm"
+#: The land of the world for low zooms, and the box of the data.
+WORLD: Final = "world"
+EXTENT: Final = "extent"
+#: From here to there the world, which is drawn coarsely, gives way to what is only outside.
+_WORLD_ENDS: Final = (4, 6)
 
 #: Class of roads → width in pixels by zoom.
 _WIDTHS: Final = {
@@ -60,17 +65,62 @@ def make_style(
         "name": palette.name,
         "center": described["center"][:2],
         "zoom": 12,
-        "sources": {SOURCE: {"type": "vector", "url": f"{base_url}/tiles.json{key_suffix}"}},
+        "sources": {
+            SOURCE: {"type": "vector", "url": f"{base_url}/tiles.json{key_suffix}"},
+            WORLD: {"type": "geojson", "data": f"{base_url}/tiles/world.json{key_suffix}",
+                    "maxzoom": 6},
+            EXTENT: {"type": "geojson", "data": _make_extent(info.bounds)},
+        },
         "glyphs": f"{base_url}/tiles/glyphs/{{fontstack}}/{{range}}.pbf{key_suffix}",
         # Clients put the ending of the file before the question mark.
         "sprite": f"{base_url}/tiles/sprites/{palette.sprite}{key_suffix}",
         "layers": [
-            {"id": "background", "type": "background",
-             "paint": {"background-color": palette.background}},
+            *_world_layers(palette),
             *_ground_layers(palette),
+            _edge_layer(palette),
             *_road_layers(palette),
             *label_layers(palette, name),
         ],
+    }  # fmt: skip
+
+
+def _make_extent(bounds: tuple[float, float, float, float]) -> dict[str, Any]:
+    """Return the box of the data as GeoJSON; two boxes at the antimeridian."""
+    west, south, east, north = bounds
+    spans = [(west, east)] if west <= east else [(west, 180.0), (-180.0, east)]
+    boxes = [
+        [[[x0, south], [x1, south], [x1, north], [x0, north], [x0, south]]] for x0, x1 in spans
+    ]
+    geometry = {"type": "MultiPolygon", "coordinates": boxes}
+    return {"type": "Feature", "properties": {}, "geometry": geometry}
+
+
+def _world_layers(p: Palette) -> Iterable[Layer]:
+    """The sea and land of the world far out; closer only where the data is, and what is outside."""
+    start, end = _WORLD_ENDS
+    sea = ["interpolate", ["linear"], ["zoom"], start, p.water, end, p.outside]
+    yield {"id": "background", "type": "background", "paint": {"background-color": sea}}
+    fade = ["interpolate", ["linear"], ["zoom"], start, 1, end, 0]
+    yield {
+        "id": "world", "type": "fill", "source": WORLD, "maxzoom": end,
+        "paint": {"fill-color": p.background, "fill-opacity": fade},
+    }  # fmt: skip
+    yield {
+        "id": "extent", "type": "fill", "source": EXTENT, "paint": {"fill-color": p.background},
+    }  # fmt: skip
+
+
+def _edge_layer(p: Palette) -> Layer:
+    """Where the data ends its ground fades: a sea that is cut off is no coast."""
+    width = zooms(6, 4, 9, 30, 14, 80)
+    return {
+        "id": "extent-edge", "type": "line", "source": EXTENT, "minzoom": _WORLD_ENDS[0],
+        "layout": {"line-join": "round"},
+        "paint": {
+            "line-color": p.outside, "line-width": width, "line-blur": zooms(6, 2, 9, 15, 14, 40),
+            "line-opacity": ["interpolate", ["linear"], ["zoom"], *(_WORLD_ENDS[0], 0),
+                             *(_WORLD_ENDS[1], 1)],
+        },
     }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from msgspec import Meta
 
 from mapyard.errors import InvalidRequest, NotFound
-from mapyard.http.answer import JSON, Answer
+from mapyard.http.answer import GEOJSON, JSON, Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
 from mapyard.http.errors import NotOffered
@@ -25,6 +25,7 @@ from mapyard.tiles.source import TileSource
 from mapyard.tiles.sprite import read_sprite
 from mapyard.tiles.style import THEMES, make_style
 from mapyard.tiles.tilejson import make_tilejson
+from mapyard.tiles.world import read_world
 
 MVT: Final = "application/vnd.mapbox-vector-tile"
 PBF: Final = "application/x-protobuf"
@@ -203,6 +204,20 @@ def sprite(ctx: Context, params: SpriteParams) -> Answer:
             "and the same with sprite-dark"
         )
     return _asset(data, "image/png" if params.file.endswith(".png") else JSON)
+
+
+@endpoint(
+    "/api/v1/tiles/world.json",
+    summary="The land of the world, coarsely, for maps that show more than the data",
+    tag=TILES,
+    map_session="open",
+    inline=True,
+    needs_dataset=False,
+    schema="GeoJsonFeature",
+)
+def world(ctx: Context, params: NoParams) -> Answer:
+    """Return one MultiPolygon, out of Natural Earth (public domain)."""
+    return _asset(read_world(), GEOJSON)
 
 
 @endpoint(
