@@ -192,6 +192,11 @@ def test_a_huge_trailer_is_not_taken_into_memory(door: Door) -> None:
         assert error_of(read_all(connection))["status"] == 400
 
 
+def test_a_space_in_an_address_is_explained(door: Door) -> None:
+    error = error_of(door.ask(b"GET /api/v1/geocode?q=Cafe de Paris HTTP/1.1\r\nHost: x\r\n\r\n"))
+    assert (error["status"], "%20" in error["message"]) == (400, True)
+
+
 def test_what_is_no_request_is_answered_400(door: Door) -> None:
     assert error_of(door.ask(b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n"))["status"] == 400
 

@@ -54,6 +54,9 @@ _BETWEEN, _HEAD, _BODY = range(3)
 Network = IPv4Network | IPv6Network
 
 
+_NO_REQUEST: Final = "this is no HTTP/1.1 request; a space in an address is written %20"
+
+
 class HeadTooLarge(TooLarge):
     """Request line and headers are over their limit."""
 
@@ -218,7 +221,7 @@ class Connection(HttpToolsProtocol):
             self._refuse(InvalidRequest(_BAD_ADDRESS))
             return
         except httptools.HttpParserError:
-            self._refuse(self._error or InvalidRequest("this is no HTTP/1.1 request"))
+            self._refuse(self._error or InvalidRequest(_NO_REQUEST))
             return
         if self._phase == _HEAD:
             self._begun = True
