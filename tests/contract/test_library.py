@@ -158,6 +158,20 @@ def test_a_batch(here: Map, there: RemoteMap) -> None:
     assert mine[2].members["error"]["code"] == "invalid_request"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'search(node, amenity: "cafe");',
+        '$$.bars = search(node, amenity: "bar").limit(3); $$.count = search(shop: *).count();',
+        'search(way, highway: *).group_by(t["highway"]).count();',
+    ],
+)
+def test_plazaql(here: Map, there: RemoteMap, text: str) -> None:
+    mine, theirs = here.plazaql(text), there.plazaql(text)
+    assert [f.to_geojson() for f in mine] == [f.to_geojson() for f in theirs]
+    assert mine.members == theirs.members
+
+
 def test_overpass(here: Map, there: RemoteMap, data: Path, tmp_path: Path) -> None:
     text = "node[amenity=cafe](43.73,7.41,43.75,7.43);out;way[leisure=park];out count;"
     mine, theirs = here.overpass(text), there.overpass(text)
@@ -240,7 +254,7 @@ def test_a_tile_is_the_same_bytes(here: Map, there: RemoteMap, data: Path, tmp_p
 
 def test_every_question_is_asked_here() -> None:
     asked = {case.name for case in CASES}
-    elsewhere = {"match", "geocode_batch", "overpass", "sparql", "tile"}
+    elsewhere = {"match", "geocode_batch", "overpass", "plazaql", "sparql", "tile"}
     assert asked | elsewhere | {"explain_overpass", "explain_sparql"} == set(NAMES)
 
 
@@ -252,6 +266,7 @@ def test_every_question_is_asked_here() -> None:
         ("geocode", ("x",), {"limit": 0}, InvalidRequest),
         ("overpass", ("node[;out;",), {}, InvalidQuery),
         ("sparql", ("SELECT {",), {}, InvalidQuery),
+        ("plazaql", ("search(node;",), {}, InvalidQuery),
         ("route", (HERE, (0.0, 0.0)), {}, NotFound),
     ],
 )

@@ -17,6 +17,7 @@ from mapyard.library.results.heights import Heights, Profile
 from mapyard.library.results.matrix import Matrix
 from mapyard.library.results.overpass import OverpassFeatures
 from mapyard.library.results.places import PlaceBatch, Places
+from mapyard.library.results.plaza import PlazaFeatures
 from mapyard.library.results.tags import TagCounts
 from mapyard.library.results.ways import Areas, MatchedTrace, NearestRoads, Route, Tour, TourPlan
 from mapyard.params.raw import Raw
@@ -106,6 +107,7 @@ _READERS: Final[dict[type[Any], Callable[[Any], Any]]] = {
     Feature: Feature,
     Features: lambda body: Features(body["features"], _members(body)),
     OverpassFeatures: lambda body: OverpassFeatures(body["features"], _members(body)),
+    PlazaFeatures: lambda body: PlazaFeatures(body["features"], _members(body)),
     Places: lambda body: Places(body["features"]),
     PlaceBatch: PlaceBatch.of,
     Route: Route.of,

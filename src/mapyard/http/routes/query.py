@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Annotated, Final, Literal
 
 import orjson
@@ -18,7 +17,7 @@ from mapyard.http.paging import PAGE_HEADERS, answer_page
 from mapyard.http.routes.features import FeaturesParams, features
 from mapyard.http.routes.overpass import DEFAULT_LIMIT, MAX_LIMIT, NDJSON, OverpassParams, overpass
 from mapyard.library.questions import plazaql as library
-from mapyard.library.results.plaza import PlazaFeatures
+from mapyard.library.results.plaza import PlazaResult
 from mapyard.params.parser import Params, spelled
 from mapyard.plazaql.plan.check import find_calls, read_program
 from mapyard.plazaql.run.calls import PREMIUM
@@ -103,10 +102,8 @@ def query(ctx: Context, params: QueryParams) -> Answer:
     _refuse_premium(params.data)
     found = library.plazaql(ctx, library.PlazaQuestion(data=params.data))
     if params.format != "json":
-        chunks = found.outputs.iter_chunks()
-        if params.format == "ndjson":
-            return Answer((b"".join(f + b"\n" for f in chunk) for chunk in chunks), NDJSON)
-        return Answer(_stream(found.members, chunks), GEOJSON)
+        as_lines = params.format == "ndjson"
+        return Answer(found.stream(as_lines=as_lines), NDJSON if as_lines else GEOJSON)
     return _page(ctx, params, found)
 
 
@@ -120,7 +117,7 @@ def _refuse_premium(text: str) -> None:
             )
 
 
-def _page(ctx: Context, params: QueryParams, found: PlazaFeatures) -> Answer:
+def _page(ctx: Context, params: QueryParams, found: PlazaResult) -> Answer:
     limit = params.limit or MAX_LIMIT
     key = hash_query("plazaql", params.data)
     skip = params.offset or 0
@@ -138,16 +135,6 @@ def _page(ctx: Context, params: QueryParams, found: PlazaFeatures) -> Answer:
         for name, value in found.outputs.members().items()
     ]
     return answer_page(ctx, written[:limit], end, members)
-
-
-def _stream(members: dict[str, object], chunks: Iterator[list[bytes]]) -> Iterator[bytes]:
-    head = orjson.dumps({"type": "FeatureCollection", **members})
-    yield head[:-1] + b',"features":['
-    comma = b""
-    for chunk in chunks:
-        yield comma + b",".join(chunk)
-        comma = b","
-    yield b"]}"
 
 
 @endpoint(

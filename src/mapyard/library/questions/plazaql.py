@@ -7,7 +7,7 @@ from typing import Annotated
 from mapyard.library.call import Call
 from mapyard.library.plaza_services import make_services
 from mapyard.library.question import question
-from mapyard.library.results.plaza import PlazaFeatures
+from mapyard.library.results.plaza import PlazaFeatures, PlazaResult
 from mapyard.params.parser import Params, spelled
 from mapyard.plazaql.run.engine import run_text
 from mapyard.plazaql.run.outputs import Outputs
@@ -26,12 +26,18 @@ class PlazaQuestion(Params, kw_only=True):
     ]
 
 
-@question("plazaql", path="/api/v1/query", leading=("data",), fixed={"format": "geojson"})
-def plazaql(call: Call, params: PlazaQuestion) -> PlazaFeatures:
+@question(
+    "plazaql",
+    path="/api/v1/query",
+    leading=("data",),
+    fixed={"format": "geojson"},
+    result=PlazaFeatures,
+)
+def plazaql(call: Call, params: PlazaQuestion) -> PlazaResult:
     """Run a PlazaQL query; the features of all its outputs, each with the name of its output.
 
     Values such as `.count()` are in `result`, or by name in `outputs`.
     """
     services = make_services(call)
     outputs = run_text(call.store, params.data, services, call.deadline)
-    return PlazaFeatures(Outputs(outputs, services))
+    return PlazaResult(Outputs(outputs, services))

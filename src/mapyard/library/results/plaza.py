@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import orjson
 
 from mapyard.library.results.feature import Features, Written
-from mapyard.plazaql.run.outputs import Outputs
 from mapyard.results.pages import ATTRIBUTION
+
+if TYPE_CHECKING:
+    from mapyard.plazaql.run.outputs import Outputs
 
 
 class PlazaFeatures(Features):
-    """The features of a query, found when looked at; `members` has numbers and tables."""
-
-    def __init__(self, outputs: Outputs) -> None:
-        super().__init__(members={"attribution": ATTRIBUTION, **outputs.members()})
-        self.outputs = outputs
+    """The features of a query; `members` has numbers and tables beside them."""
 
     @property
     def result(self) -> Any:
         """Return the value of a query that asks for one, such as .count()."""
         return self.members.get("result")
+
+
+class PlazaResult(PlazaFeatures):
+    """The same from a dataset: elements are found and written when looked at."""
+
+    def __init__(self, outputs: Outputs) -> None:
+        super().__init__(members={"attribution": ATTRIBUTION, **outputs.members()})
+        self.outputs = outputs
 
     def _take(self, start: int, stop: int | None) -> Sequence[Written]:
         if stop is None:
@@ -29,3 +37,16 @@ class PlazaFeatures(Features):
 
     def _size(self) -> int:
         return self.outputs.count()
+
+    def stream(self, *, as_lines: bool = False) -> Iterator[bytes]:
+        """Yield the whole in portions: one collection, or a feature a line."""
+        chunks = self.outputs.iter_chunks()
+        if as_lines:
+            yield from (b"".join(feature + b"\n" for feature in chunk) for chunk in chunks)
+            return
+        yield orjson.dumps({"type": "FeatureCollection", **self.members})[:-1] + b',"features":['
+        comma = b""
+        for chunk in chunks:
+            yield comma + b",".join(chunk)
+            comma = b","
+        yield b"]}"
