@@ -30,7 +30,7 @@ _STEP_DEG: Final = 2e-5
 #: Errors of points are never taken for smaller, meters; other roads are looked for up to so many of
 #: them beyond the one that was chosen.
 _LEAST_ERROR_M: Final = 1.0
-_ERRORS: Final = 2.0
+_ERRORS: Final = 3.0
 #: A way so many times as long as the air line, and so much longer, is no detour: roads bend, and
 #: points are noisy.
 _WINDING: Final = 1.5
