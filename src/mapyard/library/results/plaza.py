@@ -30,6 +30,11 @@ class PlazaResult(PlazaFeatures):
         super().__init__(members={"attribution": ATTRIBUTION, **outputs.members()})
         self.outputs = outputs
 
+    def iter_written(self) -> Iterator[Written]:
+        """Yield all features as JSON texts."""
+        for chunk in self.outputs.iter_chunks():
+            yield from chunk
+
     def _take(self, start: int, stop: int | None) -> Sequence[Written]:
         if stop is None:
             stop = self._size()
