@@ -28,6 +28,8 @@ MODULES: Final = (
     "ogc.features",
     "ogc.tiles",
     "osrm.endpoints",
+    "osrm.points",
+    "osrm.traces",
     "valhalla.endpoints",
     "ors.directions",
     "ors.endpoints",
