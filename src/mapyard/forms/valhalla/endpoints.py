@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from importlib.metadata import version
 from typing import Annotated, Any, Final
@@ -36,7 +37,7 @@ from mapyard.forms.valhalla.params import (
 )
 from mapyard.http.answer import Answer
 from mapyard.http.context import Context
-from mapyard.http.endpoints import Asked, Example, endpoint
+from mapyard.http.endpoints import Asked, Example, Handler, endpoint
 from mapyard.library.ways import get_engine, get_rasters
 from mapyard.params.parser import Params, Parser
 from mapyard.routing.matching.match import MAX_POINTS
@@ -99,16 +100,28 @@ def write_error(error: MapyardError, _asked: Asked) -> Answer:
     return Answer(orjson.dumps(body), JSON, status, headers=error.headers)
 
 
-@endpoint(
-    "/valhalla/route",
-    methods=("GET", "POST"),
-    summary="Route as of Valhalla",
-    tag=_TAG,
-    premium=True,
-    refused=REFUSED,
-    media_types=(JSON,),
-    write_error=write_error,
-    examples=[Example({"locations": _FROM_TO, "costing": "pedestrian"})],
+def _call(
+    name: str, summary: str, example: dict[str, Any], **options: Any
+) -> Callable[[Handler], Handler]:
+    """Declare a call: premium, by GET with ?json= or by POST, with the original's errors."""
+    shared: dict[str, Any] = {"refused": REFUSED, **options}
+    return endpoint(
+        f"/valhalla/{name}",
+        methods=("GET", "POST"),
+        summary=summary,
+        tag=_TAG,
+        premium=True,
+        media_types=(JSON,),
+        write_error=write_error,
+        examples=[Example(example)],
+        **shared,
+    )
+
+
+@_call(
+    "route",
+    "Route as of Valhalla",
+    {"locations": _FROM_TO, "costing": "pedestrian"},
 )
 def route(ctx: Context, params: Route) -> Answer:
     """Find the quickest way through locations in their order."""
@@ -118,21 +131,11 @@ def route(ctx: Context, params: Route) -> Answer:
     return _answer_route(ctx, params, positions, params.locations)
 
 
-@endpoint(
-    "/valhalla/optimized_route",
-    methods=("GET", "POST"),
-    summary="Best order of locations as of Valhalla",
-    tag=_TAG,
-    premium=True,
+@_call(
+    "optimized_route",
+    "Best order of locations as of Valhalla",
+    {"locations": [*_FROM_TO, {"lat": 43.7402, "lon": 7.4273}], "costing": "pedestrian"},
     heavy=True,
-    refused=REFUSED,
-    media_types=(JSON,),
-    write_error=write_error,
-    examples=[
-        Example(
-            {"locations": [*_FROM_TO, {"lat": 43.7402, "lon": 7.4273}], "costing": "pedestrian"}
-        )
-    ],
 )
 def optimized_route(ctx: Context, params: Route) -> Answer:
     """Find the quickest way from the first location over all others to the last."""
@@ -150,17 +153,11 @@ def optimized_route(ctx: Context, params: Route) -> Answer:
     return _answer_route(ctx, params, positions[order], places, order)
 
 
-@endpoint(
-    "/valhalla/sources_to_targets",
-    methods=("GET", "POST"),
-    summary="Matrix as of Valhalla",
-    tag=_TAG,
-    premium=True,
+@_call(
+    "sources_to_targets",
+    "Matrix as of Valhalla",
+    {"sources": _FROM_TO[:1], "targets": _FROM_TO[1:], "costing": "pedestrian"},
     heavy=True,
-    refused=REFUSED,
-    media_types=(JSON,),
-    write_error=write_error,
-    examples=[Example({"sources": _FROM_TO[:1], "targets": _FROM_TO[1:], "costing": "pedestrian"})],
 )
 def sources_to_targets(ctx: Context, params: Matrix) -> Answer:
     """Return times, in seconds, and distances from each source to each target."""
@@ -198,18 +195,10 @@ def sources_to_targets(ctx: Context, params: Matrix) -> Answer:
     return _answer(body, params)
 
 
-@endpoint(
-    "/valhalla/isochrone",
-    methods=("GET", "POST"),
-    summary="Isochrones as of Valhalla",
-    tag=_TAG,
-    premium=True,
-    refused=REFUSED,
-    media_types=(JSON,),
-    write_error=write_error,
-    examples=[
-        Example({"locations": _FROM_TO[:1], "costing": "pedestrian", "contours": [{"time": 5}]})
-    ],
+@_call(
+    "isochrone",
+    "Isochrones as of Valhalla",
+    {"locations": _FROM_TO[:1], "costing": "pedestrian", "contours": [{"time": 5}]},
 )
 def isochrone(ctx: Context, params: Isochrone) -> Answer:
     """Return what can be reached within minutes or kilometers, as lines or areas."""
@@ -228,50 +217,32 @@ def isochrone(ctx: Context, params: Isochrone) -> Answer:
     return _answer(get_engine(ctx).call("isochrone", request), params)
 
 
-@endpoint(
-    "/valhalla/trace_route",
-    methods=("GET", "POST"),
-    summary="Route along a trace as of Valhalla",
-    tag=_TAG,
-    premium=True,
+@_call(
+    "trace_route",
+    "Route along a trace as of Valhalla",
+    {"shape": _FROM_TO, "costing": "pedestrian", "shape_match": "map_snap"},
     heavy=True,
-    refused=REFUSED,
-    media_types=(JSON,),
-    write_error=write_error,
-    examples=[Example({"shape": _FROM_TO, "costing": "pedestrian", "shape_match": "map_snap"})],
 )
 def trace_route(ctx: Context, params: Trace) -> Answer:
     """Return the way that a trace was travelled on, with directions."""
     return _answer_trace(ctx, params, "trace_route")
 
 
-@endpoint(
-    "/valhalla/trace_attributes",
-    methods=("GET", "POST"),
-    summary="Roads of a trace as of Valhalla",
-    tag=_TAG,
-    premium=True,
+@_call(
+    "trace_attributes",
+    "Roads of a trace as of Valhalla",
+    {"shape": _FROM_TO, "costing": "pedestrian", "shape_match": "map_snap"},
     heavy=True,
-    refused=REFUSED,
-    media_types=(JSON,),
-    write_error=write_error,
-    examples=[Example({"shape": _FROM_TO, "costing": "pedestrian", "shape_match": "map_snap"})],
 )
 def trace_attributes(ctx: Context, params: Trace) -> Answer:
     """Return what is known of the roads that a trace was travelled on."""
     return _answer_trace(ctx, params, "trace_attributes")
 
 
-@endpoint(
-    "/valhalla/locate",
-    methods=("GET", "POST"),
-    summary="Roads near locations as of Valhalla",
-    tag=_TAG,
-    premium=True,
-    refused=REFUSED,
-    media_types=(JSON,),
-    write_error=write_error,
-    examples=[Example({"locations": _FROM_TO[:1], "costing": "pedestrian"})],
+@_call(
+    "locate",
+    "Roads near locations as of Valhalla",
+    {"locations": _FROM_TO[:1], "costing": "pedestrian"},
 )
 def locate(ctx: Context, params: Locate) -> Answer:
     """Return the roads near each location."""
@@ -282,15 +253,11 @@ def locate(ctx: Context, params: Locate) -> Answer:
     return Answer.json(get_engine(ctx).call("locate", request), JSON)
 
 
-@endpoint(
-    "/valhalla/height",
-    methods=("GET", "POST"),
-    summary="Heights as of Valhalla",
-    tag=_TAG,
-    premium=True,
-    media_types=(JSON,),
-    write_error=write_error,
-    examples=[Example({"shape": _FROM_TO})],
+@_call(
+    "height",
+    "Heights as of Valhalla",
+    {"shape": _FROM_TO},
+    refused=None,
 )
 def height(ctx: Context, params: Height) -> Answer:
     """Return the heights of a line or of points, meters; null where there is no data."""
