@@ -26,3 +26,7 @@ def check(value: Any, schema: Any, path: str = "answer") -> None:
     else:
         kinds = (int, float) if schema is float else schema
         assert isinstance(value, kinds), f"{path} is {value!r}"
+
+
+#: Values of every type, in place of each member: an engine must not get them.
+WRONG = (-1, 1e308, 0.5, "x", True, [], {}, [[]], [1], [{}], [[1, 2], [3, 4]], {"a": 1}, None)

@@ -13,7 +13,9 @@ import shapely
 from routingpy.exceptions import RouterApiError
 from routingpy.utils import decode_polyline5
 
-from members import check
+from mapyard import forms
+from mapyard.http.endpoints import collect
+from members import WRONG, check
 from osm_files import EXAMPLES
 from servers import Server, copy_data, running
 
@@ -242,3 +244,20 @@ def test_errors_name_the_point(server: Server) -> None:
     assert body["hints"][0]["details"].endswith("PointNotFoundException")
     stranger = httpx.get(f"{server.address}/graphhopper/route", params={"key": "pk_x"}, timeout=20)
     assert (stranger.status_code, set(stranger.json())) == (401, {"message"})
+
+
+def test_no_member_of_a_wrong_type_reaches_the_engine(server: Server) -> None:
+    pid = server.workers()[0].pid
+    requests: dict[str, dict[str, Any]] = {
+        "/graphhopper/route": {"points": [CASINO, PALACE]},
+        "/graphhopper/matrix": {"points": [CASINO, PALACE]},
+    }
+    with httpx.Client(base_url=server.address, timeout=20) as client:
+        for endpoint in collect(forms.load_modules()):
+            request = requests.get(endpoint.path)
+            for name in sorted(endpoint.parser.names) if request else ():
+                for value in WRONG:
+                    body = {**(request or {}), name: value}
+                    answer = client.post(endpoint.path, params={"key": server.key}, json=body)
+                    assert answer.status_code in (200, 400), (endpoint.path, body, answer.text)
+    assert server.workers()[0].pid == pid

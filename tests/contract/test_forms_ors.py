@@ -15,7 +15,9 @@ from openrouteservice.exceptions import ApiError
 from openrouteservice.optimization import Job, Shipment, ShipmentStep, Vehicle
 from routingpy.exceptions import RouterApiError
 
-from members import check
+from mapyard import forms
+from mapyard.http.endpoints import collect
+from members import WRONG, check
 from osm_files import EXAMPLES
 from servers import Server, copy_data, running
 
@@ -410,3 +412,35 @@ def test_clients_see_errors_as_theirs(client: openrouteservice.Client, server: S
     state = httpx.get(f"{server.address}/ors/v2/status", timeout=20).json()
     assert "driving-car" in state["profiles"]
     assert httpx.get(f"{server.address}/ors/v2/health", timeout=20).json() == {"status": "ready"}
+
+
+def test_no_member_of_a_wrong_type_reaches_the_engine(server: Server) -> None:
+    requests: dict[str, dict[str, Any]] = {
+        "v2/directions/driving-car": BODY,
+        "v2/matrix/driving-car": {"locations": [CASINO, PALACE]},
+        "v2/isochrones/driving-car": {"locations": [CASINO], "range": [60]},
+        "v2/snap/driving-car": {"locations": [CASINO]},
+        "elevation/line": {"geometry": [CASINO, PALACE], "format_in": "polyline"},
+    }
+    nested = {"avoid_features", "avoid_polygons", "vehicle_type", "profile_params", "round_trip"}
+    pid = server.workers()[0].pid
+    with httpx.Client(base_url=f"{server.address}/ors/", timeout=20) as client:
+        client.headers["Authorization"] = server.key
+        for endpoint in collect(forms.load_modules()):
+            path = endpoint.path.replace("{profile}", "driving-car").removeprefix("/ors/")
+            request = requests.get(path.removesuffix("/json"))
+            if request is None or endpoint.methods != ("POST",):
+                continue
+            bodies = [
+                {**request, name: value}
+                for name in sorted(endpoint.parser.names - {"profile"})
+                for value in WRONG
+            ]
+            if "options" in endpoint.parser.names:
+                bodies += [
+                    {**request, "options": {name: value}} for name in nested for value in WRONG
+                ]
+            for body in bodies:
+                answer = client.post(path, json=body)
+                assert answer.status_code in (200, 400, 404), (path, body, answer.text)
+    assert server.workers()[0].pid == pid

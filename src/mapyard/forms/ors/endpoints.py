@@ -24,6 +24,7 @@ from mapyard.forms.ors.params import (
     Snap,
     read_choice,
     read_indexes,
+    read_places,
     read_profile,
     read_ranges,
 )
@@ -70,7 +71,7 @@ _other_error = make_error_writer(0)
 )
 def matrix(ctx: Context, params: Matrix) -> Answer:
     """Return durations, in seconds, and distances from sources to destinations."""
-    lonlat = params.locations.lonlat
+    lonlat = read_places(params.locations)
     mode, choice = read_choice(params.profile, params.options)
     rows = read_indexes("sources", params.sources, len(lonlat))
     columns = read_indexes("destinations", params.destinations, len(lonlat))
@@ -130,7 +131,7 @@ def isochrones(ctx: Context, params: Isochrones) -> Answer:
     limits = read_ranges(params)
     unit_m = UNIT_M[params.units]
     features, boxes = [], []
-    for group, (lon, lat) in enumerate(params.locations.lonlat.tolist()):
+    for group, (lon, lat) in enumerate(read_places(params.locations).tolist()):
         ctx.deadline.check()
         found = find_isochrones(
             get_engine(ctx), lon, lat, limits, mode, metric=params.range_type,
@@ -213,7 +214,7 @@ def snap_geojson(ctx: Context, params: Snap) -> Answer:
 
 def _find_snapped(ctx: Context, params: Snap) -> list[Snapped | None]:
     mode, _ = read_profile(params.profile)
-    lonlat = params.locations.lonlat
+    lonlat = read_places(params.locations)
     found = find_roads(get_engine(ctx), lonlat, mode, params.radius, reach=1, verbose=True)
     return [roads[0] if roads and roads[0].distance_m <= params.radius else None for roads in found]
 

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 import msgspec
+import numpy as np
 from msgspec import Meta
+from numpy.typing import NDArray
 
 from mapyard.errors import InvalidRequest, Unsupported
 from mapyard.params.parser import Geometry, Params, Parser, Positions, spelled
@@ -386,6 +388,13 @@ def _make_stop(radius_m: float | None, bearing: tuple[float, ...], keeps_on: boo
         keeps_on=keeps_on,
         radius_m=radius_m,
     )
+
+
+def read_places(positions: Positions) -> NDArray[np.float64]:
+    """Return locations (n, 2), lon and lat; raise InvalidRequest where there are none."""
+    if not len(positions.lonlat):
+        raise InvalidRequest.of("locations", "one or more are needed")
+    return positions.lonlat
 
 
 def read_indexes(name: str, texts: tuple[str, ...], count: int) -> list[int]:
