@@ -124,6 +124,7 @@ def table(ctx: Context, params: Table) -> Answer:
     "Nearest roads as of OSRM",
     {"profile": "driving", "coordinates": "7.4246,43.7384", "number": 2},
     write_error=no_route,
+    inline=True,
     refused={
         "bearings": "not served for nearest: roads in all directions are found",
         "approaches": "not served for nearest",
