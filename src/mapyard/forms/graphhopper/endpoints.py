@@ -235,6 +235,12 @@ def _write_whole(cells: Any) -> list[list[int | None]]:
     return [[None if cell != cell else round(cell) for cell in row] for row in cells.tolist()]
 
 
+_TRACE: Final = (
+    "<gpx><trk><trkseg><trkpt lat='43.7384' lon='7.4246'/><trkpt lat='43.7390' lon='7.4250'/>"
+    "<trkpt lat='43.7396' lon='7.4255'/></trkseg></trk></gpx>"
+)
+
+
 @endpoint(
     "/graphhopper/match",
     methods=("POST",),
@@ -245,6 +251,7 @@ def _write_whole(cells: Any) -> list[list[int | None]]:
     texts=_GPX_TEXTS,
     media_types=(JSON, GPX),
     write_error=write_error,
+    examples=[Example({"profile": "foot", "gpx": _TRACE})],
 )
 def match(ctx: Context, params: Match) -> Answer:
     """Return the way that a trace was travelled on."""

@@ -185,7 +185,9 @@ def _example(
         command += ["-H", f"X-API-Key: {_KEY}"]
     if method == "get":
         pairs = [
-            f"{quote(name, safe='[]:@')}={_quote_value(value)}" for name, value in rest.items()
+            f"{quote(name, safe='[]:@')}={_quote_value(one)}"
+            for name, value in rest.items()
+            for one in _repeated(value)
         ]
         request["path"] = filled + (f"?{'&'.join(pairs)}" if pairs else "")
     else:
@@ -201,6 +203,14 @@ def _example(
 def _fill(name: str, example: Schema) -> str:
     """Return a path's parameter; where no value would work for everybody, its name in braces."""
     return quote(str(example[name])) if name in example else f"{{{name}}}"
+
+
+def _repeated(value: Any) -> list[Any]:
+    """Return what stands under one name each: the items of a list that have commas themselves."""
+    is_list = isinstance(value, list) and any(
+        "," in item for item in value if isinstance(item, str)
+    )
+    return value if is_list else [value]
 
 
 def _quote_value(value: Any) -> str:
