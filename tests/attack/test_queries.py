@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -55,11 +56,12 @@ def in_background(job: Callable[[], object]) -> threading.Thread:
 
 
 def query_processes() -> list[psutil.Process]:
-    return [
-        child
-        for child in psutil.Process().children(recursive=True)
-        if child.status() != psutil.STATUS_ZOMBIE and MODULE in child.cmdline()
-    ]
+    found = []
+    for child in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):  # it has just ended
+            if child.status() != psutil.STATUS_ZOMBIE and MODULE in child.cmdline():
+                found.append(child)
+    return found
 
 
 def wait_until(what: Callable[[], bool], limit_s: float = 10.0) -> None:

@@ -66,7 +66,7 @@ def test_a_key_for_some_endpoints(client: LocalClient, database: Database) -> No
     assert "for these endpoints only: Geocoding, Tiles" in refusal(
         ask(client, key, "/api/v1/route")
     )
-    refusal(ask(client, key, "/api/interpreter"))
+    refusal(ask(client, key, "/api/interpreter", accept="application/json"))
     refusal(ask(client, key, "/api/v1/nothing"))
 
 

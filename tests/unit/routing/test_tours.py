@@ -204,11 +204,13 @@ def test_wrong_problems_are_refused_in_clear_words(engine: Engine) -> None:
 
 def test_the_search_can_be_stopped_and_ends_in_time() -> None:
     rng = np.random.default_rng(1)
-    places = rng.uniform(0, 10_000, (300, 2))
+    places = rng.uniform(0, 10_000, (500, 2))  # half a minute of work for VROOM
     times_s = np.hypot(*(places[:, None] - places[None]).transpose(2, 0, 1)).astype(int).tolist()
     problem = {
-        "vehicles": [{"id": 1, "start_index": 0}],
-        "jobs": [{"id": index, "location_index": index} for index in range(1, 300)],
+        "vehicles": [{"id": each, "start_index": 0, "capacity": [30]} for each in range(20)],
+        "jobs": [
+            {"id": index, "location_index": index, "delivery": [1]} for index in range(1, 500)
+        ],
         "matrices": {"car": {"durations": times_s}},
     }
     stop = threading.Event()

@@ -54,10 +54,14 @@ def write_page(features: Features, title: str = "") -> str:
     }  # fmt: skip
     style["glyphs"] = "mapyard://glyphs/{fontstack}/{range}"
     del style["sprite"]
+    # The page has no world around what it shows: its ground is land.
+    style["layers"][0]["paint"] = {"background-color": THEMES["light"].background}
     style["layers"] = [
         layer
         for layer in style["layers"]
-        if "icon-image" not in layer.get("layout", {}) and "fill-pattern" not in layer["paint"]
+        if layer.get("source", SOURCE) == SOURCE
+        and "icon-image" not in layer.get("layout", {})
+        and "fill-pattern" not in layer["paint"]
     ]
     vendor = files("mapyard.web").joinpath("playground", "vendor")
     packed = {
