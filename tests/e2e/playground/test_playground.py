@@ -310,6 +310,7 @@ def test_an_empty_map_says_why(page: Browser) -> None:
     page.evaluate("void playground.map.fire('error', {error: {status: 501}})")
     wait(page, "document.querySelector('#trouble')")
     assert "without tiles" in page.text("#trouble")
+    time.sleep(3.1)
     page.evaluate("void playground.map.jumpTo({center: [7.4200, 43.7300], zoom: 15.5})")
     wait(page, "!document.querySelector('#trouble')")
 

@@ -75,8 +75,10 @@ export class MapView {
     /** Called with a text when the map cannot be drawn, with "" when it can again. */
     this.onTrouble = () => {};
     this.failed = 0;
+    this.quietMs = 0;
     this.map.on("error", (event) => this.#onError(event.error));
-    this.map.on("idle", () => { if (!this.failed) this.onTrouble(""); });
+    // Drawn again, and without another error for some seconds: the message may go.
+    this.map.on("idle", () => { if (performance.now() > this.quietMs) this.onTrouble(""); });
     this.map.on("moveend", () => keepView(this.map));
     this.map.on("style.load", () => this.#addOverlay());
     this.map.on("click", (event) => this.onClick(event.lngLat.toArray(), event));
@@ -168,6 +170,7 @@ export class MapView {
   /** Begin another session when the present one is over; say why the map stays empty else. */
   async #onError(error) {
     const status = error?.status;
+    this.quietMs = performance.now() + 3_000;
     if (status === undefined) { console.error(error); return; }
     if ((status === 401 || status === 429) && this.failed < 2) {
       this.failed += 1;
