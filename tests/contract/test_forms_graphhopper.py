@@ -73,6 +73,7 @@ def test_paths_have_every_documented_member(server: Server) -> None:
         points_encoded="false", details=DETAILS,
     ).json()  # fmt: skip
     check(body, {"info": {"copyrights": [str], "took": int}, "paths": [PATH]})
+    assert 1 <= body["info"]["took"] < 20_000
     (path,) = body["paths"]
     line, steps = path["points"]["coordinates"], path["instructions"]
     assert {len(place) for place in line} == {3}

@@ -7,6 +7,7 @@ import itertools
 import multiprocessing
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -158,15 +159,19 @@ def _write(
 _Said = tuple[bool, Any]
 
 
-class _Writer:
+class _Writer(ABC):
+    """Writes each row as it is answered."""
+
     def __init__(self, rows: Rows, file: IO[str]) -> None:
         self._rows, self._file = rows, file
 
+    @abstractmethod
     def add(self, row: Any, answer: _Said) -> None:
-        raise NotImplementedError
+        """Write one row and what was found for it."""
 
     def close(self) -> None:
         """Write what is left."""
+        self._file.flush()
 
 
 class _CsvWriter(_Writer):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 
 from mapyard.deadline import Deadline
@@ -63,6 +64,11 @@ class Context(Call):
     def client(self) -> str:
         """Return the client's address."""
         return self._request.client
+
+    @property
+    def elapsed_s(self) -> float:
+        """Return the seconds since the request came."""
+        return time.perf_counter() - self._request.started_s
 
     @property
     def account_id(self) -> int:

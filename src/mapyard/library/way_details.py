@@ -29,7 +29,7 @@ _STEEPNESS_PERCENT: Final = (1.0, 4.0, 7.0, 10.0, 16.0)
 #: Grades are told over at least so much way: shorter ones are noise of the raster.
 _GRADE_OVER_M: Final = 50.0
 #: A cell and those around it, the nearest first.
-_NEIGHBORS: Final = (
+_NEAREST_CELLS: Final = (
     (0, 0), (0, 1), (1, 0), (0, -1), (-1, 0), (1, 1), (1, -1), (-1, 1), (-1, -1)
 )  # fmt: skip
 #: One digit of the engine's positions, in units of 1e-7 degree.
@@ -141,10 +141,8 @@ def find_node_ids(path: EdgePath, store: Store) -> list[int | None]:
     keys, ids = keys[order], store.node_ids(refs)[order]
     at = np.round(path.positions * 1e6).astype(np.int64)
     found = np.full(len(at), -1, np.int64)
-    for east, north in sorted(
-        np.ndindex(3, 3), key=lambda step: abs(step[0] - 1) + abs(step[1] - 1)
-    ):
-        wanted = _key(at[:, 0] + east - 1, at[:, 1] + north - 1)
+    for east, north in _NEAREST_CELLS:
+        wanted = _key(at[:, 0] + east, at[:, 1] + north)
         place = keys.searchsorted(wanted).clip(0, len(keys) - 1)
         hit = (found < 0) & (keys[place] == wanted)
         found[hit] = ids[place[hit]]

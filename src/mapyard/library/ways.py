@@ -21,7 +21,6 @@ from mapyard.library.resources import Resources
 from mapyard.library.snapshot import Snapshot, register_part
 from mapyard.osm.elements import WAY
 from mapyard.params.parser import Geometry, Params, Positions, spelled
-from mapyard.results.pages import ATTRIBUTION
 from mapyard.routing import Engine, open_routing
 from mapyard.routing.avoid import MAX_AVOID_POINTS, write_avoided
 from mapyard.routing.choice import Choice
@@ -228,16 +227,6 @@ def _make_feature(
         if "center" in output.include:
             properties["@center"] = [(west + east) / 2, (south + north) / 2]
     return feature | {"geometry": shape, "properties": properties, **(members or {})}
-
-
-def make_collection(features: list[Any], members: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return a FeatureCollection with its attribution."""
-    return {
-        "type": "FeatureCollection",
-        "attribution": ATTRIBUTION,
-        **(members or {}),
-        "features": features,
-    }
 
 
 def make_line(positions: NDArray[np.float64]) -> shapely.Geometry:

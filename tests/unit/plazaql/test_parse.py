@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from mapyard.errors import InvalidQuery, MapyardError, TooLarge
 from mapyard.plazaql.parse.lexer import MAX_LETTERS
 from mapyard.plazaql.parse.parser import parse
-from mapyard.plazaql.parse.printer import print_program
 from mapyard.plazaql.parse.syntax import (
     Argument,
     Assignment,
@@ -36,6 +35,7 @@ from mapyard.plazaql.parse.syntax import (
     Word,
 )
 from mapyard.plazaql.plan.check import check
+from plazaql_printer import print_program
 
 HERE = At(1, 1)
 

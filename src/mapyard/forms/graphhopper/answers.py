@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import numpy as np
@@ -66,7 +67,7 @@ def write_error(error: MapyardError, _asked: Asked) -> Answer:
 
 def answer(ctx: Context, members: dict[str, Any]) -> Answer:
     """Return an answer with what is said of the data in all of them."""
-    info: dict[str, Any] = {"copyrights": COPYRIGHTS, "took": 0}
+    info: dict[str, Any] = {"copyrights": COPYRIGHTS, "took": math.ceil(ctx.elapsed_s * 1e3)}
     if ctx.snapshot.timestamp:
         info["road_data_timestamp"] = ctx.snapshot.timestamp
     return Answer.json({"info": info, **members}, JSON)

@@ -93,16 +93,6 @@ class Writer:
             int(g.chain[document]), int(g.town[document]), int(g.part[document]), country, langs
         )
 
-    def region_at(self, chain: int, town: int, country_code: str, langs: tuple[str, ...]) -> Region:
-        """Return the areas of a chain with a settlement and a country."""
-        codes = self._gazetteer.country_codes
-        country = codes.index(country_code) if country_code in codes else -1
-        region = self._region(chain, town, -1, country, langs)
-        if country < 0:
-            name = country_name(country_code, langs)
-            region = region._replace(country=name, country_code=country_code)
-        return region
-
     def _find_region(
         self, chain: int, town: int, part: int, country: int, langs: tuple[str, ...]
     ) -> Region:

@@ -28,8 +28,13 @@ from mapyard.results.pages import PageEnd
 _PLAZAQL: Final = re.compile(
     r"(?:^|[=(,;+&\s-])(?:search|text_search|boundary|route|isochrone|matrix|map_match|optimize|"
     r"ev_route|geocode|reverse_geocode|autocomplete|nearest|elevation|elevation_profile|dataset|"
-    r"point|linestring|polygon|circle)\s*\(|^\s*(?:\$|\#\w+\()",
+    r"point|linestring|polygon|circle)\s*\(|^[ \t]*(?:\$|\#\w+\()",
     re.MULTILINE,
+)
+#: Texts and comments, which say nothing of the language; one without an end goes to the end, so
+#: that each character is looked at once.
+_TEXTS: Final = re.compile(
+    r'"(?:[^"\\]|\\.?)*+"?|\'(?:[^\'\\]|\\.?)*+\'?|/\*.*?(?:\*/|\Z)|//[^\n]*+', re.DOTALL
 )
 
 
@@ -93,7 +98,7 @@ def query(ctx: Context, params: QueryParams) -> Answer:
         raise NotOffered("pipelines of steps are not offered; send each query as `data`")
     if not params.data:
         raise InvalidRequest.of("data", "is required")
-    if not _PLAZAQL.search(params.data):
+    if not is_plazaql(params.data):
         asked = OverpassParams(
             data=params.data, limit=params.limit or DEFAULT_LIMIT, cursor=params.cursor,
             offset=params.offset, format=params.format,
@@ -105,6 +110,11 @@ def query(ctx: Context, params: QueryParams) -> Answer:
         as_lines = params.format == "ndjson"
         return Answer(found.stream(as_lines=as_lines), NDJSON if as_lines else GEOJSON)
     return _page(ctx, params, found)
+
+
+def is_plazaql(text: str) -> bool:
+    """Return whether a query is written in PlazaQL; what is in neither language is Overpass QL."""
+    return _PLAZAQL.search(_TEXTS.sub(" ", text)) is not None
 
 
 def _refuse_premium(text: str) -> None:

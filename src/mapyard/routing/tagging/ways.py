@@ -40,7 +40,6 @@ _PLATFORMS: Final = (
     ("man_made", "pier"),
 )
 _SERVICES_KMH: Final = {"parking_aisle": "15", "driveway": "10", "drive-through": "10"}
-_ALWAYS_OPEN: Final = frozenset(("emergency_bay", "rest_area", "services"))
 
 
 def tag_way(tags: dict[str, str]) -> dict[str, str] | None:
