@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from mapyard.http.routes.query import is_plazaql
+from mapyard.http.errors import NotOffered
+from mapyard.http.routes.query import _refuse_premium, is_plazaql
 
 
 @pytest.mark.parametrize(
@@ -45,3 +46,20 @@ def test_a_megabyte_is_looked_at_once(text: str) -> None:
     begun_s = time.process_time()
     is_plazaql(text)
     assert time.process_time() - begun_s < 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "search(node).elevation();", "search(node).sort(elevation());",
+        "search(node).filter(elevation() > 400);", "elevation(point(47.1, 9.5));",
+        "search(node).around(500, route(origin: point(47.1, 9.5), destination: point(47.2, 9.5)));",
+    ],
+)  # fmt: skip
+def test_what_is_premium_is_not_had_for_a_standard_request(text: str) -> None:
+    with pytest.raises(NotOffered, match="is not offered in a query over HTTP"):
+        _refuse_premium(text)
+
+
+def test_what_is_standard_is_let_through() -> None:
+    _refuse_premium('nearest(point(47.1, 9.5)); search(node, elevation: "3").length();')

@@ -88,8 +88,8 @@ def check(program: Program) -> None:
         raise fail(last.at, "the query has no output", "end it with an expression: $area;")
 
 
-def find_calls(program: Program) -> Iterator[Call]:
-    """Yield all calls of functions in a query."""
+def find_calls(program: Program) -> Iterator[Call | Method]:
+    """Yield all calls of functions and of methods in a query."""
     for statement in program.statements:
         values: list[Expression | TagTest] = (
             [statement.value]
@@ -97,7 +97,7 @@ def find_calls(program: Program) -> Iterator[Call]:
             else [argument.value for argument in statement.arguments]
         )
         for value in values:
-            yield from (node for node in _walk(value) if isinstance(node, Call))
+            yield from (node for node in _walk(value) if isinstance(node, Call | Method))
 
 
 def _check_value(value: Expression | TagTest, known: set[str]) -> None:
