@@ -15,7 +15,7 @@ from mapyard.http.answer import Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Asked, Example, endpoint
 from mapyard.library.questions import geocoding as library
-from mapyard.params.parser import Params, Position, spelled
+from mapyard.params.parser import NoParams, Params, Position, spelled
 
 Feature = dict[str, Any]
 JSON: Final = "application/json; charset=utf-8"
@@ -102,10 +102,6 @@ class Reverse(Common, kw_only=True):
     radius: Annotated[float, Meta(gt=0, le=5_000, description="at most 5 are looked at, km")] = 1.0
     limit: Annotated[int, Meta(ge=1, description="at most 20; more is taken for 20")] = 1
     distance_sort: Annotated[bool, Meta(description="nearest first, always")] = True
-
-
-class NoParams(Params):
-    """No parameters."""
 
 
 @endpoint(

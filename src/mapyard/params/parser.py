@@ -50,6 +50,10 @@ class Params(msgspec.Struct):
     """Base of all parameter structs. `__post_init__` may check fields against each other."""
 
 
+class NoParams(Params):
+    """No parameters."""
+
+
 class Tags(NamedTuple):
     """Tag filters as sent: `tags[key]=value` as pairs, `tags=…` as texts, to be ANDed."""
 

@@ -39,7 +39,7 @@ from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
 from mapyard.library.questions import geocoding as library
 from mapyard.library.ways import get_engine, get_rasters
-from mapyard.params.parser import Params, Position
+from mapyard.params.parser import NoParams, Params, Position
 from mapyard.routing.choice import Choice
 from mapyard.routing.costing import CostingOptions
 from mapyard.routing.engine import NoRoute
@@ -399,10 +399,6 @@ def nearest(ctx: Context, params: Nearest) -> Answer:
         coordinates.append(float(np.nan_to_num(find_heights(get_rasters(ctx), there).heights_m)[0]))
     body = {"type": "Point", "coordinates": coordinates, "distance": road.distance_m}
     return Answer.json(body, JSON)
-
-
-class NoParams(Params):
-    """No parameters."""
 
 
 @endpoint(

@@ -110,7 +110,7 @@ def write_error(error: MapyardError, _asked: Asked) -> Answer:
     return Answer(orjson.dumps(body), problem, error.status, headers=error.headers)
 
 
-class NoParams(Params):
+class Written(Params):
     """How the answer is written."""
 
     f: Form = ""
@@ -171,7 +171,7 @@ def declare(
 
 
 @declare("", "Landing page of OGC API", {})
-def landing(ctx: Context, params: NoParams) -> Answer:
+def landing(ctx: Context, params: Written) -> Answer:
     """Return links to all that is offered."""
     base = ctx.base_url
     links = [
@@ -191,7 +191,7 @@ def landing(ctx: Context, params: NoParams) -> Answer:
 
 
 @declare("/conformance", "What is conformed to", {})
-def conformance(ctx: Context, params: NoParams) -> Answer:
+def conformance(ctx: Context, params: Written) -> Answer:
     """Return the classes of the standards that are served."""
     if wants_html(ctx, params.f):
         rows = [[write_value(name)] for name in _CONFORMS]
@@ -200,7 +200,7 @@ def conformance(ctx: Context, params: NoParams) -> Answer:
 
 
 @declare("/collections", "Collections", {})
-def collections(ctx: Context, params: NoParams) -> Answer:
+def collections(ctx: Context, params: Written) -> Answer:
     """Return all collections."""
     found = [_describe(ctx, name) for name in COLLECTIONS]
     if wants_html(ctx, params.f):

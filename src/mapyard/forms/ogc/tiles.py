@@ -8,13 +8,13 @@ from typing import Annotated, Any, Final
 from msgspec import Meta
 
 from mapyard.errors import NotFound
-from mapyard.forms.ogc.features import BASE, NoParams, declare, link
+from mapyard.forms.ogc.features import BASE, Written, declare, link
 from mapyard.forms.ogc.html import page, wants_html, write_links
 from mapyard.http.answer import JSON, Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
 from mapyard.http.routes import tiles as routes
-from mapyard.params.parser import Params
+from mapyard.params.parser import NoParams, Params
 
 NAME: Final = "WebMercatorQuad"
 _MVT: Final = "application/vnd.mapbox-vector-tile"
@@ -27,7 +27,7 @@ _PIXEL_M: Final = 0.00028
 _MOST_ZOOM: Final = 14
 
 
-class OfSet(NoParams, kw_only=True):
+class OfSet(Written, kw_only=True):
     """Which tile matrix set."""
 
     set: Annotated[str, Meta(max_length=40, description=f"{NAME} is served")] = NAME
@@ -48,7 +48,7 @@ def _check(name: str) -> None:
 
 
 @declare("/tiles", "Tilesets of OGC API Tiles", {})
-def tilesets(ctx: Context, params: NoParams) -> Answer:
+def tilesets(ctx: Context, params: Written) -> Answer:
     """Return the tilesets: one, of the whole dataset."""
     links = [link(ctx, "/tiles", "self", JSON, "Tilesets")]
     found = _describe(ctx)
@@ -93,7 +93,7 @@ def _describe(ctx: Context) -> dict[str, Any]:
 def tilejson(ctx: Context, params: OfSet) -> Answer:
     """Return TileJSON 3.0, as at /api/v1/tiles.json."""
     _check(params.set)
-    return routes.tilejson(ctx, routes.NoParams())
+    return routes.tilejson(ctx, NoParams())
 
 
 @endpoint(
@@ -114,7 +114,7 @@ def tile(ctx: Context, params: OfTile) -> Answer:
 
 
 @declare("/tileMatrixSets", "Tile matrix sets", {})
-def matrix_sets(ctx: Context, params: NoParams) -> Answer:
+def matrix_sets(ctx: Context, params: Written) -> Answer:
     """Return the tile matrix sets that tiles come in."""
     links = [link(ctx, f"/tileMatrixSets/{NAME}", "self", JSON, NAME)]
     if wants_html(ctx, params.f):

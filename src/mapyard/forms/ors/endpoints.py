@@ -35,7 +35,7 @@ from mapyard.http.endpoints import Asked, Example, endpoint
 from mapyard.http.errors import NotOffered
 from mapyard.library.questions import tours
 from mapyard.library.ways import get_engine, get_rasters
-from mapyard.params.parser import Params
+from mapyard.params.parser import NoParams, Params
 from mapyard.params.positions import Problem, read_positions
 from mapyard.results.pages import ATTRIBUTION
 from mapyard.routing.isochrone import find_isochrones
@@ -378,10 +378,6 @@ def _answer_heights(ctx: Context, line: NDArray[np.float64], form: str, kind: st
         "version": "0.2.1",
     }  # fmt: skip
     return Answer.json(body, JSON)
-
-
-class NoParams(Params):
-    """No parameters."""
 
 
 @endpoint(

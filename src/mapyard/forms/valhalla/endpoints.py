@@ -285,8 +285,8 @@ def height(ctx: Context, params: Height) -> Answer:
     return _answer(body, params)
 
 
-class NoParams(Params):
-    """No parameters."""
+class StatusParams(Params):
+    """What Valhalla takes at /status."""
 
     json: Annotated[str, Meta(max_length=1_000, description="not looked at")] = ""
     verbose: Annotated[bool, Meta(description="not looked at")] = False
@@ -302,7 +302,7 @@ class NoParams(Params):
     write_error=write_error,
     examples=[Example({})],
 )
-def status(ctx: Context, params: NoParams) -> Answer:
+def status(ctx: Context, params: StatusParams) -> Answer:
     """Say which version answers, of when the data is, and what there is."""
     text = ctx.snapshot.timestamp
     modified = int(datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()) if text else 0

@@ -15,10 +15,9 @@ from mapyard.http.endpoints import Example, endpoint
 from mapyard.http.reference.docs_page import render_docs
 from mapyard.http.reference.openapi import build_openapi
 from mapyard.http.reference.schemas import Schema
-from mapyard.http.routes.system import NoParams
 from mapyard.http.services import Services
 from mapyard.library.documents import list_documents, write_index, write_whole
-from mapyard.params.parser import Params
+from mapyard.params.parser import NoParams, Params
 
 HTML = "text/html"
 TEXT = "text/plain; charset=utf-8"

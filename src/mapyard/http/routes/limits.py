@@ -20,7 +20,7 @@ from mapyard.http.answer import JSON, Answer
 from mapyard.http.background import Job, JobContext
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
-from mapyard.http.routes.system import NoParams
+from mapyard.params.parser import NoParams
 
 
 @endpoint(

@@ -21,7 +21,7 @@ from mapyard.library.questions import overpass as library
 from mapyard.library.results.overpass import OverpassResult
 from mapyard.overpass.convert.forms import convert
 from mapyard.overpass.write.native import MEDIA_TYPES
-from mapyard.params.parser import Params
+from mapyard.params.parser import NoParams, Params
 from mapyard.results.cursor import decode_cursor, encode_cursor, hash_query
 from mapyard.results.pages import PageEnd
 from mapyard.results.plan import QueryPlan
@@ -83,10 +83,6 @@ class InterpreterParams(Params):
             description="JSON as a call of this function, for pages that load it as a script",
         ),
     ] = ""
-
-
-class NoParams(Params):
-    """No parameters."""
 
 
 @endpoint(

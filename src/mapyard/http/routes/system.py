@@ -15,14 +15,10 @@ from mapyard.http.endpoints import Example, endpoint
 from mapyard.http.errors import NotOffered
 from mapyard.http.freshness import render_freshness
 from mapyard.http.trust import is_trusted
-from mapyard.params.parser import Params
+from mapyard.params.parser import NoParams, Params
 from mapyard.version import __version__
 
 TEXT = "text/plain"
-
-
-class NoParams(Params):
-    """No parameters."""
 
 
 class DatasetParams(Params):

@@ -18,7 +18,7 @@ from mapyard.http.endpoints import Example, endpoint
 from mapyard.http.errors import NotOffered
 from mapyard.http.reply import Later
 from mapyard.library.questions.tiles import check_address, get_source
-from mapyard.params.parser import Params
+from mapyard.params.parser import NoParams, Params
 from mapyard.tiles.glyphs import FONT_STACKS, GlyphSource
 from mapyard.tiles.mercator import MAX_ZOOM
 from mapyard.tiles.source import TileSource
@@ -65,10 +65,6 @@ class SpriteParams(Params):
     """Which file of the sprite."""
 
     file: Annotated[str, Meta(max_length=30, description="sprite.json, sprite@2x.png, …")]
-
-
-class NoParams(Params):
-    """No parameters."""
 
 
 @endpoint(
