@@ -276,3 +276,16 @@ def test_gdal_reads_what_browsers_do(server: Server, monaco: Path) -> None:
     assert {"buildings", "streets"} <= {name for name, _ in tile}
     archive = next((monaco / "current").resolve().glob("tiles.pmtiles"))
     assert {"boundaries", "place_labels"} & {name for name, _ in pyogrio.list_layers(archive)}
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("2026-01-31", 200), ("2026-01-31T10:00:00Z", 200), ("2026-01-01/2026-01-31", 200),
+        ("../2026-01-31", 200), ("2026-01-31/..", 200), ("2026-01-31/", 200),
+        ("yesterday", 400), ("../..", 400), ("2026-01-31T10:00:00", 400),
+    ],
+)  # fmt: skip
+def test_times_are_read_though_features_have_none(server: Server, text: str, status: int) -> None:
+    path = "/ogc/collections/buildings/items?limit=1&datetime="
+    assert server.get(path + text).status_code == status

@@ -11,6 +11,14 @@ from mapyard.forms.ogc.cql2 import Wanted, read_filter
 
 
 @pytest.mark.parametrize(
+    "text", ["not " * 4_900 + "a = 'b'", "(" * 9_000 + "a", "not (" * 3_000 + "a = 'b'"]
+)
+def test_a_nest_without_end_is_refused(text: str) -> None:
+    with pytest.raises(InvalidRequest, match="nested more than 20 deep"):
+        read_filter(text, "cql2-text")
+
+
+@pytest.mark.parametrize(
     ("text", "tags"),
     [
         ("amenity = 'cafe'", [("amenity", "cafe")]),

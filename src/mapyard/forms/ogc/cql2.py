@@ -140,10 +140,10 @@ class _Reader:
         return parts[0] if len(parts) == 1 else {"op": "and", "args": parts}
 
     def _read_not(self, depth: int) -> Node:
-        if self._takes("not"):
-            return {"op": "not", "args": [self._read_not(depth + 1)]}
         if depth > _MOST_DEPTH:
             raise _wrong(f"is nested more than {_MOST_DEPTH} deep")
+        if self._takes("not"):
+            return {"op": "not", "args": [self._read_not(depth + 1)]}
         if self._takes("("):
             node = self._read_or(depth + 1)
             self._need(")")

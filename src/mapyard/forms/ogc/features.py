@@ -45,6 +45,11 @@ QUERYABLES: Final = "http://www.opengis.net/def/rel/ogc/1.0/queryables"
 #: Parameters that say who asks.
 _KEY_NAMES: Final = ("api_key", "session", "key")
 _NUMBER: Final = re.compile(rb',"@id":-?\d+')
+_INSTANT: Final = r"\d{4}-\d\d-\d\d(?:[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d))?"
+#: One instant, or an interval that may be open.
+_DATETIME: Final = re.compile(
+    rf"{_INSTANT}|{_INSTANT}/(?:{_INSTANT}|\.\.)?|(?:\.\.)?/{_INSTANT}", re.ASCII
+)
 _FEATURES: Final = "http://www.opengis.net/spec/ogcapi-features"
 _TILES: Final = "http://www.opengis.net/spec/ogcapi-tiles-1/1.0/conf"
 _CONFORMS: Final = (
@@ -259,6 +264,8 @@ def queryables(ctx: Context, params: OfCollection) -> Answer:
 def items(ctx: Context, params: Items) -> Answer:
     """Return a page of features; the link `next` leads to the following one."""
     kind, crs = _find(params.collection), check_crs("crs", params.crs)
+    if params.datetime and not _DATETIME.fullmatch(params.datetime):
+        raise InvalidRequest.of("datetime", "is written 2026-01-31, 2026-01-31T10:00:00Z, or A/B")
     if check_crs("filter-crs", params.filter_crs) != CRS84:
         raise InvalidRequest.of("filter-crs", f"shapes in a filter are in {CRS84}")
     wanted = read_filter(params.filter, params.filter_lang)
