@@ -28,6 +28,7 @@ from mapyard.http.context import Context
 from mapyard.http.cors import Cors
 from mapyard.http.endpoints import Asked, Endpoint
 from mapyard.http.errors import MethodNotAllowed, encode_error, internal_error
+from mapyard.http.languages import with_languages
 from mapyard.http.parameters import read_params
 from mapyard.http.pool import RequestDeadline, WorkPool
 from mapyard.http.reply import Later, Reply, encode_answer, is_long_to_encode
@@ -231,6 +232,7 @@ class Application:
             if endpoint is not None:
                 request.statuses = endpoint.statuses
                 request.write_error = endpoint.write_error
+                request.vary = endpoint.languages
                 if not (endpoint.inline or endpoint.apart):
                     # Before the key is looked at: what cannot be done is refused at least cost.
                     (self.heavy if endpoint.heavy else self.light).check_room()
@@ -289,6 +291,8 @@ class Application:
 
         def handle() -> Answer:
             raw, params, request.ignored = self._read_params(request, endpoint, values, body)
+            if endpoint.languages:
+                params = with_languages(params, request.headers)
             ctx = Context(self.services, snapshot, deadline, request, raw)
             return endpoint.handler(ctx, params)
 
@@ -473,6 +477,8 @@ class Application:
             headers.append((b"x-dataset-timestamp", timestamp.encode()))
         if request.ignored:
             headers.append((b"x-ignored-parameters", _write_names(request.ignored)))
+        if request.vary:
+            headers.append((b"vary", b"Accept-Language"))
         self.cors.add_headers(request.headers, headers)
         if self.services.draining or request.must_close:
             headers.append((b"connection", b"close"))

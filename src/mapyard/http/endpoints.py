@@ -67,7 +67,12 @@ class Endpoint:
         self.refused: Mapping[str, str] = options["refused"]
         self.media_types: tuple[str, ...] = tuple(options["media_types"])
         self.schema: Any = options["schema"]
-        self.headers: Mapping[str, str] = options["headers"]
+        self.languages: bool = options["languages"]
+        self.headers: Mapping[str, str] = {
+            **options["headers"],
+            **({"Vary": "Accept-Language: its languages count where lang is not given"}
+               if self.languages else {}),
+        }  # fmt: skip
         self.errors: tuple[str, ...] = tuple(options["errors"])
         self.examples: tuple[Example, ...] = tuple(options["examples"])
         self.statuses: Mapping[str, int] = options["statuses"]
@@ -100,6 +105,7 @@ def endpoint(
     public: bool = False,
     map_session: MapUse = "",
     needs_dataset: bool = True,
+    languages: bool = False,
     texts: Mapping[str, str] | None = None,
     strict: bool = False,
     refused: Mapping[str, str] | None = None,
@@ -129,6 +135,8 @@ def endpoint(
         map_session: "open" where the token of a map session serves as a key, "tile" where it counts
             one of the session's tiles; "begin" where one begins, which keys that only read may do.
         needs_dataset: False where an answer needs none: it works before the first build.
+        languages: the header Accept-Language stands in for a parameter `lang` that is not given;
+            answers say `Vary: Accept-Language`.
         texts: media type → parameter for bodies that are one text, "*" for any other type:
             `{"application/sparql-query": "query"}`.
         strict: the body describes a problem: members that mean nothing here are refused (422);
@@ -149,7 +157,7 @@ def endpoint(
         "aliases": tuple(aliases), "inline": inline, "heavy": heavy, "apart": apart,
         "premium": premium,
         "public": public, "map_session": map_session, "needs_dataset": needs_dataset,
-        "texts": texts or {},
+        "languages": languages, "texts": texts or {},
         "refused": refused or {}, "strict": strict,
         "media_types": tuple(media_types), "schema": schema, "headers": headers or {},
         "errors": tuple(errors), "examples": tuple(examples),

@@ -8,7 +8,6 @@ from typing import Final
 
 import msgspec
 
-from mapyard.params.parser import Params
 from mapyard.results.output import Output
 
 _RANGE = re.compile(
@@ -35,11 +34,12 @@ def read_languages(header: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(lang for _, lang in ordered))[:_MOST]
 
 
-def with_languages[P: Params](params: P, headers: Mapping[str, str]) -> P:
-    """Return the parameters with the languages of Accept-Language in `output`, if it has none."""
-    output: Output = params.output  # type: ignore[attr-defined] # of what is asked so
+def with_languages[P: msgspec.Struct](params: P, headers: Mapping[str, str]) -> P:
+    """Return the parameters with the languages of Accept-Language as `lang`, if none are given."""
     header = headers.get("accept-language", "")
-    if output.lang or not header:
+    if not header or getattr(params, "lang", True):
         return params
-    langs = read_languages(header)
-    return msgspec.structs.replace(params, output=msgspec.structs.replace(output, lang=langs))
+    output = getattr(params, "output", None)
+    if isinstance(output, Output) and output.lang:
+        return params
+    return msgspec.structs.replace(params, lang=read_languages(header))

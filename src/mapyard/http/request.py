@@ -32,7 +32,7 @@ class Request:
     __slots__ = (
         "admission", "body_bytes", "bytes_sent", "client", "code", "headers", "id",
         "ignored", "method", "must_close", "receive", "route", "scope",
-        "send", "started_s", "status", "statuses", "took_s", "write_error",
+        "send", "started_s", "status", "statuses", "took_s", "vary", "write_error",
     )  # fmt: skip
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -60,6 +60,8 @@ class Request:
         #: Code of an error → the status that this path answers instead of the common one.
         self.statuses: Mapping[str, int] = {}
         self.write_error: ErrorWriter | None = None
+        #: Whether the answer depends on the languages that a client prefers.
+        self.vary = False
         self.code = ""
         self.bytes_sent = 0
         #: What is held of the body.

@@ -63,6 +63,7 @@ class Questions:
         limit: int | None = None,
         cursor: str | None = None,
         offset: int | None = None,
+        lang: Texts | None = None,
         output: Mapping[str, Any] | None = None,
         timeout: float | None = None,
         max_bytes: int | None = None,
@@ -95,6 +96,7 @@ class Questions:
                 limit.
             cursor: cursor of the page before.
             offset: how many to skip, instead of a cursor; a cursor wins.
+            lang: languages of names, the preferred first: de, or pt-BR,pt,en.
             output: see docs/library.md.
             timeout: seconds, after which `Timeout` is raised.
             max_bytes: memory that a query language may use.
@@ -107,6 +109,7 @@ class Questions:
         type: Literal['node', 'relation', 'way'],
         id: int,
         *,
+        lang: Texts | None = None,
         output: Mapping[str, Any] | None = None,
         timeout: float | None = None,
         max_bytes: int | None = None,
@@ -117,6 +120,7 @@ class Questions:
         Args:
             type: element type.
             id: OpenStreetMap id.
+            lang: languages of names, the preferred first: de, or pt-BR,pt,en.
             output: see docs/library.md.
             timeout: seconds, after which `Timeout` is raised.
             max_bytes: memory that a query language may use.
@@ -128,6 +132,7 @@ class Questions:
         self,
         elements: Sequence[Any],
         *,
+        lang: Texts | None = None,
         output: Mapping[str, Any] | None = None,
         timeout: float | None = None,
         max_bytes: int | None = None,
@@ -137,6 +142,7 @@ class Questions:
 
         Args:
             elements: [{"type": "node", "id": 1}, …].
+            lang: languages of names, the preferred first: de, or pt-BR,pt,en.
             output: see docs/library.md.
             timeout: seconds, after which `Timeout` is raised.
             max_bytes: memory that a query language may use.
@@ -154,6 +160,7 @@ class Questions:
         limit: int | None = None,
         cursor: str | None = None,
         offset: int | None = None,
+        lang: Texts | None = None,
         output: Mapping[str, Any] | None = None,
         timeout: float | None = None,
         max_bytes: int | None = None,
@@ -173,6 +180,7 @@ class Questions:
             limit: page size, 1 to 1000, default 20.
             cursor: cursor of the page before.
             offset: how many to skip, instead of a cursor; a cursor wins.
+            lang: languages of names, the preferred first: de, or pt-BR,pt,en.
             output: see docs/library.md.
             timeout: seconds, after which `Timeout` is raised.
             max_bytes: memory that a query language may use.
@@ -190,6 +198,7 @@ class Questions:
         limit: int | None = None,
         cursor: str | None = None,
         offset: int | None = None,
+        lang: Texts | None = None,
         output: Mapping[str, Any] | None = None,
         timeout: float | None = None,
         max_bytes: int | None = None,
@@ -209,6 +218,7 @@ class Questions:
             limit: page size, default 25; caps a stream if given.
             cursor: cursor of the page before.
             offset: how many to skip, instead of a cursor; a cursor wins.
+            lang: languages of names, the preferred first: de, or pt-BR,pt,en.
             output: see docs/library.md.
             timeout: seconds, after which `Timeout` is raised.
             max_bytes: memory that a query language may use.
@@ -971,6 +981,7 @@ class AsyncQuestions:
         limit: int | None = None,
         cursor: str | None = None,
         offset: int | None = None,
+        lang: Texts | None = None,
         output: Mapping[str, Any] | None = None,
         timeout: float | None = None,
         max_bytes: int | None = None,
@@ -1003,6 +1014,7 @@ class AsyncQuestions:
                 limit.
             cursor: cursor of the page before.
             offset: how many to skip, instead of a cursor; a cursor wins.
+            lang: languages of names, the preferred first: de, or pt-BR,pt,en.
             output: see docs/library.md.
             timeout: seconds, after which `Timeout` is raised.
             max_bytes: memory that a query language may use.
@@ -1015,6 +1027,7 @@ class AsyncQuestions:
         type: Literal['node', 'relation', 'way'],
         id: int,
         *,
+        lang: Texts | None = None,
         output: Mapping[str, Any] | None = None,
         timeout: float | None = None,
         max_bytes: int | None = None,
@@ -1025,6 +1038,7 @@ class AsyncQuestions:
         Args:
             type: element type.
             id: OpenStreetMap id.
+            lang: languages of names, the preferred first: de, or pt-BR,pt,en.
             output: see docs/library.md.
             timeout: seconds, after which `Timeout` is raised.
             max_bytes: memory that a query language may use.
@@ -1036,6 +1050,7 @@ class AsyncQuestions:
         self,
         elements: Sequence[Any],
         *,
+        lang: Texts | None = None,
         output: Mapping[str, Any] | None = None,
         timeout: float | None = None,
         max_bytes: int | None = None,
@@ -1045,6 +1060,7 @@ class AsyncQuestions:
 
         Args:
             elements: [{"type": "node", "id": 1}, …].
+            lang: languages of names, the preferred first: de, or pt-BR,pt,en.
             output: see docs/library.md.
             timeout: seconds, after which `Timeout` is raised.
             max_bytes: memory that a query language may use.
@@ -1062,6 +1078,7 @@ class AsyncQuestions:
         limit: int | None = None,
         cursor: str | None = None,
         offset: int | None = None,
+        lang: Texts | None = None,
         output: Mapping[str, Any] | None = None,
         timeout: float | None = None,
         max_bytes: int | None = None,
@@ -1081,6 +1098,7 @@ class AsyncQuestions:
             limit: page size, 1 to 1000, default 20.
             cursor: cursor of the page before.
             offset: how many to skip, instead of a cursor; a cursor wins.
+            lang: languages of names, the preferred first: de, or pt-BR,pt,en.
             output: see docs/library.md.
             timeout: seconds, after which `Timeout` is raised.
             max_bytes: memory that a query language may use.
@@ -1098,6 +1116,7 @@ class AsyncQuestions:
         limit: int | None = None,
         cursor: str | None = None,
         offset: int | None = None,
+        lang: Texts | None = None,
         output: Mapping[str, Any] | None = None,
         timeout: float | None = None,
         max_bytes: int | None = None,
@@ -1117,6 +1136,7 @@ class AsyncQuestions:
             limit: page size, default 25; caps a stream if given.
             cursor: cursor of the page before.
             offset: how many to skip, instead of a cursor; a cursor wins.
+            lang: languages of names, the preferred first: de, or pt-BR,pt,en.
             output: see docs/library.md.
             timeout: seconds, after which `Timeout` is raised.
             max_bytes: memory that a query language may use.

@@ -1,4 +1,4 @@
-"""Names of features in the asked language: `output[lang]` and Accept-Language."""
+"""Names of features in the asked language: `lang`, `output[lang]` and Accept-Language."""
 
 from __future__ import annotations
 
@@ -51,8 +51,9 @@ def names(client: LocalClient, path: str, headers: Any = None, **params: Any) ->
 
 
 @pytest.mark.parametrize(("langs", "expected"), CASES)
-def test_lists(client: LocalClient, langs: str, expected: list[str | None]) -> None:
-    asked = {"output[lang]": langs} if langs else {}
+@pytest.mark.parametrize("parameter", ["lang", "output[lang]", "language"])
+def test_lists(client: LocalClient, parameter: str, langs: str, expected: list[str | None]) -> None:
+    asked = {parameter: langs} if langs else {}
     assert names(client, "/api/v1/features", **asked) == expected
     headers = {"Accept-Language": f"{langs};q=0.9"} if langs else {}
     if "," not in langs:
@@ -88,3 +89,53 @@ def test_search_and_files(client: LocalClient) -> None:
     assert rows[0]["name"] == "Vaduz"
     plain = client.get("/api/v1/features", params={"format": "csv"}).text
     assert "@name" not in plain
+
+
+@pytest.mark.parametrize(("langs", "expected"), CASES)
+def test_several_elements_at_once(
+    client: LocalClient, langs: str, expected: list[str | None]
+) -> None:
+    body = {"elements": [{"type": "node", "id": number} for number in NAMES]}
+    asked = {**body, "lang": langs.split(",")} if langs else body
+    found = client.post("/api/v1/features/batch", json=asked).json()["features"]
+    assert [feature["properties"].get("@name") for feature in found] == expected
+
+
+def test_two_answers_to_one_question_are_refused(client: LocalClient) -> None:
+    both = {"lang": "fr", "output[lang]": "pt"}
+    answer = client.get("/api/v1/features", params=both)
+    assert answer.status_code == 400
+    assert "lang" in answer.json()["error"]["details"]
+    same = {"lang": "fr", "output[lang]": "fr"}
+    assert client.get("/api/v1/features", params=same).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "params"),
+    [
+        ("/api/v1/features", {}),
+        ("/api/v1/features/node/1", {}),
+        ("/api/v1/features/node/99", {}),
+        ("/api/v1/features/lookup", {"type": "node", "id": 1}),
+        ("/api/v1/features/nearby", {"lat": 47.1, "lng": 9.52}),
+        ("/api/v1/search", {"q": "vaduz"}),
+        ("/api/v1/search", {"q": "vaduz", "format": "csv"}),
+        ("/api/v1/reverse-geocode", {"lat": 47.1, "lng": 9.52}),
+        ("/api/v1/geocode", {"q": "vaduz"}),
+        ("/api/v1/geocode/autocomplete", {"q": "vad"}),
+        ("/api/v1/geocode/reverse", {"lat": 47.1, "lng": 9.52}),
+    ],
+)
+def test_caches_are_told_that_the_language_counts(
+    client: LocalClient, path: str, params: dict[str, Any]
+) -> None:
+    vary = client.get(path, params=params).headers["vary"]
+    assert "Accept-Language" in vary
+    assert "Accept-Language" not in client.get("/healthz").headers.get("vary", "")
+
+
+def test_the_nearest_named_thing(client: LocalClient) -> None:
+    asked = {"lat": 47.1, "lng": 9.51}
+    french = names(client, "/api/v1/reverse-geocode", {"Accept-Language": "fr"}, **asked)
+    assert french == names(client, "/api/v1/reverse-geocode", **asked, lang="fr")
+    assert french == ["Vaduz-le-Bourg"]

@@ -11,7 +11,6 @@ from mapyard.errors import InvalidRequest
 from mapyard.http.answer import GEOJSON, Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
-from mapyard.http.languages import with_languages
 from mapyard.http.paging import PAGE_HEADERS, answer_page, is_early_path, stream_elements
 from mapyard.library.questions import elements as library
 from mapyard.params.parser import Params, Position, spelled
@@ -38,6 +37,7 @@ class FeaturesParams(library.FeatureFilter, kw_only=True):
     aliases=("/api/v1/elements",),
     summary="List elements by type, tags and place",
     tag="Features",
+    languages=True,
     schema="FeatureCollection",
     headers=PAGE_HEADERS,
     media_types=(GEOJSON, "text/csv", "application/jsonl"),
@@ -52,7 +52,7 @@ def features(ctx: Context, params: FeaturesParams) -> Answer:
 
     Filters are ANDed; at most one of the spatial predicates may be given.
     """
-    found = library.features(ctx, with_languages(params, ctx.headers))
+    found = library.features(ctx, params)
     if params.format != "json":
         if params.output.sort != "osm_id":
             raise InvalidRequest.of("output[sort]", "streams come in the order of osm_id")
@@ -78,6 +78,7 @@ def _read_limit(ctx: Context, limit: int | None) -> int:
     aliases=("/api/v1/elements/{type}/{id}",),
     summary="One element by type and id",
     tag="Features",
+    languages=True,
     inline=True,
     schema="GeoJsonFeature",
     errors=("not_found",),
@@ -85,7 +86,7 @@ def _read_limit(ctx: Context, limit: int | None) -> int:
 )
 def feature(ctx: Context, params: library.Element) -> Answer:
     """Return any element of the dataset, untagged nodes included."""
-    written = library.feature(ctx, with_languages(params, ctx.headers)).written
+    written = library.feature(ctx, params).written
     assert isinstance(written, bytes)
     return Answer(written, GEOJSON)
 
@@ -95,6 +96,7 @@ def feature(ctx: Context, params: library.Element) -> Answer:
     methods=("GET", "POST"),
     summary="One element, named by parameters",
     tag="Features",
+    languages=True,
     inline=True,
     schema="GeoJsonFeature",
     errors=("not_found",),
@@ -111,12 +113,13 @@ def lookup(ctx: Context, params: library.Element) -> Answer:
     aliases=("/api/v1/elements/batch",),
     summary="Up to 100 elements by type and id",
     tag="Features",
+    languages=True,
     schema="FeatureCollection",
     examples=[Example({"elements": [{"type": "way", "id": 94399684}]})],
 )
 def batch(ctx: Context, params: library.ElementRefs) -> Answer:
     """Return the elements in the order asked; those not in the dataset are listed in `missing`."""
-    found = library.lookup(ctx, with_languages(params, ctx.headers))
+    found = library.lookup(ctx, params)
     members = [("missing", orjson.dumps(found.members["missing"]))]
     return Answer(write_collection(list(found.iter_written()), members=members), GEOJSON)  # type: ignore[arg-type] # bytes, from the store
 
@@ -127,6 +130,7 @@ def batch(ctx: Context, params: library.ElementRefs) -> Answer:
     aliases=("/api/v1/nearby",),
     summary="Elements nearest to a position",
     tag="Features",
+    languages=True,
     schema="FeatureCollection",
     headers=PAGE_HEADERS,
     errors=("invalid_cursor", "stale_cursor"),
@@ -137,7 +141,6 @@ def nearby(ctx: Context, params: library.Nearby) -> Answer:
 
     An area that holds the position is at distance 0.
     """
-    params = with_languages(params, ctx.headers)
     page = library.nearby(ctx, params).page(_read_limit(ctx, params.limit))
     return answer_page(ctx, page.written, page.end)
 
@@ -147,6 +150,7 @@ class NearestNamedParams(Params):
 
     at: Annotated[Position, spelled("position", "near", "geometry", pair=True)]
     radius: Annotated[float, Meta(gt=0, le=5_000, description="search radius in meters")] = 5_000.0
+    lang: library.Lang = ()
     output: Output = Output()
 
 
@@ -154,6 +158,7 @@ class NearestNamedParams(Params):
     "/api/v1/reverse-geocode",
     summary="Nearest named feature (early path)",
     tag="Features",
+    languages=True,
     schema="GeoJsonFeature",
     errors=("not_found",),
     examples=[Example({"lat": 43.7384, "lng": 7.4246})],
@@ -163,5 +168,5 @@ def nearest_named(ctx: Context, params: NearestNamedParams) -> Answer:
 
     Kept for early clients; /geocode/reverse answers with addresses.
     """
-    found = library.find_named(ctx, params.at, params.radius, params.output)
+    found = library.find_named(ctx, params.at, params.radius, library.read_output(params))
     return Answer(found.written, GEOJSON)  # type: ignore[arg-type] # bytes, from the store

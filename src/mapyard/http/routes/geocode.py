@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Final, Literal
 from urllib.parse import quote
 
-import msgspec
 import orjson
 from msgspec import Meta
 
@@ -17,7 +16,6 @@ from mapyard.geocoding.geocoder import Feature
 from mapyard.http.answer import GEOJSON, JSON, Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
-from mapyard.http.languages import read_languages
 from mapyard.library.questions import geocoding as library
 from mapyard.library.results.places import PlaceBatch, Places, write_row
 from mapyard.params.parser import Parser, refuse_unknown
@@ -74,6 +72,7 @@ class BatchParams(library.Batch, kw_only=True):
     methods=("GET", "POST"),
     summary="Find a place, address or point of interest by text",
     tag="Geocoding",
+    languages=True,
     schema="GeocodeResult",
     media_types=(GEOJSON, "text/csv", NDJSON),
     examples=[
@@ -90,7 +89,7 @@ def geocode(ctx: Context, params: GeocodeParams) -> Answer:
     """
     if ctx.ignored and ctx.method == "POST" and library.has_parts(params):
         refuse_unknown(_STRUCTURED, ctx.raw)  # an address in parts, of which one is not read
-    return _answer(ctx, library.geocode(ctx, _with_languages(ctx, params)), params.format)
+    return _answer(ctx, library.geocode(ctx, params), params.format)
 
 
 @endpoint(
@@ -98,6 +97,7 @@ def geocode(ctx: Context, params: GeocodeParams) -> Answer:
     methods=("GET", "POST"),
     summary="Complete a text while it is typed",
     tag="Geocoding",
+    languages=True,
     schema="AutocompleteResult",
     media_types=(GEOJSON, "text/csv", NDJSON),
     examples=[Example({"q": "rue grim", "limit": 3})],
@@ -107,7 +107,7 @@ def autocomplete(ctx: Context, params: AutocompleteParams) -> Answer:
 
     House numbers are offered once a digit is typed, or when a street is typed in full.
     """
-    return _answer(ctx, library.autocomplete(ctx, _with_languages(ctx, params)), params.format)
+    return _answer(ctx, library.autocomplete(ctx, params), params.format)
 
 
 @endpoint(
@@ -115,6 +115,7 @@ def autocomplete(ctx: Context, params: AutocompleteParams) -> Answer:
     methods=("GET", "POST"),
     summary="Find what is at a position",
     tag="Geocoding",
+    languages=True,
     schema="ReverseGeocodeResult",
     media_types=(GEOJSON, "text/csv", NDJSON),
     examples=[Example({"lat": 43.7384, "lng": 7.4246})],
@@ -125,9 +126,7 @@ def reverse(ctx: Context, params: ReverseParams) -> Answer:
     The building that the position is in comes first, then houses of the nearest street, then other
     houses, interpolated numbers, the street, and the areas around.
     """
-    return _answer(
-        ctx, library.reverse(ctx, _with_languages(ctx, params)), params.format, reverse=True
-    )
+    return _answer(ctx, library.reverse(ctx, params), params.format, reverse=True)
 
 
 @endpoint(
@@ -135,6 +134,7 @@ def reverse(ctx: Context, params: ReverseParams) -> Answer:
     methods=("POST",),
     summary="Geocode up to 1000 rows at once",
     tag="Geocoding",
+    languages=True,
     schema="BatchGeocodeResult",
     heavy=True,
     texts={"text/csv": "csv", NDJSON: "ndjson", "application/x-ndjson": "ndjson"},
@@ -148,7 +148,7 @@ def batch(ctx: Context, params: BatchParams) -> Answer:
     columns behind them. NDJSON in gives NDJSON out. Columns that mean nothing here are named in
     `X-Unused-Columns`.
     """
-    found = library.geocode_batch(ctx, _with_languages(ctx, params))
+    found = library.geocode_batch(ctx, params)
     unused = find_unused(found.columns)
     headers = {"X-Unused-Columns": ", ".join(map(quote, unused))} if unused else None
     if params.format == "csv" or (params.format is None and found.columns):
@@ -156,16 +156,6 @@ def batch(ctx: Context, params: BatchParams) -> Answer:
     if params.format == "ndjson" or (params.format is None and params.ndjson):
         return Answer(_stream_ndjson(found), NDJSON, headers=headers)
     return Answer.json(found.to_json(), headers=headers)
-
-
-def _with_languages[P: (GeocodeParams, AutocompleteParams, ReverseParams, BatchParams)](
-    ctx: Context, params: P
-) -> P:
-    """Return the parameters with the languages of the Accept-Language header, if none are given."""
-    header = ctx.headers.get("accept-language", "")
-    if params.lang or not header:
-        return params
-    return msgspec.structs.replace(params, lang=read_languages(header))
 
 
 def _answer(ctx: Context, found: Places, answer_format: str, *, reverse: bool = False) -> Answer:

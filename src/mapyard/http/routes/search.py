@@ -9,7 +9,6 @@ from msgspec import Meta
 from mapyard.http.answer import GEOJSON, Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
-from mapyard.http.languages import with_languages
 from mapyard.http.paging import PAGE_HEADERS, answer_page, stream_elements
 from mapyard.library.questions import search as library
 
@@ -30,6 +29,7 @@ class SearchParams(library.Search, kw_only=True):
     methods=("GET", "POST"),
     summary="Find elements by name",
     tag="Search",
+    languages=True,
     schema="FeatureCollection",
     headers=PAGE_HEADERS,
     media_types=(GEOJSON, "text/csv", "application/jsonl"),
@@ -45,7 +45,7 @@ def search(ctx: Context, params: SearchParams) -> Answer:
     Order: whole names of places, whole names, all words, beginnings of words, then ref, operator
     and brand; within each by (osm_id, type). See docs/search.md.
     """
-    found = library.search(ctx, with_languages(params, ctx.headers))
+    found = library.search(ctx, params)
     if params.format != "json":
         return stream_elements(ctx, found, params.format)
     page = found.page(params.limit or DEFAULT_LIMIT)

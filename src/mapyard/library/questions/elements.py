@@ -50,6 +50,14 @@ Offset = Annotated[
     int | None, Meta(ge=0, description="how many to skip, instead of a cursor; a cursor wins")
 ]
 
+Lang = Annotated[
+    tuple[
+        Annotated[str, Meta(pattern="^[A-Za-z]{2,3}([-_][A-Za-z0-9]{1,8}){0,3}$", max_length=32)],
+        ...,
+    ],
+    spelled("languages of names, the preferred first: de, or pt-BR,pt,en", "language", "langs"),
+]
+
 
 class FeatureFilter(Params, kw_only=True):
     """Which elements, and which part of the list."""
@@ -92,6 +100,7 @@ class FeatureFilter(Params, kw_only=True):
     ] = None
     cursor: Cursor = None
     offset: Offset = None
+    lang: Lang = ()
     output: Output = Output()
 
 
@@ -133,7 +142,7 @@ def features(call: Call, params: FeatureFilter) -> Elements:
         skip = params.offset or 0 if params.cursor is None else 0
         return _iter_chunks(store, query, after_eid, skip, params.limit, call.deadline)
 
-    return Elements(call, params.output, find_page, iter_chunks)
+    return Elements(call, read_output(params), find_page, iter_chunks)
 
 
 def _iter_sorted(find_page: Any, limit: int | None) -> Iterator[Chunk]:
@@ -163,6 +172,16 @@ def _iter_chunks(
             yield taken, None if center is None else center.distances_m(store, taken)
         if limit == 0:
             return
+
+
+def read_output(params: Any) -> Output:
+    """Return the output options of a question, with the languages of its `lang`."""
+    output: Output = params.output
+    if not params.lang or params.lang == output.lang:
+        return output
+    if output.lang:
+        raise InvalidRequest.of("lang", "lang and output[lang] name different languages")
+    return msgspec.structs.replace(output, lang=params.lang)
 
 
 def read_types(names: tuple[ElementType, ...]) -> tuple[int, ...]:
@@ -215,6 +234,7 @@ class Element(Params):
 
     type: Annotated[ElementType, Meta(description="element type")]
     id: Annotated[int, Meta(description="OpenStreetMap id")]
+    lang: Lang = ()
     output: Output = Output()
 
 
@@ -226,7 +246,7 @@ def feature(call: Call, params: Element) -> Feature:
     if row < 0:
         name = f"{params.type}/{params.id}"
         raise NotFound(f"{name} is not in this dataset", details={"id": name})
-    return Feature(write_feature(store, row, params.output))
+    return Feature(write_feature(store, row, read_output(params)))
 
 
 class ElementRef(msgspec.Struct, frozen=True):
@@ -243,6 +263,7 @@ class ElementRefs(Params):
         list[ElementRef],
         Meta(min_length=1, max_length=100, description='[{"type": "node", "id": 1}, …]'),
     ]
+    lang: Lang = ()
     output: Output = Output()
 
 
@@ -258,7 +279,7 @@ def lookup(call: Call, params: ElementRefs) -> Features:
         for ref, row in zip(params.elements, rows.tolist(), strict=True)
         if row < 0
     ]
-    written = write_features(store, rows[rows >= 0], params.output, deadline=call.deadline)
+    written = write_features(store, rows[rows >= 0], read_output(params), deadline=call.deadline)
     return Features(written, {"attribution": ATTRIBUTION, "missing": missing})
 
 
@@ -276,6 +297,7 @@ class Nearby(Params, kw_only=True):
     limit: Annotated[int | None, Meta(ge=1, description="page size, 1 to 1000, default 20")] = None
     cursor: Cursor = None
     offset: Offset = None
+    lang: Lang = ()
     output: Output = Output()
 
 
@@ -308,7 +330,7 @@ def nearby(call: Call, params: Nearby) -> Elements:
         found = find_page(params.limit or DEFAULT_NEARBY)
         yield found.rows, found.distances_m
 
-    return Elements(call, params.output, find_page, iter_chunks)
+    return Elements(call, read_output(params), find_page, iter_chunks)
 
 
 def find_named(call: Call, at: Position, radius_m: float, output: Output) -> Feature:

@@ -17,7 +17,7 @@ from mapyard.geocoding.order.structured import Address
 from mapyard.geocoding.search.matching import Filters, Keep
 from mapyard.library.call import Call
 from mapyard.library.question import question
-from mapyard.library.questions.elements import read_tags
+from mapyard.library.questions.elements import Lang, read_tags
 from mapyard.library.results.places import PlaceBatch, Places
 from mapyard.library.snapshot import Snapshot, register_part
 from mapyard.params.parser import Bbox, Params, Position, Tags, spelled
@@ -54,13 +54,6 @@ ReverseLayer = Literal["house", "address", "poi", "street", "admin", "place", "n
 Countries = Annotated[
     tuple[Annotated[str, Meta(pattern="^[A-Za-z]{2}$", max_length=2)], ...],
     spelled("ISO 3166-1 alpha-2 codes, one or several", "country_codes", "countrycodes"),
-]
-Lang = Annotated[
-    tuple[
-        Annotated[str, Meta(pattern="^[A-Za-z]{2,3}([-_][A-Za-z0-9]{1,8}){0,3}$", max_length=32)],
-        ...,
-    ],
-    spelled("languages of names, the preferred first: de, or pt-BR,pt,en", "language", "langs"),
 ]
 FocusAt = Annotated[Position | None, spelled("results near to it come first", pair=True)]
 TagsFilter = Annotated[

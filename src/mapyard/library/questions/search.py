@@ -15,7 +15,7 @@ from mapyard.features.regions import BoxRegion
 from mapyard.features.search import Keep, search_names
 from mapyard.library.call import Call
 from mapyard.library.question import question
-from mapyard.library.questions.elements import read_tags, read_types
+from mapyard.library.questions.elements import Lang, read_output, read_tags, read_types
 from mapyard.library.results.elements import Elements
 from mapyard.library.results.feature import Features
 from mapyard.library.snapshot import Snapshot, register_part
@@ -85,6 +85,7 @@ class Search(Params, kw_only=True):
         ]
         | None
     ) = None
+    lang: Lang = ()
     output: SearchOutput = SearchOutput()
 
 
@@ -134,7 +135,7 @@ def search(call: Call, params: Search) -> Elements:
             return
         yield from _iter_chunks(find, params.limit)
 
-    return Elements(call, params.output, find_page, iter_chunks)
+    return Elements(call, read_output(params), find_page, iter_chunks)
 
 
 class _Finder:
