@@ -29,10 +29,15 @@ def find_element(call: Call, kind: str, osm_id: int, langs: tuple[str, ...]) -> 
     if shape is None:
         return None
     point = shape.representative_point()
-    asked = library.Reverse(at=Position(point.x, point.y), radius=_RADIUS_M, limit=20, lang=langs)
+    asked = library.Reverse(
+        at=Position(point.x, point.y), radius=_RADIUS_M, limit=20, lang=langs, areas=True
+    )
     around = library.reverse(call, asked).features
     areas = library.reverse(
-        call, library.Reverse(at=asked.at, radius=1.0, limit=20, layer=("admin",), lang=langs)
+        call,
+        library.Reverse(
+            at=asked.at, radius=1.0, limit=20, layer=("admin",), lang=langs, areas=True
+        ),
     ).features
     for feature in (*around, *areas):
         properties = feature["properties"]
@@ -51,7 +56,8 @@ def _make_place(
 ) -> Feature:
     """Return a place of tags, with the streets and areas of its neighbor."""
     near: Mapping[str, Any] = around[0]["properties"] if around else {}
-    shared = ("street", "suburb", "city", "county", "state", "country", "country_code", "postcode")
+    shared = ("street", "suburb", "city", "county", "state", "country", "country_code", "postcode",
+              "areas")  # fmt: skip
     category, subcategory = get_category(tags)
     name = get_name(tags, langs)
     line = ", ".join(

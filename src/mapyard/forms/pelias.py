@@ -13,12 +13,15 @@ from mapyard.errors import InvalidRequest, MapyardError
 from mapyard.forms import places
 from mapyard.forms.elements import find_element
 from mapyard.geo.bbox import Bbox
+from mapyard.geocoding.answer.answers import Area
+from mapyard.geocoding.words.country_names import read_long_codes, read_short_codes
 from mapyard.http.answer import Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Asked, Example, endpoint
 from mapyard.library.questions import geocoding as library
 from mapyard.params.parser import Params, Position, spelled
 from mapyard.results.pages import ATTRIBUTION
+from mapyard.version import __version__
 
 Feature = dict[str, Any]
 JSON: Final = "application/json; charset=utf-8"
@@ -36,6 +39,19 @@ _COARSE: Final = frozenset(
     ("neighbourhood", "borough", "localadmin", "locality", "county", "macrocounty", "region",
      "macroregion", "country", "coarse", "postalcode")
 )  # fmt: skip
+#: Layers of areas by their kind of place, else by their level.
+_LAYERS_BY_KIND: Final = {
+    "country": "country", "state": "region", "province": "region", "county": "county",
+    "municipality": "localadmin", "city": "locality", "town": "locality", "village": "locality",
+    "hamlet": "locality", "borough": "borough", "suburb": "neighbourhood",
+    "quarter": "neighbourhood", "neighbourhood": "neighbourhood",
+}  # fmt: skip
+_LAYERS_BY_LEVEL: Final = {
+    2: "country", 3: "macroregion", 4: "region", 5: "macrocounty", 6: "county", 7: "localadmin",
+    8: "localadmin", 9: "borough",
+}  # fmt: skip
+#: Confidence of what is nearer than so many meters.
+_SURE_WITHIN_M: Final = ((1.0, 1.0), (10.0, 0.9), (100.0, 0.8), (250.0, 0.7), (1_000.0, 0.6))
 _REFUSED: Final = {
     "boundary.gid": "not served; use boundary.country or boundary.rect",
     "categories": "not served; use layers=venue and the kind in text",
@@ -61,8 +77,8 @@ class Common(Params, kw_only=True):
         tuple[Literal["osm", "openstreetmap"], ...], Meta(description="osm is all there is")
     ] = ()
     boundary_country: Annotated[
-        tuple[Annotated[str, Meta(pattern="^[A-Za-z]{2}$")], ...],
-        spelled("ISO 3166-1 alpha-2 codes", "boundary.country"),
+        tuple[Annotated[str, Meta(pattern="^[A-Za-z]{2,3}$")], ...],
+        spelled("ISO 3166-1 codes of two or three letters", "boundary.country"),
     ] = ()
     lang: Annotated[str, Meta(max_length=100, description="languages of names")] = ""
 
@@ -151,7 +167,8 @@ class Ids(Params, kw_only=True):
 def search(ctx: Context, params: Text) -> Answer:
     """Find places by a text."""
     question = library.Geocode(q=params.text, limit=_most(params), **_where(params))
-    return _answer(ctx, library.geocode(ctx, question).features, params, {"text": params.text})
+    found = library.geocode(ctx, question).features
+    return _answer(ctx, found, params, {"text": params.text}, says_match=True)
 
 
 @endpoint(
@@ -187,7 +204,7 @@ def structured(ctx: Context, params: Structured) -> Answer:
         city=params.locality, county=params.county, state=params.region,
         postcode=params.postalcode, country=params.country, limit=_most(params), **_where(params),
     )  # fmt: skip
-    return _answer(ctx, library.geocode(ctx, question).features, params, {})
+    return _answer(ctx, library.geocode(ctx, question).features, params, {}, says_match=True)
 
 
 @endpoint(
@@ -210,10 +227,10 @@ def reverse(ctx: Context, params: Reverse) -> Answer:
         layers[names.get(layer, "admin")] = None
     question = library.Reverse(
         at=Position(params.lon, params.lat), radius=params.radius_km * 1_000,
-        limit=min(20, _most(params)), layer=tuple(layers), lang=_languages(params.lang),
+        limit=min(20, _most(params)), layer=tuple(layers), lang=_languages(params.lang), areas=True,
     )  # fmt: skip
     found = library.reverse(ctx, question).features
-    wanted = {code.upper() for code in params.boundary_country}
+    wanted = set(_countries(params))
     kept = [f for f in found if not wanted or f["properties"].get("country_code") in wanted]
     query = {"point.lat": params.lat, "point.lon": params.lon}
     return _answer(ctx, kept, params, query)
@@ -251,6 +268,16 @@ def _languages(text: str) -> tuple[str, ...]:
     return tuple(name for name in names if name.replace("-", "").isalpha())[:10]
 
 
+def _countries(params: Common) -> tuple[str, ...]:
+    """Return the codes of two letters."""
+    codes = [code.upper() for code in params.boundary_country]
+    short = [code if len(code) == 2 else read_short_codes().get(code, "") for code in codes]
+    if "" in short:
+        unknown = codes[short.index("")]
+        raise InvalidRequest.of("boundary.country", f"'{unknown}' is no code of ISO 3166-1")
+    return tuple(short)
+
+
 def _where(params: Forward) -> dict[str, Any]:
     focus = _pair(params.focus_lon, params.focus_lat, "focus.point")
     rect = [params.min_lon, params.min_lat, params.max_lon, params.max_lat]
@@ -269,8 +296,8 @@ def _where(params: Forward) -> dict[str, Any]:
         }  # fmt: skip
         layers[names.get(layer, "admin")] = None
     return {
-        "focus": focus, "bbox": bbox, "country_code": params.boundary_country,
-        "lang": _languages(params.lang), "layer": tuple(layers),
+        "focus": focus, "bbox": bbox, "country_code": _countries(params),
+        "lang": _languages(params.lang), "layer": tuple(layers), "areas": True,
     }  # fmt: skip
 
 
@@ -299,6 +326,8 @@ def _layer_of(properties: dict[str, Any]) -> str:
         return "postalcode"
     if category not in ("place", "boundary") or properties.get("house_number"):
         return "venue"
+    if areas := properties.get("areas"):
+        return _layer_of_area(areas[-1])
     rank = places.find_rank(properties)
     return next((name for most, name in _LAYERS_BY_RANK if rank <= most), "neighbourhood")
 
@@ -308,12 +337,54 @@ def _is_wanted(layer: str, params: Common) -> bool:
     return not wanted or layer in wanted or ("coarse" in wanted and layer in _COARSE)
 
 
-def _answer(ctx: Context, found: list[Feature], params: Common, query: dict[str, Any]) -> Answer:
+def _layer_of_area(area: Area) -> str:
+    kind, level = area.get("place", ""), area.get("admin_level", 0)
+    return _LAYERS_BY_KIND.get(kind) or _LAYERS_BY_LEVEL.get(level, "neighbourhood")
+
+
+def _find_areas(properties: dict[str, Any]) -> dict[str, str | None]:
+    """Return the areas around a place by their layer, with gid and code."""
+    own = (properties.get("osm_type"), properties.get("osm_id"))
+    found: dict[str, str | None] = {}
+    for area in properties.get("areas") or ():
+        layer = _layer_of_area(area)
+        if layer == "locality" and layer in found and own != (area["osm_type"], area["osm_id"]):
+            continue  # a hamlet of a town
+        found[layer] = area["name"]
+        found[f"{layer}_gid"] = f"openstreetmap:{layer}:{area['osm_type']}/{area['osm_id']}"
+        if layer == "region" and "iso3166_2" in area:
+            found["region_a"] = area["iso3166_2"].partition("-")[2]
+    return found
+
+
+def _match_type(properties: dict[str, Any]) -> str:
+    if properties.get("interpolated"):
+        return "interpolated"
+    return "fallback" if (properties.get("match") or {}).get("unmatched") else "exact"
+
+
+def _confidence(properties: dict[str, Any]) -> float | None:
+    """Return how sure a result is: of its words, or by its distance in steps."""
+    if "distance_m" in properties:
+        distance_m = properties["distance_m"]
+        return next((sure for most_m, sure in _SURE_WITHIN_M if distance_m < most_m), 0.5)
+    found: float | None = properties.get("confidence", properties.get("score"))
+    return found
+
+
+def _answer(
+    ctx: Context,
+    found: list[Feature],
+    params: Common,
+    query: dict[str, Any],
+    *,
+    says_match: bool = False,
+) -> Answer:
     kept = [f for f in found if _is_wanted(_layer_of(f["properties"]), params)]
     kept = kept[: min(params.size, _MOST)]
     rows = places.find_rows(ctx, kept)
     boxes = places.find_boxes(ctx, kept, rows)
-    features = []
+    features, long_codes = [], read_long_codes()
     for feature, row, box in zip(kept, rows, boxes, strict=True):
         ours = feature["properties"]
         layer = _layer_of(ours)
@@ -329,16 +400,18 @@ def _answer(ctx: Context, found: list[Feature], params: Common, query: dict[str,
             "housenumber": ours.get("house_number"),
             "street": ours.get("street"),
             "postalcode": ours.get("postcode"),
-            "confidence": ours.get("confidence"),
+            "confidence": _confidence(ours),
             "distance": round(ours["distance_m"] / 1_000, 3) if "distance_m" in ours else None,
-            "match_type": "interpolated" if ours.get("interpolated") else "exact",
+            "match_type": _match_type(ours) if says_match else None,
             "accuracy": "centroid" if layer in _COARSE or layer == "street" else "point",
             "country": ours.get("country"),
+            "country_a": long_codes.get(str(ours.get("country_code"))),
             "region": ours.get("state"),
             "county": ours.get("county"),
             "locality": ours.get("city"),
             "neighbourhood": ours.get("suburb"),
             "label": ours["display_name"],
+            **_find_areas(ours),
         }
         written: Feature = {
             "type": "Feature",
@@ -353,7 +426,7 @@ def _answer(ctx: Context, found: list[Feature], params: Common, query: dict[str,
             "version": "0.2",
             "attribution": ATTRIBUTION,
             "query": {**query, "size": min(params.size, _MOST)},
-            "engine": {"name": "Mapyard", "version": "1.0"},
+            "engine": {"name": "Mapyard", "author": "Mapyard", "version": __version__},
             "timestamp": int(time.time() * 1_000),
         },
         "type": "FeatureCollection",

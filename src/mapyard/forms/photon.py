@@ -165,6 +165,7 @@ def reverse(ctx: Context, params: Reverse) -> Answer:
         limit=_enough(params, 20),
         layer=tuple(dict.fromkeys(_OUR_LAYERS[layer] for layer in params.layer)),
         lang=_languages(params),
+        areas=True,
     )
     found = library.reverse(ctx, question).features
     return _answer(ctx, _keep(found, params)[: min(params.limit, 20)], params)
@@ -199,7 +200,7 @@ def _where(params: Near) -> dict[str, Any]:
         focus = Position(params.lon, params.lat)
     return {
         "focus": focus, "bbox": _read_box(params.bbox), "country_code": params.countrycode,
-        "lang": _languages(params),
+        "lang": _languages(params), "areas": True,
         "layer": tuple(dict.fromkeys(_OUR_LAYERS[layer] for layer in params.layer)),
     }  # fmt: skip
 
@@ -267,6 +268,18 @@ def _holds(test: tuple[str, str, bool, bool], properties: dict[str, Any]) -> boo
     return (has_key and has_value) != all_negated
 
 
+def _find_parts(properties: dict[str, Any]) -> dict[str, str]:
+    """Return the locality and the district around a place, where they are not the place."""
+    own = (properties.get("osm_type"), properties.get("osm_id"))
+    found: dict[str, str] = {}
+    for area in reversed(properties.get("areas") or ()):
+        rank = places.find_area_rank(area)
+        layer = next((name for most, name in _LAYERS_BY_RANK if rank <= most), "")
+        if layer in ("locality", "district") and own != (area["osm_type"], area["osm_id"]):
+            found.setdefault(layer, area["name"])
+    return found
+
+
 def _answer(ctx: Context, found: list[Feature], params: Common) -> Answer:
     rows = places.find_rows(ctx, found)
     boxes = places.find_boxes(ctx, found, rows)
@@ -274,6 +287,7 @@ def _answer(ctx: Context, found: list[Feature], params: Common) -> Answer:
     features = []
     for feature, row, box, shape in zip(found, rows, boxes, shapes, strict=True):
         ours = feature["properties"]
+        around = _find_parts(ours)
         properties = {
             "osm_type": str(ours.get("osm_type") or " ")[0].upper().strip() or None,
             "osm_id": ours.get("osm_id"),
@@ -283,7 +297,8 @@ def _answer(ctx: Context, found: list[Feature], params: Common) -> Answer:
             "name": ours.get("name"),
             "housenumber": ours.get("house_number"),
             "street": ours.get("street") if ours.get("category") != "highway" else None,
-            "district": ours.get("suburb"),
+            "locality": around.get("locality"),
+            "district": around.get("district") or ours.get("suburb"),
             "city": ours.get("city"),
             "county": ours.get("county"),
             "state": ours.get("state"),

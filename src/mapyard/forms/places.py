@@ -9,6 +9,7 @@ import numpy as np
 import shapely
 
 from mapyard.geo.bbox import Bbox
+from mapyard.geocoding.answer.answers import Area
 from mapyard.library.call import Call
 from mapyard.osm.elements import TYPE_BY_NAME
 
@@ -25,6 +26,9 @@ _RANKS: Final = {
     "isolated_dwelling": 22, "farm": 22, "locality": 22, "city_block": 25, "square": 25,
 }  # fmt: skip
 _STREET_RANK, _HOUSE_RANK = 26, 30
+#: Levels of boundaries with a rank; of others it is that of a settlement.
+_LEVELS: Final = frozenset(map(str, range(2, 13)))
+_SETTLEMENT_RANK: Final = 16
 
 
 def find_rank(properties: Properties) -> int:
@@ -34,9 +38,18 @@ def find_rank(properties: Properties) -> int:
     category, kind = properties.get("category"), properties.get("subcategory")
     if category == "highway":
         return _STREET_RANK
+    if category == "boundary" and kind == "administrative":
+        level = str((properties.get("tags") or {}).get("admin_level", ""))
+        return 2 * int(level) if level in _LEVELS else _SETTLEMENT_RANK
     if category == "place" and kind == "postcode":
         return 21
     return _RANKS.get(str(kind), _HOUSE_RANK) if category in ("place", "boundary") else _HOUSE_RANK
+
+
+def find_area_rank(area: Area) -> int:
+    """Return how local an area is, in the same numbers."""
+    level = area.get("admin_level", 0)
+    return _RANKS.get(area.get("place", ""), 2 * level or _HOUSE_RANK)
 
 
 def find_place_id(properties: Properties, lon: float, lat: float) -> int:

@@ -39,6 +39,8 @@ class Output(NamedTuple):
     exclude: frozenset[str] = frozenset()
     #: Whether geometries are those of the elements, instead of points.
     full_geometry: bool = False
+    #: Whether the areas around are listed.
+    areas: bool = False
 
 
 POINTS: Final = Output()
@@ -127,7 +129,7 @@ class Geocoder:
         results = reverse.find_in_layers(
             self.gazetteer, lon, lat, radius_m, count, layers, keep, zoom
         )
-        found = [self._writer.write(result, langs) for result in results]
+        found = [self._writer.write(result, langs, areas=output.areas) for result in results]
         return self._finish(found, limit, output)
 
     def _finish(self, features: Iterable[Feature], limit: int, output: Output) -> list[Feature]:
@@ -167,7 +169,7 @@ class Geocoder:
         """Return features without repetitions: one per name, kind and neighborhood."""
         features: dict[tuple[Any, ...], Feature] = {}
         for result in results:
-            feature = self._writer.write(result, langs)
+            feature = self._writer.write(result, langs, areas=output.areas)
             properties = feature["properties"]
             lon, lat = feature["geometry"]["coordinates"]
             place = (round(lon, 1), round(lat, 1))

@@ -236,6 +236,7 @@ class Questions:
         layer: Texts | None = None,
         exclude: Texts | None = None,
         shape: Literal['full', 'point'] | None = None,
+        areas: bool | None = None,
         debug: bool | None = None,
         tags: TagsLike | None = None,
         bbox: BboxLike | None = None,
@@ -270,6 +271,7 @@ class Questions:
                 postcode; with ! before them all others.
             exclude: elements that are left out: way/5,node/7.
             shape: full: the geometry of the element, with its point in the properties; default point.
+            areas: true: each result has `areas`, those around it from the country to the quarter.
             debug: true: results say what their score is made of.
             tags: only elements with these tags, as in /features: tags[amenity]=pharmacy, ! for absent.
             bbox: south,west,north,east.
@@ -300,6 +302,7 @@ class Questions:
         layer: Texts | None = None,
         exclude: Texts | None = None,
         shape: Literal['full', 'point'] | None = None,
+        areas: bool | None = None,
         debug: bool | None = None,
         tags: TagsLike | None = None,
         bbox: BboxLike | None = None,
@@ -322,6 +325,7 @@ class Questions:
                 postcode; with ! before them all others.
             exclude: elements that are left out: way/5,node/7.
             shape: full: the geometry of the element, with its point in the properties; default point.
+            areas: true: each result has `areas`, those around it from the country to the quarter.
             debug: true: results say what their score is made of.
             tags: only elements with these tags, as in /features: tags[amenity]=pharmacy, ! for absent.
             bbox: south,west,north,east.
@@ -343,6 +347,7 @@ class Questions:
         zoom: int | None = None,
         exclude: Texts | None = None,
         shape: Literal['full', 'point'] | None = None,
+        areas: bool | None = None,
         tags: TagsLike | None = None,
         lang: Texts | None = None,
         timeout: float | None = None,
@@ -364,6 +369,7 @@ class Questions:
                 16 the street, 18 the house.
             exclude: elements that are left out: way/5,node/7.
             shape: full: the geometry of the element, with its point in the properties; default point.
+            areas: true: each result has `areas`, those around it from the country to the quarter.
             tags: only elements with these tags, as in /features: tags[amenity]=pharmacy, ! for absent.
             lang: languages of names, the preferred first: de, or pt-BR,pt,en.
             timeout: seconds, after which `Timeout` is raised.
@@ -1154,6 +1160,7 @@ class AsyncQuestions:
         layer: Texts | None = None,
         exclude: Texts | None = None,
         shape: Literal['full', 'point'] | None = None,
+        areas: bool | None = None,
         debug: bool | None = None,
         tags: TagsLike | None = None,
         bbox: BboxLike | None = None,
@@ -1188,6 +1195,7 @@ class AsyncQuestions:
                 postcode; with ! before them all others.
             exclude: elements that are left out: way/5,node/7.
             shape: full: the geometry of the element, with its point in the properties; default point.
+            areas: true: each result has `areas`, those around it from the country to the quarter.
             debug: true: results say what their score is made of.
             tags: only elements with these tags, as in /features: tags[amenity]=pharmacy, ! for absent.
             bbox: south,west,north,east.
@@ -1218,6 +1226,7 @@ class AsyncQuestions:
         layer: Texts | None = None,
         exclude: Texts | None = None,
         shape: Literal['full', 'point'] | None = None,
+        areas: bool | None = None,
         debug: bool | None = None,
         tags: TagsLike | None = None,
         bbox: BboxLike | None = None,
@@ -1240,6 +1249,7 @@ class AsyncQuestions:
                 postcode; with ! before them all others.
             exclude: elements that are left out: way/5,node/7.
             shape: full: the geometry of the element, with its point in the properties; default point.
+            areas: true: each result has `areas`, those around it from the country to the quarter.
             debug: true: results say what their score is made of.
             tags: only elements with these tags, as in /features: tags[amenity]=pharmacy, ! for absent.
             bbox: south,west,north,east.
@@ -1261,6 +1271,7 @@ class AsyncQuestions:
         zoom: int | None = None,
         exclude: Texts | None = None,
         shape: Literal['full', 'point'] | None = None,
+        areas: bool | None = None,
         tags: TagsLike | None = None,
         lang: Texts | None = None,
         timeout: float | None = None,
@@ -1282,6 +1293,7 @@ class AsyncQuestions:
                 16 the street, 18 the house.
             exclude: elements that are left out: way/5,node/7.
             shape: full: the geometry of the element, with its point in the properties; default point.
+            areas: true: each result has `areas`, those around it from the country to the quarter.
             tags: only elements with these tags, as in /features: tags[amenity]=pharmacy, ! for absent.
             lang: languages of names, the preferred first: de, or pt-BR,pt,en.
             timeout: seconds, after which `Timeout` is raised.

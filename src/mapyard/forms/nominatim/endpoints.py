@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any, Final
+from urllib.parse import parse_qsl, urlencode
 
 from mapyard.errors import InvalidRequest
 from mapyard.forms import places
@@ -31,6 +32,8 @@ from mapyard.version import __version__
 
 Feature = dict[str, Any]
 _TAG: Final = "Nominatim"
+#: Parameters of a search that its more_url does not repeat; a key never goes into an answer.
+_NOT_IN_MORE: Final = ("exclude_place_ids", "api_key", "key")
 #: How far a place may be, meters: where zoom asks for streets or houses, as there.
 _RADIUS_M: Final = 1_000.0
 #: Ranks of what `featureType` asks for, least and most.
@@ -77,7 +80,8 @@ def search(ctx: Context, params: Search) -> Answer:
     ]
     placed = describe(ctx, kept[:limit], params, addressdetails=_details(params, of_search=True))
     query = params.q or ", ".join(params.parts.values())
-    return answer_list(placed, params, params.format, query)
+    more_url = _write_more_url(ctx) if params.format == "xml" else ""
+    return answer_list(placed, params, params.format, query, more_url)
 
 
 @endpoint(
@@ -98,6 +102,7 @@ def reverse(ctx: Context, params: Reverse) -> Answer:
         limit=20 if params.layer else 1,
         layer=tuple(name for layer in params.layer for name in _REVERSE_LAYERS[layer]),
         zoom=params.zoom,
+        areas=True,
         lang=read_languages(params.accept_language, ctx.headers.get("accept-language", "")),
     )
     found = library.reverse(ctx, question).features
@@ -153,6 +158,13 @@ def status(ctx: Context, params: Status) -> Answer:
     return Answer.json(state, JSON)
 
 
+def _write_more_url(ctx: Context) -> str:
+    """Return the address of a search without what it left out."""
+    asked = parse_qsl(ctx.query_string.decode("utf-8", "replace"), keep_blank_values=True)
+    kept = [(name, value) for name, value in asked if name not in _NOT_IN_MORE]
+    return f"{ctx.base_url}{ctx.path}?{urlencode(kept)}"
+
+
 def _details(params: Shown, *, of_search: bool = False) -> bool:
     """Whether the address is given in parts; geocodejson always has them."""
     if params.format == "geocodejson":  # type: ignore[attr-defined] # each call has a format
@@ -184,6 +196,7 @@ def _make_question(ctx: Context, params: Search, limit: int) -> library.Geocode:
         bbox=read_viewbox(params.viewbox),
         bounded=params.bounded,
         limit=limit,
+        areas=True,
     )
 
 

@@ -10,11 +10,23 @@ from shapely.geometry import mapping
 
 from mapyard.forms import places
 from mapyard.forms.nominatim.params import Shown
+from mapyard.geocoding.answer.answers import Area
 from mapyard.library.call import Call
 
 LICENCE: Final = "Data © OpenStreetMap contributors, ODbL 1.0. http://osm.org/copyright"
-#: Levels of settlements by their kind, as keys of an address.
+Properties = Mapping[str, Any]
+
+#: Keys of settlements, counties and states in an address.
 _SETTLEMENTS: Final = {"city", "town", "village", "hamlet", "municipality"}
+_COUNTIES: Final = {"county", "state_district", "district"}
+_STATES: Final = {"state", "province", "region"}
+#: Keys of boundaries without a kind of place, by their level.
+_LABELS: Final = {
+    3: "region", 4: "state", 5: "state_district", 6: "county", 7: "municipality", 8: "city",
+    9: "city_district", 10: "suburb", 11: "neighbourhood",
+}  # fmt: skip
+_COUNTRY_LEVEL: Final = 2
+_HOUSE_RANK: Final = 30
 _NAME_KEYS: Final = frozenset(
     (
         "name", "alt_name", "old_name", "official_name", "short_name", "loc_name", "int_name",
@@ -53,15 +65,17 @@ def describe(
             "type": kind or "yes",
             "place_rank": rank,
             "importance": properties.get("score", 0.0),
-            "addresstype": find_address_type(category, str(kind or ""), rank),
+            "addresstype": find_address_type(properties, rank),
             "name": properties.get("name") or properties.get("street", "") if rank != 30
             else properties.get("name", ""),
             "display_name": properties["display_name"],
+            "ref": tags.get("ref", ""),
             "box": box,
             "shape": shape,
         }  # fmt: skip
         if addressdetails:
             place["address"] = find_address(properties)
+            place["levels"] = find_levels(properties)
         if params.extratags:
             place["extratags"] = {
                 key: value
@@ -75,18 +89,37 @@ def describe(
     return found
 
 
-def find_address_type(category: str, kind: str, rank: int) -> str:
+def find_address_type(properties: Properties, rank: int) -> str:
     """Return the part of an address that a place is."""
-    if category == "highway":
+    areas = properties.get("areas")
+    if is_area(properties):
+        return label_area(areas[-1]) if areas else str(properties.get("subcategory") or "place")
+    category, kind = str(properties.get("category") or "place"), properties.get("subcategory")
+    if category == "highway" and rank < _HOUSE_RANK:
         return "road"
-    if category in ("place", "boundary") and rank < 30:
-        return kind or category
-    return category
+    return str(kind) if category == "place" and kind == "postcode" else category
 
 
-def find_address(properties: Mapping[str, Any]) -> dict[str, str]:
+def is_area(properties: Properties) -> bool:
+    """Return whether a place is one that others lie in."""
+    return (
+        properties.get("category") in ("place", "boundary")
+        and not properties.get("house_number")
+        and properties.get("subcategory") not in ("house", "postcode")
+    )
+
+
+def label_area(area: Area) -> str:
+    """Return the key of an area in an address: its kind of place, else that of its level."""
+    level = area.get("admin_level", 0)
+    if level == _COUNTRY_LEVEL:
+        return "country"
+    return area.get("place") or _LABELS.get(level, "administrative")
+
+
+def find_address(properties: Properties) -> dict[str, str]:
     """Return the parts of an address in Nominatim's names and order, small to large."""
-    kind, category = str(properties.get("subcategory") or ""), properties.get("category")
+    category = properties.get("category")
     parts: dict[str, str] = {}
 
     def put(key: str, value: Any) -> None:
@@ -94,22 +127,36 @@ def find_address(properties: Mapping[str, Any]) -> dict[str, str]:
             parts[key] = str(value)
 
     name = properties.get("name")
-    is_area = category in ("place", "boundary") and not properties.get("house_number")
-    if name and is_area and kind not in ("house", "postcode"):
-        put(kind if kind != "administrative" else "city", name)
-    elif name and category != "highway":
-        put(str(category), name)
+    if name and category not in (None, "highway") and not is_area(properties):
+        put(str(category if category != "place" else properties["subcategory"]), name)
     put("house_number", properties.get("house_number"))
     put("road", properties.get("street") or (name if category == "highway" else None))
-    put("suburb", properties.get("suburb"))
+    country = properties.get("country")
+    for area in reversed(properties.get("areas") or ()):
+        label = label_area(area)
+        if label == "country":
+            country = area["name"]
+            continue
+        put(label, area["name"])
+        put(f"ISO3166-2-lvl{area.get('admin_level')}", area.get("iso3166_2"))
+    # What is written in addresses alone, without an area of that name.
     if not _SETTLEMENTS & set(parts):
         put("city", properties.get("city"))
-    put("county", properties.get("county"))
-    put("state", properties.get("state"))
+    put("county", properties.get("county") if not _COUNTIES & set(parts) else None)
+    put("state", properties.get("state") if not _STATES & set(parts) else None)
     put("postcode", properties.get("postcode"))
-    put("country", properties.get("country"))
+    put("country", country)
     put("country_code", str(properties.get("country_code") or "").lower())
     return parts
+
+
+def find_levels(properties: Properties) -> dict[str, str]:
+    """Return the names of the boundaries around a place by their level: level2, level8, …."""
+    return {
+        f"level{area['admin_level']}": area["name"]
+        for area in reversed(properties.get("areas") or ())
+        if "admin_level" in area
+    }
 
 
 def is_name(key: str) -> bool:

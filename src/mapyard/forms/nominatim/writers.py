@@ -23,12 +23,25 @@ HTML: Final = "text/html; charset=utf-8"
 Place = dict[str, Any]
 _DETAILS: Final = ("address", "extratags", "namedetails")
 _NOTHING: Final = "Unable to geocode"
+#: Keys of an address for each part in geocodejson.
+_CITIES: Final = ("city", "town", "village", "municipality")
+_DISTRICTS: Final = ("city_district", "borough", "suburb", "district")
+_LOCALITIES: Final = ("neighbourhood", "quarter", "allotments", "city_block")
+#: Members of a place in XML that reverse search does not have.
+_OF_LISTS: Final = ("class", "type", "importance")
 
 
-def answer_list(found: Sequence[Place], params: Shown, form: str, query: str) -> Answer:
-    """Return the answer of a search or lookup."""
+def answer_list(
+    found: Sequence[Place], params: Shown, form: str, query: str, more_url: str = ""
+) -> Answer:
+    """Return the answer of a search, with the address that asks for more places, or of a lookup."""
     if form == "xml":
         root = ET.Element("searchresults", _root(query))
+        root.set("polygon", "true" if params.outlines() else "false")
+        if more_url and found:
+            ids = ",".join(_name_place(place) for place in found)
+            root.set("exclude_place_ids", ids)
+            root.set("more_url", f"{more_url}&exclude_place_ids={ids}")
         for place in found:
             _add_result(ET.SubElement(root, "place"), place, params)
         return _xml(root)
@@ -46,12 +59,11 @@ def answer_one(found: Sequence[Place], params: Shown, form: str, query: str) -> 
         if not found:
             ET.SubElement(root, "error").text = _NOTHING
         for place in found[:1]:
-            address = place.pop("address", None)
             result = ET.SubElement(root, "result")
-            _add_result(result, place, params)
+            _add_result(result, place, params, outside=root)
             result.text = result.attrib.pop("display_name")
-            if address is not None:
-                _add_address(ET.SubElement(root, "addressparts"), address)
+            for name in _OF_LISTS:
+                del result.attrib[name]
         return _xml(root)
     if not found:
         return _json({"error": _NOTHING}, params)
@@ -79,6 +91,12 @@ def _root(query: str) -> dict[str, str]:
     return {
         "timestamp": formatdate(usegmt=True), "attribution": LICENCE, "querystring": query,
     }  # fmt: skip
+
+
+def _name_place(place: Place) -> str:
+    """Return what leaves a place out of the next search: N, W or R and the id, else place_id."""
+    kind = place["osm_type"]
+    return f"{kind[0].upper()}{place['osm_id']}" if kind else str(place["place_id"])
 
 
 def _box(place: Place) -> list[str]:
@@ -145,10 +163,8 @@ def _geocodejson(found: Sequence[Place], params: Shown, query: str) -> dict[str,
     features = []
     for place in found:
         address: Mapping[str, str] = place.get("address") or {}
-        settlement = next(
-            (address[k] for k in ("city", "town", "village", "hamlet") if k in address), None
-        )
-        inner = {
+        settlement = find_first(address, (*_CITIES, "hamlet"))
+        inner: dict[str, Any] = {
             "place_id": place["place_id"],
             "osm_type": place["osm_type"],
             "osm_id": place["osm_id"],
@@ -159,13 +175,15 @@ def _geocodejson(found: Sequence[Place], params: Shown, query: str) -> dict[str,
             "name": place["name"] or None,
             "housenumber": address.get("house_number"),
             "street": address.get("road"),
-            "district": address.get("suburb"),
+            "locality": find_first(address, _LOCALITIES),
+            "district": find_first(address, _DISTRICTS),
             "postcode": address.get("postcode"),
             "city": settlement,
             "county": address.get("county"),
             "state": address.get("state"),
             "country": address.get("country"),
             "country_code": address.get("country_code"),
+            "admin": place.get("levels") or None,
         }
         inner = {name: value for name, value in inner.items() if value is not None}
         if place.get("extratags"):
@@ -189,21 +207,33 @@ def _geocodejson(found: Sequence[Place], params: Shown, query: str) -> dict[str,
     }
 
 
+def find_first(address: Mapping[str, str], keys: Sequence[str]) -> str | None:
+    """Return the first part of an address that there is."""
+    return next((address[key] for key in keys if key in address), None)
+
+
 def _layer_of(place: Place) -> str:
+    if place["addresstype"] in _CITIES:
+        return "city"
     rank: int = place["place_rank"]
     levels = (
-        (4, "country"), (9, "state"), (12, "county"), (18, "city"), (25, "locality"),
-        (27, "street"),
+        (4, "country"), (9, "state"), (12, "county"), (16, "city"), (21, "district"),
+        (25, "locality"), (27, "street"),
     )  # fmt: skip
     return next((name for most, name in levels if rank <= most), "house")
 
 
-def _add_result(element: ET.Element, place: Place, params: Shown) -> None:
+def _add_result(
+    element: ET.Element, place: Place, params: Shown, outside: ET.Element | None = None
+) -> None:
+    """Write a place; what has elements of its own goes into it, or into `outside`."""
+    parent = element if outside is None else outside
     element.attrib.update(
         {
             "place_id": str(place["place_id"]),
             "osm_type": str(place["osm_type"] or ""),
             "osm_id": str(place["osm_id"] or ""),
+            "ref": place["ref"] or place["name"],
             "lat": f"{place['lat']:.7f}",
             "lon": f"{place['lon']:.7f}",
             "boundingbox": ",".join(_box(place)),
@@ -217,34 +247,33 @@ def _add_result(element: ET.Element, place: Place, params: Shown) -> None:
     )
     if place["osm_type"] is None:
         del element.attrib["osm_type"], element.attrib["osm_id"]
+    if not element.attrib["ref"]:
+        del element.attrib["ref"]
     for outline in params.outlines():
         name = {
-            "polygon_geojson": "geojson", "polygon_svg": "svg", "polygon_text": "geotext",
+            "polygon_geojson": "geojson", "polygon_svg": "geosvg", "polygon_text": "geotext",
         }.get(outline)  # fmt: skip
         written = write_outline(place["shape"], outline)
         if name is None:
-            ET.SubElement(element, "geokml").append(ET.fromstring(written))  # noqa: S314 - our own
+            ET.SubElement(parent, "geokml").append(ET.fromstring(written))  # noqa: S314 - our own
         elif name == "geojson":
             element.set(name, orjson.dumps(written).decode())
         else:
             element.set(name, written)
     if place.get("address"):
-        _add_address(element, place["address"])
+        inner = element if outside is None else ET.SubElement(outside, "addressparts")
+        for key, value in place["address"].items():
+            ET.SubElement(inner, key).text = value
     for member in ("extratags", "namedetails"):
         if place.get(member):
-            parent = ET.SubElement(element, member)
+            box = ET.SubElement(parent, member)
             for key, value in place[member].items():
                 if member == "extratags":
-                    ET.SubElement(parent, "tag", {"key": key, "value": value})
+                    ET.SubElement(box, "tag", {"key": key, "value": value})
                 else:
                     base, _, lang = key.partition(":")
-                    ET.SubElement(parent, "name", {"desc": base + (f":{lang}" if lang else "")})
-                    parent[-1].text = value
-
-
-def _add_address(element: ET.Element, address: Mapping[str, str]) -> None:
-    for key, value in address.items():
-        ET.SubElement(element, key).text = value
+                    ET.SubElement(box, "name", {"desc": base + (f":{lang}" if lang else "")})
+                    box[-1].text = value
 
 
 def _xml(root: ET.Element) -> Answer:

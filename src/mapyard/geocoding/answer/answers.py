@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Required, TypedDict
 
 import numpy as np
 
@@ -31,6 +31,18 @@ class Region(NamedTuple):
     country_code: str
     #: ISO 3166-2 of the smallest area that has one.
     iso: str = ""
+
+
+class Area(TypedDict, total=False):
+    """An area around a result, or the result."""
+
+    name: Required[str]
+    osm_type: Required[str]
+    osm_id: Required[int]
+    #: place=* of it or of its label.
+    place: str
+    admin_level: int
+    iso3166_2: str
 
 
 class Result(NamedTuple):
@@ -75,6 +87,7 @@ class Writer:
     def __init__(self, gazetteer: Gazetteer) -> None:
         self._gazetteer = gazetteer
         self._region = cache_method(self._find_region, 4_096)
+        self._areas = cache_method(self._find_areas, 4_096)
         self._body = cache_method(self._write_body, 4_096)
         self._extent = cache_method(self._find_extent, 4_096)
 
@@ -120,6 +133,47 @@ class Writer:
             suburb if suburb != city else "", city, county, state, country_text, code, iso
         )
 
+    def areas(self, result: Result, langs: tuple[str, ...]) -> list[Area]:
+        """Return the areas around something and itself, large to small.
+
+        The settlement and its part are among them where they are mapped as points.
+        """
+        g = self._gazetteer
+        document = result.document
+        entry = result.entry if result.entry >= 0 else int(g.entry[document])
+        columns = (g.chain, g.town, g.part) if entry < 0 else (
+            g.address_chain, g.address_town, g.address_part
+        )  # fmt: skip
+        chain, town, part = (int(column[document if entry < 0 else entry]) for column in columns)
+        is_place = g.kind[document] == PLACE and result.entry < 0 and result.house is None
+        found: list[Area] = self._areas(
+            chain, town, part, document if is_place and not result.is_element else -1, langs
+        )
+        return found
+
+    def _find_areas(
+        self, chain: int, town: int, part: int, own: int, langs: tuple[str, ...]
+    ) -> list[Area]:
+        g = self._gazetteer
+        around = g.chain_places(chain)
+        around += [place for place in (town, part, own) if place >= 0 and place not in around]
+        # Places are numbered from the large to the small.
+        found = []
+        for place in sorted(around):
+            if own >= 0 and place != own and g.place_rank[place] >= g.place_rank[own]:
+                continue
+            tags, level = g.tags(place), int(g.place_admin_level[place])
+            kind, _, number = g.store.name_of(int(g.row[place])).partition("/")
+            area: Area = {"name": get_name(tags, langs), "osm_type": kind, "osm_id": int(number)}
+            if g.place_types[place]:
+                area["place"] = g.place_types[place]
+            if level:
+                area["admin_level"] = level
+            if "ISO3166-2" in tags:
+                area["iso3166_2"] = tags["ISO3166-2"]
+            found.append(area)
+        return found
+
     # ---- what -------------------------------------------------------------------------------
 
     def name(self, document: int, langs: tuple[str, ...]) -> str:
@@ -131,7 +185,9 @@ class Writer:
         name = get_name(g.tags(document), langs)
         return name or label or g.tags(document).get("brand", "")
 
-    def write(self, result: Result, langs: tuple[str, ...]) -> dict[str, Any]:
+    def write(
+        self, result: Result, langs: tuple[str, ...], *, areas: bool = False
+    ) -> dict[str, Any]:
         """Return the feature of a result."""
         # Documents and mapped addresses are written again and again while somebody types.
         is_plain = result.house is None and result.row < 0 and result.crossing < 0
@@ -151,6 +207,8 @@ class Writer:
             properties["match"] = result.match
         if result.explain is not None:
             properties["explain"] = result.explain
+        if areas:
+            properties["areas"] = self.areas(result, langs)
         properties |= body.behind
         geometry = {"type": "Point", "coordinates": list(body.coordinates)}
         return {**body.feature, "geometry": geometry, "properties": properties}

@@ -67,6 +67,12 @@ Exclude = Annotated[
     tuple[Annotated[str, Meta(pattern=r"^(node|way|relation)/\d{1,18}$")], ...],
     spelled("elements that are left out: way/5,node/7", "exclude_ids", max_length=100),
 ]
+Areas = Annotated[
+    bool,
+    Meta(
+        description="true: each result has `areas`, those around it from the country to the quarter"
+    ),
+]
 Shape = Annotated[
     Literal["point", "full"],
     Meta(description="full: the geometry of the element, with its point in the properties"),
@@ -89,6 +95,7 @@ class Where(Params, kw_only=True):
     ] = ()
     exclude: Exclude = ()
     shape: Shape = "point"
+    areas: Areas = False
     debug: Annotated[bool, Meta(description="true: results say what their score is made of")] = (
         False
     )
@@ -166,6 +173,7 @@ class Reverse(Params, kw_only=True):
     ] = None
     exclude: Exclude = ()
     shape: Shape = "point"
+    areas: Areas = False
     tags: TagsFilter = Tags()
     lang: Lang = ()
 
@@ -361,4 +369,4 @@ def _read_layers(names: tuple[str, ...]) -> str:
 
 
 def _read_output(params: Where | Reverse) -> Output:
-    return Output(frozenset(params.exclude), params.shape == "full")
+    return Output(frozenset(params.exclude), params.shape == "full", params.areas)
