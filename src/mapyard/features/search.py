@@ -68,23 +68,22 @@ def add_documents(writer: IndexWriter, store: Store, rows: Rows) -> None:
 
 
 def _add_document(writer: IndexWriter, eid: int, tags: dict[str, str]) -> None:
-    names = [name for _, _, name in iter_names(tags)]
-    others = dict.fromkeys(
-        value for key in OTHER_KEYS if key in tags for value in split_values(tags[key])
-    )
-    other_terms = dict.fromkeys(term for value in others for term in terms(value))
+    name_terms: dict[str, None] = {}
+    keys: dict[str, None] = {}
+    for name in dict.fromkeys(name for _, _, name in iter_names(tags)):
+        name_terms |= dict.fromkeys(terms(name))
+        keys |= dict.fromkeys(name_keys(name))
+    other_terms: dict[str, None] = {}
     for key in OTHER_KEYS:
-        if key.endswith("ref") and key in tags:
-            for value in split_values(tags[key]):
+        for value in split_values(tags[key]) if key in tags else ():
+            other_terms |= dict.fromkeys(terms(value))
+            if key.endswith("ref"):
                 parts = _REF.findall(value.lower())
                 other_terms |= dict.fromkeys([*parts, "".join(parts)])
     writer.add(
-        terms=(
-            ("name", dict.fromkeys(term for name in names for term in terms(name))),
-            ("other", other_terms),
-        ),
+        terms=(("name", name_terms), ("other", other_terms)),
         keys=(
-            ("name_key", dict.fromkeys(key for name in names for key in name_keys(name))),
+            ("name_key", keys),
             ("group", ["place"] if any(key in tags for key in _PLACE_KEYS) else []),
         ),
         numbers=(("eid", eid),),

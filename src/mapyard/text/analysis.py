@@ -12,6 +12,7 @@ written joined, apart, abbreviated, with umlauts or as a numeral meets in one of
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -104,10 +105,16 @@ def _word_forms(word: str) -> tuple[tuple[str, ...], ...]:
     return tuple(dict.fromkeys(forms))
 
 
-def _spellings(text: str) -> list[str]:
-    """Return the folded spellings of a text: one, or two with umlauts."""
-    folded = fold(text)
-    return [folded, fold_umlauts(text)] if _HAS_UMLAUT.search(text) else [folded]
+@lru_cache(maxsize=1_024)
+def _spell(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return the folded spellings of a text, one, or two with umlauts, and the words of each.
+
+    Kept for the moment: all that is asked of a name while it is indexed begins with it.
+    """
+    spellings = [fold(text)]
+    if not text.isascii() and _HAS_UMLAUT.search(text):
+        spellings.append(fold_umlauts(text))
+    return tuple((spelling, tuple(split_words(spelling))) for spelling in spellings)
 
 
 @lru_cache(maxsize=16_384)
@@ -120,9 +127,10 @@ def terms(name: str) -> tuple[str, ...]:
 def part_terms(name: str) -> tuple[str, ...]:
     """Return the parts of joined street names in a name: landstrasse → land, strasse."""
     found: dict[str, None] = {}
-    for spelling in _spellings(name):
-        for word in split_words(spelling):
-            found |= dict.fromkeys(_parts(split_apostrophe(word)[0]) or ())
+    for _, words in _spell(name):
+        for word in words:
+            if parts := _parts(split_apostrophe(word)[0]):
+                found |= dict.fromkeys(parts)
     return tuple(found)
 
 
@@ -138,41 +146,57 @@ def script_terms(name: str) -> tuple[str, ...]:
     """Return the words of a name in Latin letters, those that are not."""
     if name.isascii():
         return ()
-    words = split_words(fold(name))
+    words = _spell(name)[0][1]
     return tuple(dict.fromkeys(term for word in words for term in latin_terms(word)))
+
+
+@lru_cache(maxsize=65_536)
+def _word_terms(word: str) -> tuple[str, ...]:
+    """Return the terms of one folded word, its parts aside."""
+    bare = split_apostrophe(word)[0]
+    parts = _parts(bare)
+    found = dict.fromkeys(
+        term[:MAX_WORD_LETTERS] for form in _word_forms(word) if form != parts for term in form
+    )
+    if is_spaceless(word):
+        found |= dict.fromkeys(word)
+    if "'" in word:
+        found[word.partition("'")[0]] = None
+    return tuple(found)
 
 
 @lru_cache(maxsize=16_384)
 def whole_terms(name: str) -> tuple[str, ...]:
     """Return the terms of the whole words of a name, each once, in order of appearance."""
     found: dict[str, None] = {}
-    for spelling in _spellings(name):
-        words = split_words(spelling)
+    for spelling, words in _spell(name):
         previous = ""
         for word in words:
-            parts = _parts(split_apostrophe(word)[0])
-            for form in _word_forms(word):
-                for term in form if form != parts else ():
-                    found[term[:MAX_WORD_LETTERS]] = None
-            if is_spaceless(word):
-                for letter in word:
-                    found[letter] = None
+            found |= dict.fromkeys(_word_terms(word))
             bare = split_apostrophe(word)[0]
-            if "'" in word:
-                found[word.partition("'")[0]] = None
             if previous and bare in SUFFIX_FORMS:
                 found[previous + bare] = None
                 for full in ABBREVIATIONS.get(bare, ()):
                     found[previous + full] = None
             previous = bare
-        for hyphened in re.findall(r"[^\W_]+(?:-[^\W_]+)+", spelling):
-            found[hyphened.replace("-", "")[:MAX_WORD_LETTERS]] = None
+        if "-" in spelling:
+            for hyphened in re.findall(r"[^\W_]+(?:-[^\W_]+)+", spelling):
+                found[hyphened.replace("-", "")[:MAX_WORD_LETTERS]] = None
     return tuple(found)
+
+
+def _is_little(word: str) -> bool:
+    return word in LITTLE_WORDS or split_apostrophe(word)[0] in LITTLE_WORDS
+
+
+def count_words(name: str) -> int:
+    """Return the number of words of a name, little ones aside."""
+    return sum(not _is_little(word) for word in _spell(name)[0][1][:MAX_WORDS])
 
 
 def slots(text: str) -> list[Slot]:
     """Return the slots of a query in order, at most `MAX_WORDS`."""
-    spellings = [split_words(spelling)[:MAX_WORDS] for spelling in _spellings(text)]
+    spellings = [words[:MAX_WORDS] for _, words in _spell(text)]
     found = []
     for i, word in enumerate(spellings[0]):
         forms = dict.fromkeys(_word_forms(word[:MAX_WORD_LETTERS]))
@@ -183,7 +207,7 @@ def slots(text: str) -> list[Slot]:
             Slot(
                 word=word[:MAX_WORD_LETTERS],
                 alternatives=tuple(forms),
-                is_little=word in LITTLE_WORDS or split_apostrophe(word)[0] in LITTLE_WORDS,
+                is_little=_is_little(word),
                 has_digit=any(letter.isdigit() for letter in word),
             )
         )
@@ -197,14 +221,20 @@ def name_key(name: str) -> str:
     "Nofler Strasse", "Noflerstr." and "NOFLERSTRASSE" have the same key, as have "St. John Street"
     and "Saint John St". It is coarse: compare it only among names that are near each other.
     """
-    parts = []
-    for word in split_words(fold(name)):
-        bare = split_apostrophe(word)[0]
-        compound = _parts(bare)
-        parts += [GROUPS.get(part, part) for part in compound or (_numeral(bare) or bare,)]
-    return " ".join(parts)
+    return _join_key(split_words(fold(name)))
+
+
+def _join_key(words: Iterable[str]) -> str:
+    return " ".join(map(_word_key, words))
+
+
+@lru_cache(maxsize=65_536)
+def _word_key(word: str) -> str:
+    bare = split_apostrophe(word)[0]
+    parts = _parts(bare) or (_numeral(bare) or bare,)
+    return " ".join(GROUPS.get(part, part) for part in parts)
 
 
 def name_keys(name: str) -> list[str]:
     """Return the keys of a name in its folded spellings, without empty ones."""
-    return [key for key in dict.fromkeys(name_key(text) for text in _spellings(name)) if key]
+    return [key for key in dict.fromkeys(_join_key(words) for _, words in _spell(name)) if key]

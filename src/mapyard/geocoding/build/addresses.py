@@ -12,6 +12,7 @@ from mapyard.geocoding.build.cells import Cells, boxes_of_points
 from mapyard.geocoding.build.columns import Floats, Ints, TagColumn, join_keys, round_positions
 from mapyard.geocoding.build.memo import Memo
 from mapyard.geocoding.words.regions import read_areas
+from mapyard.store.columns import ranges
 from mapyard.store.distinct import distinct_rows
 from mapyard.store.reader import E7, Store
 from mapyard.text.analysis import name_key
@@ -24,6 +25,7 @@ OTHER_TOWN_M: Final = 500.0
 MAX_NEAREST_M: Final = 150.0
 METERS: Final = 111_195.0
 _PART: Final = 50_000
+_PAIRS: Final = 1_000_000
 
 # How an address came to its parent.
 BY_STREET, BY_PLACE, BY_NEARNESS, ALONE = 0, 1, 2, 3
@@ -188,40 +190,42 @@ def _nearest_of_name(
 ) -> Ints:
     """Return the nearest parent of the name in a column for the open addresses, else −1."""
     found = np.full(len(addresses), -1, np.int64)
+    of_text = [parents.by_key.get(name_key(text), ()) for text in column.texts]
+    counts = np.array([len(documents) for documents in of_text] + [0], np.int64)
+    choices = np.array([d for documents in of_text for d in documents], np.int64)
+    starts = np.cumsum(counts) - counts
     chosen = np.flatnonzero(open_)
-    chosen = chosen[np.argsort(column.codes[chosen], kind="stable")]
-    if not len(chosen):
-        return found
-    codes = column.codes[chosen]
-    starts = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]])
-    for start, stop in zip(starts, np.r_[starts[1:], len(codes)], strict=True):
-        documents = parents.by_key.get(name_key(column.texts[codes[start]]))
-        if not documents:
-            continue
-        group = chosen[start:stop]
-        choices = np.array(documents, np.int64)
-        cost = _distances_m(addresses, group, parents, choices)
+    chosen = chosen[counts[column.codes[chosen]] > 0]
+    # All pairs of an address and what has its name, some addresses at a time.
+    pairs = np.cumsum(counts[column.codes[chosen]])
+    cuts = np.flatnonzero(np.diff(pairs // _PAIRS)) + 1
+    for part in np.split(chosen, cuts):
+        codes = column.codes[part]
+        choice = choices[ranges(starts[codes], counts[codes])]
+        address = np.repeat(part, counts[codes])
+        cost = _distances_m(addresses, address, parents, choice)
         far = cost > MAX_STREET_M
-        cost = cost + np.where(
-            parents.municipality[choices][None, :] == municipality[group][:, None],
-            0.0,
-            OTHER_TOWN_M,
-        )
+        same = parents.municipality[choice] == municipality[address]
+        cost = cost + np.where(same, 0.0, OTHER_TOWN_M)
         cost[far] = np.inf
-        best = np.argmin(cost, axis=1)
-        reachable = np.isfinite(cost[np.arange(len(group)), best])
-        found[group[reachable]] = choices[best[reachable]]
+        # Of the choices of each address the best, of equal ones the first.
+        order = np.lexsort((cost, address))
+        first = (
+            order[np.flatnonzero(np.r_[True, address[1:] != address[:-1]])] if len(order) else order
+        )
+        first = first[np.isfinite(cost[first])]
+        found[address[first]] = choice[first]
     return found
 
 
-def _distances_m(addresses: Addresses, group: Ints, parents: Parents, choices: Ints) -> Floats:
-    """Return an (addresses, choices) matrix of distances to boxes; the middle breaks ties."""
-    lon, lat = addresses.lon[group][:, None], addresses.lat[group][:, None]
-    boxes = parents.boxes[choices]
+def _distances_m(addresses: Addresses, address: Ints, parents: Parents, choice: Ints) -> Floats:
+    """Return the distance of each address to the box of its choice; the middle breaks ties."""
+    lon, lat = addresses.lon[address], addresses.lat[address]
+    west, south, east, north = parents.boxes[choice].T
     scale = np.cos(np.radians(lat))
-    dx = np.maximum(0, np.maximum(boxes[:, 0] - lon, lon - boxes[:, 2])) * scale
-    dy = np.maximum(0, np.maximum(boxes[:, 1] - lat, lat - boxes[:, 3]))
-    middle = np.hypot((parents.lon[choices] - lon) * scale, parents.lat[choices] - lat)
+    dx = np.maximum(0, np.maximum(west - lon, lon - east)) * scale
+    dy = np.maximum(0, np.maximum(south - lat, lat - north))
+    middle = np.hypot((parents.lon[choice] - lon) * scale, parents.lat[choice] - lat)
     return np.asarray((np.hypot(dx, dy) + middle * 0.01) * METERS)
 
 

@@ -23,10 +23,14 @@ class TagColumn:
 
     def __init__(self, store: Store, rows: Rows, key: str) -> None:
         kvs = store.tag_values(rows, key)
-        distinct, inverse = np.unique(kvs, return_inverse=True)
-        absent = int(len(distinct) > 0 and distinct[0] == -1)
-        self.texts: list[str] = store.values(distinct[absent:])
-        self.codes: Ints = inverse.astype(np.int64) - absent
+        present = kvs >= 0
+        # The numbers of one key's values are a range: a table of it costs less than to sort.
+        first = int(kvs[present].min()) if present.any() else 0
+        is_used = np.zeros(max(0, int(kvs.max(initial=-1)) - first + 1), np.bool_)
+        is_used[kvs[present] - first] = True
+        number = np.append(np.cumsum(is_used) - 1, -1)
+        self.texts: list[str] = store.values(np.flatnonzero(is_used) + first)
+        self.codes: Ints = number[np.where(present, kvs - first, -1)]
 
     @classmethod
     def of(cls, texts: list[str], codes: Ints) -> TagColumn:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property, lru_cache
+from typing import Final
 
 import numpy as np
 import orjson
 
+from mapyard.caches import cache_method
 from mapyard.geocoding.build.assembly import Assembly
 from mapyard.geocoding.build.columns import Ints, count_pairs
 from mapyard.geocoding.build.places import COUNTRY
@@ -15,14 +17,17 @@ from mapyard.geocoding.search.postings import PostingsWriter
 from mapyard.geocoding.words.categories import CATEGORY_KEYS, FURTHER_KEYS, find_brand_names
 from mapyard.geocoding.words.regions import expand_areas, list_codes, list_context
 from mapyard.text.analysis import (
+    count_words,
     name_keys,
     part_terms,
     postcode_terms,
     script_terms,
-    slots,
     whole_terms,
 )
 from mapyard.text.names import iter_names, split_values
+
+#: Documents whose tags are read at once.
+_BLOCK: Final = 512
 
 
 def add_documents(writer: PostingsWriter, made: Assembly, documents: Ints) -> None:
@@ -30,19 +35,25 @@ def add_documents(writer: PostingsWriter, made: Assembly, documents: Ints) -> No
     source = DocumentTexts(made, documents)
     for document in documents.tolist():
         names, local, categories = source.names(document)
-        made.words[document] = count_words(names)
-        wholes = dict.fromkeys(term for name in names for term in whole_terms(name))
+        made.words[document] = max(1, min(255, count_words(names[0]))) if names else 1
+        wholes: dict[str, None] = {}
+        parts: dict[str, None] = {}
+        keys: dict[str, None] = {}
+        for name in dict.fromkeys(names):
+            wholes |= dict.fromkeys(whole_terms(name))
+            parts |= dict.fromkeys(part_terms(name))
+            keys |= dict.fromkeys(name_keys(name))
         if made.kind[document] == POSTCODE:
             wholes |= dict.fromkeys(postcode_terms(names[0]))
-        wholes |= dict.fromkeys(term for name in local for term in script_terms(name))
-        parts = dict.fromkeys(term for name in names for term in part_terms(name))
+        for name in local:
+            wholes |= dict.fromkeys(script_terms(name))
         writer.add(
             document,
             (
                 ("name", wholes),
                 ("part", [term for term in parts if term not in wholes]),
                 ("context", source.context(document)),
-                ("key", dict.fromkeys(key for name in names for key in name_keys(name))),
+                ("key", keys),
                 ("category", dict.fromkeys(categories)),
             ),
         )
@@ -53,11 +64,13 @@ class DocumentTexts:
 
     def __init__(self, made: Assembly, documents: Ints) -> None:
         self._made = made
+        self._documents = documents
+        self._tags: dict[int, dict[str, str]] = {}
         self._is_wanted = np.zeros(made.count, np.bool_)
         self._is_wanted[documents] = True
         self._street_names = made.street_names()
         self._first_street = made.first_street
-        self._of_chain: dict[int, dict[str, None]] = {}
+        self._around_terms = cache_method(self._find_around_terms, 4_096)
         self._of_place: dict[int, dict[str, None]] = {}
 
     def names(self, document: int) -> tuple[list[str], list[str], list[str]]:
@@ -74,7 +87,7 @@ class DocumentTexts:
             return names, names, []
         if label is not None and made.row[document] < 0:
             return [label], [label], []
-        tags = orjson.loads(made.store.tags_json(made.row[document : document + 1])[0])
+        tags = self._read_tags(document)
         names = [name for _, _, name in iter_names(tags)]
         for key in ("addr:housename", "brand", "operator"):
             # An operator is a name only where nothing else is.
@@ -85,16 +98,23 @@ class DocumentTexts:
             names.append(label)
         return names, _local_names(tags), _categories(tags)
 
+    def _read_tags(self, document: int) -> dict[str, str]:
+        """Return the tags of a document, those of the next ones are read with them."""
+        if document not in self._tags:
+            start = int(np.searchsorted(self._documents, document))
+            part = self._documents[start : start + _BLOCK]
+            part = part[self._made.row[part] >= 0]
+            texts = self._made.store.tags_json(self._made.row[part])
+            self._tags = dict(zip(part.tolist(), map(orjson.loads, texts), strict=True))
+        return self._tags[document]
+
     def context(self, document: int) -> dict[str, None]:
         """Return the terms of where a document is: areas, town, postcode, street."""
         made = self._made
-        chain = int(made.chain[document])
-        found = dict(self._chain_terms(chain, document))
-        is_place = document < len(made.places)
-        for place in (int(made.town[document]), int(made.part[document])):
-            # The context of a place is what is larger; places are sorted so.
-            if place >= 0 and (not is_place or place < document):
-                found |= self._place_terms(place)
+        around = (int(made.chain[document]), int(made.town[document]), int(made.part[document]))
+        # The context of a place is what is larger; places are sorted so.
+        largest = document if document < len(made.places) else len(made.places)
+        found = dict(self._around_terms(*around, largest))
         entry = int(made.entry[document])
         if entry >= 0:
             street = int(made.assignment.parent[entry])
@@ -122,13 +142,12 @@ class DocumentTexts:
         areas = expand_areas(country, text) if text else []
         return {term: None for area in areas for term in _context_terms(area)}
 
-    def _chain_terms(self, chain: int, document: int) -> dict[str, None]:
-        places = self._made.chains.chains[chain]
-        if document < len(self._made.places):
-            return {t: None for p in places if p < document for t in self._place_terms(p)}
-        if chain not in self._of_chain:
-            self._of_chain[chain] = {t: None for p in places for t in self._place_terms(p)}
-        return self._of_chain[chain]
+    def _find_around_terms(self, chain: int, town: int, part: int, largest: int) -> dict[str, None]:
+        found: dict[str, None] = {}
+        for place in (*self._made.chains.chains[chain], town, part):
+            if 0 <= place < largest:
+                found |= self._place_terms(place)
+        return found
 
     def _place_terms(self, place: int) -> dict[str, None]:
         if place not in self._of_place:
@@ -187,12 +206,6 @@ def find_town_postcodes(made: Assembly) -> tuple[Ints, Ints]:
     totals = np.bincount(town[chosen], minlength=len(made.places))
     often = counts * 10 >= totals[places]
     return places[often], values[often]
-
-
-def count_words(names: list[str]) -> int:
-    """Return the number of words of the first name, little ones aside; at least 1."""
-    words = slots(names[0]) if names else []
-    return max(1, min(255, sum(not slot.is_little for slot in words)))
 
 
 def _local_names(tags: dict[str, str]) -> list[str]:

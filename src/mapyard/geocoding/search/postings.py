@@ -29,39 +29,53 @@ _KEPT: Final = 4_096
 _KEPT_MOST: Final = 256
 
 
+class _Numbers(dict[str, int]):
+    """A number for each term; one that is asked for the first time gets the next."""
+
+    def __missing__(self, term: str) -> int:
+        number = self[term] = len(self)
+        return number
+
+
 class PostingsWriter:
     """Collects the terms of documents, and writes them all at the end."""
 
     def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
+        self._numbers = _Numbers()
         self._terms = {field: array("I") for field in FIELDS}
+        #: Documents, and how many terms of each follow each other.
         self._documents = {field: array("I") for field in FIELDS}
+        self._counts = {field: array("I") for field in FIELDS}
         self._is_nearly_sorted = False
 
     def add(self, document: int, texts: Iterable[tuple[str, Iterable[str]]]) -> None:
         """Add (field, distinct terms) of a document."""
-        numbers = self._numbers
+        number = self._numbers.__getitem__
         for field, terms in texts:
-            found = [numbers.setdefault(term, len(numbers)) for term in terms]
+            found = array("I", map(number, terms))
             self._terms[field].extend(found)
-            self._documents[field].extend([document] * len(found))
+            self._documents[field].append(document)
+            self._counts[field].append(len(found))
 
     def take_over(self, before: Postings, documents: NDArray[Any]) -> None:
         """Add what is known of other documents: the new number of each, −1 for none."""
         self._is_nearly_sorted = True
-        known = [self._numbers.setdefault(term, len(self._numbers)) for term in before.terms()]
+        known = np.array([self._numbers[term] for term in before.terms()], np.uint32)
         for field in FIELDS:
             at, numbers = before.pairs(field)
             target = documents[numbers]
             kept = target >= 0
-            terms = np.array(known, np.uint32)[at[kept]]
-            self._terms[field].frombytes(terms.tobytes())
+            self._terms[field].frombytes(known[at[kept]].tobytes())
             self._documents[field].frombytes(target[kept].astype(np.uint32).tobytes())
+            self._counts[field].frombytes(np.ones(int(kept.sum()), np.uint32).tobytes())
 
     def close(self, folder: Path) -> None:
         """Write everything into a new folder."""
         pairs = {
-            field: (np.array(self._terms[field], np.int64), np.array(self._documents[field]))
+            field: (
+                np.array(self._terms[field], np.int64),
+                np.repeat(np.array(self._documents[field]), np.array(self._counts[field])),
+            )
             for field in FIELDS
         }
         is_used = np.zeros(len(self._numbers), np.bool_)
