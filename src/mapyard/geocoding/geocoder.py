@@ -44,6 +44,8 @@ class Output(NamedTuple):
 
 
 POINTS: Final = Output()
+#: Stands for the tags of results that show none.
+_HAS_STREET: Final = {"addr:street": ""}
 
 
 class Geocoder:
@@ -176,12 +178,22 @@ class Geocoder:
             kind = properties.get("category")
             if kind == "place":  # a village and a hamlet of one name are two
                 kind = properties.get("subcategory")
-            key = (properties["display_name"], kind, place)
+            key = (*_identity(properties), kind, place)
             if feature.get("id") in output.exclude:
                 continue
             if features.setdefault(key, feature) is feature and len(features) >= limit:
                 break
         return self._finish(features.values(), limit, output)
+
+
+def _identity(properties: dict[str, Any]) -> tuple[Any, ...]:
+    """Return what two results have in common that are one thing for who reads them.
+
+    Both platforms of a stop are one, whatever streets they stand nearest to.
+    """
+    if "house_number" in properties or "addr:street" in properties.get("tags", _HAS_STREET):
+        return (properties["display_name"],)
+    return tuple(map(properties.get, ("name", "suburb", "postcode", "city", "state", "country")))
 
 
 def open_geocoder(folder: Path, store: Store) -> Geocoder:

@@ -35,10 +35,12 @@ _LETTERS = str.maketrans(
     }
 )  # fmt: skip
 _HIRAGANA: Final = {code: code + 0x60 for code in range(0x3041, 0x3097)}
-# Numerals of Han in what is counted: 二段 → 2段, 三丁目 → 3丁目.
-_NUMERALS: Final = {"一": 1, "二": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8, "九": 9}
-_COUNTED = re.compile(
-    "([一二三四五六七八九]?十[一二三四五六七八九]?|[一二三四五六七八九])(?=丁目|段|番|号|巷|弄|邻)"
+# Numerals of Han in what is counted: 二段 → 2段, 三丁目 → 3丁目, 一百零八號 → 108號.
+_NUMERALS: Final = {letter: i for i, letter in enumerate("零一二三四五六七八九")} | {"〇": 0}
+_COUNTED = re.compile("([〇零一二三四五六七八九十百]+)(?=丁目|[段番号號巷弄邻鄰之])")
+_NUMERAL = re.compile(
+    "(?:(?P<hundreds>[一二三四五六七八九]?)(?P<hundred>百))?零?"
+    "(?:(?P<tens>[一二三四五六七八九]?)(?P<ten>十))?(?P<ones>[一二三四五六七八九]?)"
 )
 # Points and accents of the scripts where a reader writes the same word without them.
 _MARKS = re.compile(
@@ -83,19 +85,37 @@ def fold(text: str) -> str:
     for _ in range(2):
         text = unicodedata.normalize("NFKD", text).casefold().translate(letters)
     text = unicodedata.normalize("NFC", _MARKS.sub("", text)).translate(letters)
+    return spell_numerals(text)
+
+
+def spell_numerals(text: str) -> str:
+    """Return a text with the Han numerals of what is counted in digits: 八號 → 8號."""
     return _COUNTED.sub(_write_numeral, text) if _COUNTED.search(text) else text
 
 
 def _write_numeral(match: re.Match[str]) -> str:
-    return read_numeral(match[1])
+    word = match[1]
+    if match.string.startswith("段", match.end()) and "十" not in word:
+        # Streets have few sections: 二二段 is a letter too many.
+        return word[:-1] + (read_numeral(word[-1]) or word[-1])
+    return read_numeral(word) or word
 
 
 def read_numeral(word: str) -> str:
-    """Return the number below a hundred that a word of Han numerals stands for, "" for none."""
-    tens, ten, ones = word.rpartition("十")
-    if not word or (tens and tens not in _NUMERALS) or (ones and ones not in _NUMERALS):
+    """Return the number below a thousand that a word of Han numerals stands for, "" for none.
+
+    In words (一百零八) or figure by figure (一〇八).
+    """
+    if len(word) > 1 and all(letter in _NUMERALS for letter in word):
+        return "".join(str(_NUMERALS[letter]) for letter in word)
+    match = _NUMERAL.fullmatch(word)
+    if not word or match is None:
         return ""
-    return str((_NUMERALS.get(tens, 1) * 10 if ten else 0) + _NUMERALS.get(ones, 0))
+    number = _NUMERALS.get(match["ones"], 0)
+    for count, unit, value in (("tens", "ten", 10), ("hundreds", "hundred", 100)):
+        if match[unit]:
+            number += _NUMERALS.get(match[count], 1) * value
+    return str(number) if number else ""
 
 
 def fold_umlauts(text: str) -> str:

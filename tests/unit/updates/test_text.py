@@ -100,6 +100,10 @@ def write_district(path: Path) -> Path:
             nodes[6000 + i] = (x + 1e-4, y + 1e-4, {"amenity": "cafe", "name": f"Café {i}"})
         else:
             nodes[4000 + i] = (x, y, tags)
+    for i in range(40):  # they take the street that they stand on
+        x, y = random.uniform(9.5, 9.54), random.uniform(47.2, 47.22)
+        own = {"addr:street": names[i % 5]} if i % 8 == 0 else {}
+        nodes[8000 + i] = (x, y, {"shop": "books", "name": f"Shop {i}", **own})
     for i, place in enumerate(("village", "hamlet", "suburb", "locality")):
         where = 9.505 + 0.01 * i, 47.23 - 0.01 * i
         nodes[7000 + i] = (*where, {"place": place, "name": f"Weiler {i}"})

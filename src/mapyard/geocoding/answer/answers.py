@@ -361,7 +361,9 @@ class Writer:
         if kind == STREET:
             return self.name(result.document, langs), ""
         if kind == POI:
-            return g.tags(result.document).get("addr:street", ""), ""
+            own: str = g.tags(result.document).get("addr:street", "")
+            near = int(g.street[result.document])
+            return own or (self.name(near, langs) if near >= 0 else ""), ""
         return "", ""
 
     def _postcode(self, document: int, entry: int) -> str:

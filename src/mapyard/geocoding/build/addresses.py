@@ -132,7 +132,7 @@ def assign_parents(
     how = np.full(count, ALONE, np.int8)
     for column, code in ((addresses.street, BY_STREET), (addresses.place, BY_PLACE)):
         open_ = (parent < 0) & (column.codes >= 0)
-        by_name = _nearest_of_name(addresses, column, open_, municipality, parents)
+        by_name = find_of_name(addresses.lon, addresses.lat, column, open_, municipality, parents)
         found = by_name >= 0
         parent[found], how[found] = by_name[found], code
     nameless = (addresses.street.codes < 0) & (addresses.place.codes < 0)
@@ -146,23 +146,69 @@ def assign_parents(
 
 def _nearest_streets(memo: Memo, lon: Floats, lat: Floats, rows: Ints) -> Ints:
     """Return the row of the nearest street piece of each point, of equally near ones the first."""
-    # Degrees of latitude: in east-west direction the distance is then shorter, never longer.
-    reach_deg = MAX_NEAREST_M / METERS
+    reach_deg = widen_reach(MAX_NEAREST_M, lat)
 
     def compute(open_: Ints) -> Ints:
-        boxes = memo.store.boxes(rows) / E7
-        cells = Cells(boxes_of_points(lon[open_], lat[open_]), reach_deg)
-        near = rows[cells.meet(boxes)]
-        shapes = memo.store.geometries(near)
-        # Areas count by their outline, as squares and plazas are streets too.
-        is_area = shapely.get_dimensions(shapes) == 2
-        shapes[is_area] = shapely.boundary(shapes[is_area])
-        points = shapely.points(lon[open_], lat[open_])
-        place = find_nearest(shapes, points, reach_deg)
+        near, shapes = find_outlines(memo.store, rows, lon[open_], lat[open_], reach_deg)
+        place = find_nearest_in_reach(shapes, lon[open_], lat[open_], MAX_NEAREST_M)
         return np.where(place >= 0, np.append(near, -1)[place], -1)
 
     dirty = memo.cells_of_changes("street", rows, reach_deg)
     return memo.by_point("nearest_street", lon, lat, compute, dirty)
+
+
+def widen_reach(reach_m: float, lat: Floats) -> float:
+    """Return the degrees that are no less than a distance, east and west of points as well."""
+    farthest = float(np.abs(lat).max(initial=0.0))
+    return reach_m / METERS / max(0.01, float(np.cos(np.radians(farthest))))
+
+
+def find_outlines(
+    store: Store, rows: Ints, lon: Floats, lat: Floats, reach_deg: float
+) -> tuple[Ints, NDArray[np.object_]]:
+    """Return those of the rows that may be near to points, and their lines.
+
+    Areas count by their outline, as squares and plazas are streets too.
+    """
+    cells = Cells(boxes_of_points(lon, lat), reach_deg)
+    near = rows[cells.meet(store.boxes(rows) / E7)]
+    shapes = store.geometries(near)
+    is_area = shapely.get_dimensions(shapes) == 2
+    shapes[is_area] = shapely.boundary(shapes[is_area])
+    return near, shapes
+
+
+def find_nearest_in_reach(
+    shapes: NDArray[np.object_], lon: Floats, lat: Floats, reach_m: float
+) -> Ints:
+    """Return the place of the nearest shape of each point in degrees, −1 for none in reach.
+
+    Distances are those on Mercator's map, where a meter is as long to the east as to the north. Of
+    equally near shapes the first counts.
+    """
+    found = np.full(len(lon), len(shapes), np.int64)
+    scale = np.cos(np.radians(lat)) * METERS
+    points = shapely.points(lon, _to_mercator(lat))
+    tree = shapely.STRtree(shapely.transform(shapes, _project))
+    for start in range(0, len(points) if len(shapes) else 0, _PART):
+        part = slice(start, start + _PART)
+        farthest_deg = reach_m / max(1e-3, float(scale[part].min()))
+        (index, nearest), distance = tree.query_nearest(
+            points[part], max_distance=farthest_deg, all_matches=True, return_distance=True
+        )
+        near = distance * scale[part][index] <= reach_m
+        np.minimum.at(found, index[near] + start, nearest[near])
+    found[found == len(shapes)] = -1
+    return found
+
+
+def _project(points: Floats) -> Floats:
+    return np.column_stack([points[:, 0], _to_mercator(points[:, 1])])
+
+
+def _to_mercator(lat: Floats) -> Floats:
+    """Return latitudes on Mercator's map, in degrees of longitude."""
+    return np.asarray(np.degrees(np.arcsinh(np.tan(np.radians(np.clip(lat, -89.9, 89.9))))))
 
 
 def find_nearest(shapes: NDArray[np.object_], points: NDArray[np.object_], reach: float) -> Ints:
@@ -181,15 +227,16 @@ def find_nearest(shapes: NDArray[np.object_], points: NDArray[np.object_], reach
     return found
 
 
-def _nearest_of_name(
-    addresses: Addresses,
+def find_of_name(
+    lon: Floats,
+    lat: Floats,
     column: TagColumn,
     open_: NDArray[np.bool_],
     municipality: Ints,
     parents: Parents,
 ) -> Ints:
-    """Return the nearest parent of the name in a column for the open addresses, else −1."""
-    found = np.full(len(addresses), -1, np.int64)
+    """Return the nearest parent of the name in a column for the open points, else −1."""
+    found = np.full(len(lon), -1, np.int64)
     of_text = [parents.by_key.get(name_key(text), ()) for text in column.texts]
     counts = np.array([len(documents) for documents in of_text] + [0], np.int64)
     choices = np.array([d for documents in of_text for d in documents], np.int64)
@@ -203,7 +250,7 @@ def _nearest_of_name(
         codes = column.codes[part]
         choice = choices[ranges(starts[codes], counts[codes])]
         address = np.repeat(part, counts[codes])
-        cost = _distances_m(addresses, address, parents, choice)
+        cost = _distances_m(lon[address], lat[address], parents, choice)
         far = cost > MAX_STREET_M
         same = parents.municipality[choice] == municipality[address]
         cost = cost + np.where(same, 0.0, OTHER_TOWN_M)
@@ -218,9 +265,8 @@ def _nearest_of_name(
     return found
 
 
-def _distances_m(addresses: Addresses, address: Ints, parents: Parents, choice: Ints) -> Floats:
-    """Return the distance of each address to the box of its choice; the middle breaks ties."""
-    lon, lat = addresses.lon[address], addresses.lat[address]
+def _distances_m(lon: Floats, lat: Floats, parents: Parents, choice: Ints) -> Floats:
+    """Return the distance of each point to the box of its choice; the middle breaks ties."""
     west, south, east, north = parents.boxes[choice].T
     scale = np.cos(np.radians(lat))
     dx = np.maximum(0, np.maximum(west - lon, lon - east)) * scale

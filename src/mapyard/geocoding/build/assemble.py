@@ -25,7 +25,7 @@ from mapyard.geocoding.build.importance import read_importance_file
 from mapyard.geocoding.build.interpolation import find_interpolations
 from mapyard.geocoding.build.memo import Memo
 from mapyard.geocoding.build.places import find_places
-from mapyard.geocoding.build.pois import find_addresses_of, find_poi_rows
+from mapyard.geocoding.build.pois import find_addresses_of, find_poi_rows, find_streets_of
 from mapyard.geocoding.build.postcodes import assign_cities, assign_postcodes
 from mapyard.geocoding.build.streets import find_river_rows, find_street_rows, group_lines
 from mapyard.geocoding.kinds import NAMES
@@ -64,7 +64,8 @@ def assemble(
     made.address_chain = chains.find(addresses.lon, addresses.lat)
     made.address_municipality = made.municipality_of_chain[made.address_chain]
     town = made.written_towns(addresses, made.address_municipality)
-    assignment = assign_parents(memo, addresses, town, made.parents(), made.street_pieces())
+    parents, pieces = made.parents(), made.street_pieces()
+    assignment = assign_parents(memo, addresses, town, parents, pieces)
     orphans, labels = group_orphans(addresses, assignment, town)
     first = made.add_orphans(orphans, labels)
     parent = np.where(orphans >= 0, orphans + first, assignment.parent)
@@ -77,6 +78,7 @@ def assemble(
     made.add_rivers(group_lines(memo, "river", rows, made.municipalities(rows)))
     rows = find_poi_rows(store, made.taken())
     made.add_pois(rows, *find_addresses_of(memo, rows, addresses))
+    made.poi_street = find_streets_of(made, parents, pieces)
     made.add_houses()
 
     report("postcodes")

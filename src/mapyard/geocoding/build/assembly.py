@@ -6,7 +6,7 @@ element, a position, an importance, a chain of areas, a country and a postcode.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import orjson
@@ -32,6 +32,16 @@ METERS: Final = 111_195.0
 WRITTEN_TOWN_M: Final = 15_000.0
 
 
+class Pois(NamedTuple):
+    """Points of interest: elements, where they are, the address entry of each (−1 none)."""
+
+    rows: Ints
+    lon: Floats
+    lat: Floats
+    municipality: Ints
+    entry: Ints
+
+
 class Assembly:
     """All documents of a dataset under construction."""
 
@@ -41,6 +51,8 @@ class Assembly:
     address_municipality: Ints
     assignment: Assignment
     interpolations: Interpolations
+    #: Street that each point of interest stands on, −1 for those with an address; set by pois.py.
+    poi_street: Ints
     #: Set by postcodes.py.
     postcode: Ints
     postcode_texts: list[str]
@@ -163,6 +175,14 @@ class Assembly:
         first = self._add(POI, rows, lon[known], lat[known], importance)
         self._join(rows, np.arange(first, self.count))
         self._pois = (first, entry, of_building)
+
+    def pois(self) -> Pois:
+        """Return the points of interest."""
+        _, entry, _ = self._pois
+        return Pois(
+            self._rows[-1], self._lons[-1], self._lats[-1],
+            self.municipality_of_chain[self._chains[-1]], entry,
+        )  # fmt: skip
 
     def _rate_pois(self, rows: Ints) -> Floats:
         found: list[float] = []
@@ -409,6 +429,9 @@ class Assembly:
         self.entry[first : first + len(entry)] = entry
         self.entry_of_building = np.zeros(self.count, np.bool_)
         self.entry_of_building[first : first + len(entry)] = of_building
+        #: Street that a document without an address stands on, −1 none.
+        self.street = np.full(self.count, -1, np.int64)
+        self.street[first : first + len(entry)] = self.poi_street
         first, chosen = self._houses
         self.entry[first : first + len(chosen)] = chosen
         self._find_towns()

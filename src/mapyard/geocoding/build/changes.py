@@ -110,6 +110,7 @@ def _find_digests(made: Assembly) -> Digests:
         _take(places, _larger(made, made.town)),
         _take(places, _larger(made, made.part)),
         _take(names, parent),
+        _take(names, made.street),
         _take(cities, entry_city),
         _take(cities, made.city),
         _take(postcodes, made.postcode),

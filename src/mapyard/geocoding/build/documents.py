@@ -121,6 +121,8 @@ class DocumentTexts:
             found |= self._name_terms(street)
             found |= _context_terms(made.addresses.city.get(entry))
             found |= self._area_terms(document, made.addresses.areas.get(entry))
+        elif made.street[document] >= 0:
+            found |= self._name_terms(int(made.street[document]))
         postcode = int(made.postcode[document])
         if made.city[document] >= 0:
             found |= _context_terms(made.addresses.city.texts[made.city[document]])

@@ -8,15 +8,32 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from mapyard.geocoding.build.addresses import Addresses, find_positions
+from mapyard.geocoding.build.addresses import (
+    Addresses,
+    Parents,
+    StreetPieces,
+    find_nearest_in_reach,
+    find_of_name,
+    find_outlines,
+    find_positions,
+    widen_reach,
+)
+from mapyard.geocoding.build.assembly import Assembly
 from mapyard.geocoding.build.cells import Cells, boxes_of_points
-from mapyard.geocoding.build.columns import Ints, TagColumn
+from mapyard.geocoding.build.columns import Floats, Ints, TagColumn
 from mapyard.geocoding.build.memo import Memo
 from mapyard.geocoding.words.categories import CATEGORY_KEYS, FURTHER_KEYS, indexed_tags
 from mapyard.store.distinct import distinct_rows
 from mapyard.store.reader import E7, Store
 from mapyard.text.names import parse_name_key
 
+#: A point of interest stands on a street no farther away than this.
+MAX_STREET_M: Final = 100.0
+#: Things that stand on no street, be one near: mountains, rivers, districts, routes.
+_NO_STREET_KEYS: Final = (
+    "natural", "waterway", "landuse", "boundary", "place", "route", "geological", "mountain_pass",
+)  # fmt: skip
+_NO_STREET_TAGS: Final = (("highway", "motorway_junction"), ("type", "route"))
 #: Lines with a name that are no places to go to.
 _UNWANTED: Final = (("type", "restriction"), ("type", "associatedStreet"), ("type", "street"))
 
@@ -69,6 +86,56 @@ def find_addresses_of(
     found[inside] = np.searchsorted(addresses.rows, building[building >= 0])
     of_building[inside] = True
     return found, of_building
+
+
+def find_streets_of(made: Assembly, parents: Parents, streets: StreetPieces) -> Ints:
+    """Return the street that each point of interest without an address stands on, −1 for none.
+
+    The one that it names; else that of the nearest house or the nearest street, what is nearer.
+    """
+    store, pois, addresses = made.store, made.pois(), made.addresses
+    own = TagColumn(store, pois.rows, "addr:street")
+    named = (pois.entry < 0) & (own.codes >= 0)
+    of_name = find_of_name(pois.lon, pois.lat, own, named, pois.municipality, parents)
+    found = np.where(of_name >= made.first_street, of_name, -1)
+    open_ = (pois.entry < 0) & (own.codes < 0)
+    for key in (*_NO_STREET_KEYS, "addr:place"):
+        open_ &= ~np.isin(pois.rows, store.rows_with_key(key))
+    for key, value in _NO_STREET_TAGS:
+        open_ &= ~np.isin(pois.rows, store.rows_with_tag(key, value))
+    chosen = np.flatnonzero(open_)
+    parent = made.assignment.parent
+    signs = np.flatnonzero((addresses.street.codes >= 0) & (parent >= made.first_street))
+    nearest = _find_signs(
+        made.memo, pois.lon[chosen], pois.lat[chosen], streets.rows, addresses, signs
+    )
+    chosen, nearest = chosen[nearest >= 0], nearest[nearest >= 0]
+    houses = addresses.rows[signs], parent[signs]
+    for known, of_row in (houses, (streets.rows, streets.documents)):
+        place = np.minimum(np.searchsorted(known, nearest), max(0, len(known) - 1))
+        same = known[place] == nearest if len(known) else np.zeros(len(nearest), np.bool_)
+        found[chosen[same]] = of_row[place[same]]
+    return found
+
+
+def _find_signs(
+    memo: Memo, lon: Floats, lat: Floats, streets: Ints, addresses: Addresses, signs: Ints
+) -> Ints:
+    """Return the row of the street piece or the house with a street nearest to each point, −1."""
+    reach_deg = widen_reach(MAX_STREET_M, lat)
+
+    def compute(open_: Ints) -> Ints:
+        near, shapes = find_outlines(memo.store, streets, lon[open_], lat[open_], reach_deg)
+        cells = Cells(boxes_of_points(lon[open_], lat[open_]), reach_deg)
+        houses = signs[cells.hold(addresses.lon[signs], addresses.lat[signs])]
+        points = shapely.points(addresses.lon[houses], addresses.lat[houses])
+        everything = np.concatenate([shapes, points])
+        place = find_nearest_in_reach(everything, lon[open_], lat[open_], MAX_STREET_M)
+        return np.concatenate([near, addresses.rows[houses], [-1]])[place]
+
+    rows = distinct_rows([streets, addresses.rows[signs]]).astype(np.int64)
+    dirty = memo.cells_of_changes("sign", rows, reach_deg)
+    return memo.by_point("nearest_sign", lon, lat, compute, dirty)
 
 
 def _find_buildings(memo: Memo, rows: Ints, buildings: Ints) -> Ints:

@@ -45,6 +45,7 @@ def _write_documents(made: Assembly, folder: Path) -> None:
         "postcode": made.postcode.astype(np.int32),
         "city": made.city.astype(np.int32),
         "entry": made.entry.astype(np.int32),
+        "street": made.street.astype(np.int32),
         "entry_of_building": made.entry_of_building,
         "words": made.words,
         "member_rows": made.member_rows.astype(np.uint32),

@@ -76,6 +76,8 @@ class Gazetteer:
         self.postcode: NDArray[np.int32] = column("document_postcode")
         self.city: NDArray[np.int32] = column("document_city")
         self.entry: NDArray[np.int32] = column("document_entry")
+        #: Street that a point of interest without an address stands on, −1.
+        self.street: NDArray[np.int32] = column("document_street")
         self.address_row: NDArray[np.uint32] = column("address_row")
         self.address_lon: NDArray[np.int32] = column("address_lon")
         self.address_lat: NDArray[np.int32] = column("address_lat")

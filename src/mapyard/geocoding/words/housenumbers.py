@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from anyascii import anyascii
 
-from mapyard.text.folding import fold, split_words
+from mapyard.text.folding import fold, spell_numerals, split_words
 
 #: A range wider than this is no range of house numbers ("1-999" is a name of its own).
 MAX_RANGE: Final = 200
@@ -69,7 +69,7 @@ def spell_numbers(text: str) -> str:
     if _FRACTION.search(text):
         text = _FRACTION.sub(lambda m: " " + unicodedata.normalize("NFKC", m[0]), text)
         text = text.replace("\u2044", "/")
-    text = unicodedata.normalize("NFKC", text.replace("№", " "))
+    text = spell_numerals(unicodedata.normalize("NFKC", text.replace("№", " ")))
     for pattern, form in _SPELLINGS:
         text = pattern.sub(form, text)
     return text
