@@ -408,13 +408,13 @@ def test_valhalla_traces_and_locates(server: Server) -> None:
         ("route", {"locations": [place(CASINO)] * 28}, 400, 150),
         ("route", {"locations": [{"lon": "x", "lat": 1}, place(PORT)]}, 400, 100),
         ("route", {"durations": []}, 400, 100),
-        ("route", {"elevation_interval": 30}, 400, 100),
+        ("route", {"elevation_interval": -1}, 400, 100),
         ("route", {"format": "gpx"}, 400, 100),
         ("route", {"exclude_polygons": [[[1, "x"]]]}, 400, 100),
         ("route", {"costing_options": {"auto": {"top_speed": []}}}, 400, 100),
         ("isochrone", {"locations": [place(CASINO)]}, 400, 100),
         ("isochrone", {"locations": [place(CASINO)], "contours": [{"time": 999}]}, 400, 100),
-        ("expansion", {}, 404, 106),
+        ("centroid", {}, 404, 106),
     ],
 )
 def test_valhalla_errors_have_its_codes(

@@ -9,7 +9,7 @@ search or routing. What a form wants and an engine lacks becomes an option of th
 - `/ogc`: OGC API Features and Tiles (ogc/)
 - `/osrm`: route, table, nearest, match, trip (osrm/)
 - `/valhalla`: route, optimized_route, sources_to_targets, isochrone, trace_route, trace_attributes,
-  locate, height, status (valhalla/)
+  locate, height, expansion, status (valhalla/)
 - `/ors`: openrouteservice's directions, matrix, isochrones, snap, optimization, elevation (ors/)
 - `/graphhopper`: route, isochrone, matrix, match, geocode, nearest (graphhopper/)
 """
@@ -31,6 +31,7 @@ MODULES: Final = (
     "osrm.points",
     "osrm.traces",
     "valhalla.endpoints",
+    "valhalla.expansion",
     "ors.directions",
     "ors.endpoints",
     "graphhopper.endpoints",

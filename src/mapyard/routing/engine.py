@@ -76,7 +76,13 @@ class Engine:
     def call(
         self, action: Action, request: dict[str, Any], *, one_search_per_origin: bool = True
     ) -> Any:
-        """Return the engine's decoded answer.
+        """Return the engine's decoded answer; raises as `ask` does."""
+        return orjson.loads(self.ask(action, request, one_search_per_origin=one_search_per_origin))
+
+    def ask(
+        self, action: Action, request: dict[str, Any], *, one_search_per_origin: bool = True
+    ) -> str:
+        """Return the engine's answer as text.
 
         Raises `NoRoad`, `NoRoute`, `TooFarApart`, or another `MapyardError` for what the engine
         refuses.
@@ -88,7 +94,7 @@ class Engine:
         except IndexError:
             actor = make_actor(self._configs[one_search_per_origin])
         try:
-            answer = getattr(actor, action)(text)
+            answer: str = getattr(actor, action)(text)
         except ValhallaError as error:
             idle.append(actor)
             raise explain_error(error.code, error.message) from error
@@ -97,7 +103,7 @@ class Engine:
             # routes; the actor is not asked again.
             raise MapyardError(f"the routing engine failed: {error}") from error
         idle.append(actor)
-        return orjson.loads(answer)
+        return answer
 
     def close(self) -> None:
         """Let all actors go; no call may be running."""

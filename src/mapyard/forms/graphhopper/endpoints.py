@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Annotated, Any, Final
 
@@ -14,7 +15,14 @@ from shapely.geometry import mapping
 from mapyard.elevation.profile import find_heights
 from mapyard.errors import InvalidRequest, NotFound, TooLarge, Unsupported
 from mapyard.forms import places
-from mapyard.forms.graphhopper.answers import EXCEPTIONS, JSON, answer, make_path, write_error
+from mapyard.forms.graphhopper.answers import (
+    COPYRIGHTS,
+    EXCEPTIONS,
+    JSON,
+    answer,
+    make_path,
+    write_error,
+)
 from mapyard.forms.graphhopper.params import (
     NOT_IN_MATRICES,
     NOT_ROUTED,
@@ -170,12 +178,17 @@ def isochrone(ctx: Context, params: Isochrone) -> Answer:
         choice=Choice(CostingOptions(**own) if own else None), least_share=1.0,
     )  # fmt: skip
     features = []
+    rights = {"copyrights": COPYRIGHTS} if params.type == "geojson" else {}
     for bucket, one in enumerate(found):
         shape = max(shapely.get_parts(one.geometry), key=shapely.area)
         if params.tolerance:
             shape = shapely.simplify(shape, params.tolerance / _DEGREE_M)
         features.append(
-            {"type": "Feature", "properties": {"bucket": bucket}, "geometry": mapping(shape)}
+            {
+                "type": "Feature",
+                "properties": {"bucket": bucket, **rights},
+                "geometry": mapping(shape),
+            }
         )
     if params.type == "geojson":
         return answer(ctx, {"type": "FeatureCollection", "features": features})
@@ -338,7 +351,8 @@ def geocode(ctx: Context, params: Geocode) -> Answer:
         _write_hit(feature, box if row >= ctx.store.way_start else None)
         for feature, row, box in zip(found, rows, boxes, strict=True)
     ]
-    return Answer.json({"hits": hits, "locale": params.locale}, JSON)
+    took_ms = math.ceil(ctx.elapsed_s * 1e3)
+    return Answer.json({"hits": hits, "locale": params.locale, "took": took_ms}, JSON)
 
 
 def _write_hit(feature: dict[str, Any], box: Bbox | None) -> dict[str, Any]:
@@ -418,6 +432,7 @@ def info(ctx: Context, params: NoParams) -> Answer:
         "version": _VERSION,
         "elevation": True,
         "encoded_values": {},
+        "import_date": ctx.snapshot.manifest.created,
         "data_date": ctx.snapshot.timestamp or "",
     }
     return Answer.json(body, JSON)

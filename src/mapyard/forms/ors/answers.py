@@ -104,7 +104,11 @@ def make_metadata(ctx: Context, service: str, query: dict[str, Any]) -> dict[str
         "service": service,
         "timestamp": _now_ms(),
         "query": {name: value for name, value in query.items() if value not in (None, "", ())},
-        "engine": {"version": _VERSION, "graph_date": ctx.snapshot.timestamp or ""},
+        "engine": {
+            "version": _VERSION,
+            "graph_date": ctx.snapshot.manifest.created,
+            "osm_date": ctx.snapshot.timestamp or "",
+        },
     }
     if query.get("id"):
         found["id"] = query["id"]

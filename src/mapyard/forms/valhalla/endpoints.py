@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from mapyard.elevation.profile import MAX_POINTS as MAX_HEIGHTS
 from mapyard.elevation.profile import find_heights, make_profile
 from mapyard.errors import InvalidRequest, MapyardError, NotFound
+from mapyard.forms.valhalla.heights import MILES, add_heights
 from mapyard.forms.valhalla.params import (
+    CARRIED,
     REFUSED,
     Costed,
     Height,
@@ -42,6 +44,7 @@ from mapyard.library.ways import get_engine, get_rasters
 from mapyard.params.parser import Params, Parser
 from mapyard.routing.matching.match import MAX_POINTS
 from mapyard.routing.matrix import MAX_PAIRS, compute_matrix
+from mapyard.routing.meta import GraphMeta
 from mapyard.routing.modes import ASSUMED_DEPARTURE, ASSUMED_TIME
 from mapyard.routing.native import ask_route
 from mapyard.routing.polyline import encode_polyline
@@ -57,16 +60,17 @@ from mapyard.routing.tours.order import optimize_order
 _TAG: Final = "Valhalla"
 JSON: Final = "application/json; charset=utf-8"
 _MOST_OPTIMIZED: Final = 50
+#: What the original calls a matrix of ways that are searched from both ends.
+_ALGORITHM: Final = "costmatrix"
 _MOST_LOCATED: Final = 100
 #: Pairs that the engine is asked for at once.
 _PAIRS_OF_ENGINE: Final = 2_500
 #: What the engine says of the time that rules of hours are taken at.
 _ASSUMED: Final = ("date_time", "time_zone_offset", "time_zone_name")
-_MILES: Final = ("miles", "mi")
 _KM_PER_MILE: Final = 1.609344
 ACTIONS: Final = (
     "route", "optimized_route", "sources_to_targets", "isochrone", "trace_route",
-    "trace_attributes", "locate", "height", "status",
+    "trace_attributes", "locate", "height", "expansion", "status",
 )  # fmt: skip
 _NO_MATCH: Final = 444
 #: The original's code of each of our errors, and its status.
@@ -82,7 +86,7 @@ _PHRASES: Final = {
     405: "Method Not Allowed", 408: "Request Timeout", 429: "Too Many Requests",
     500: "Internal Server Error", 501: "Not Implemented", 503: "Service Unavailable",
 }  # fmt: skip
-_FROM_TO: Final = [{"lat": 43.7384, "lon": 7.4246}, {"lat": 43.7314, "lon": 7.4197}]
+FROM_TO: Final = [{"lat": 43.7384, "lon": 7.4246}, {"lat": 43.7314, "lon": 7.4197}]
 
 
 def write_error(error: MapyardError, _asked: Asked) -> Answer:
@@ -100,7 +104,7 @@ def write_error(error: MapyardError, _asked: Asked) -> Answer:
     return Answer(orjson.dumps(body), JSON, status, headers=error.headers)
 
 
-def _call(
+def declare(
     name: str, summary: str, example: dict[str, Any], **options: Any
 ) -> Callable[[Handler], Handler]:
     """Declare a call: premium, by GET with ?json= or by POST, with the original's errors."""
@@ -118,10 +122,10 @@ def _call(
     )
 
 
-@_call(
+@declare(
     "route",
     "Route as of Valhalla",
-    {"locations": _FROM_TO, "costing": "pedestrian"},
+    {"locations": FROM_TO, "costing": "pedestrian"},
 )
 def route(ctx: Context, params: Route) -> Answer:
     """Find the quickest way through locations in their order."""
@@ -131,10 +135,10 @@ def route(ctx: Context, params: Route) -> Answer:
     return _answer_route(ctx, params, positions, params.locations)
 
 
-@_call(
+@declare(
     "optimized_route",
     "Best order of locations as of Valhalla",
-    {"locations": [*_FROM_TO, {"lat": 43.7402, "lon": 7.4273}], "costing": "pedestrian"},
+    {"locations": [*FROM_TO, {"lat": 43.7402, "lon": 7.4273}], "costing": "pedestrian"},
     heavy=True,
 )
 def optimized_route(ctx: Context, params: Route) -> Answer:
@@ -153,10 +157,10 @@ def optimized_route(ctx: Context, params: Route) -> Answer:
     return _answer_route(ctx, params, positions[order], places, order)
 
 
-@_call(
+@declare(
     "sources_to_targets",
     "Matrix as of Valhalla",
-    {"sources": _FROM_TO[:1], "targets": _FROM_TO[1:], "costing": "pedestrian"},
+    {"sources": FROM_TO[:1], "targets": FROM_TO[1:], "costing": "pedestrian"},
     heavy=True,
 )
 def sources_to_targets(ctx: Context, params: Matrix) -> Answer:
@@ -173,7 +177,7 @@ def sources_to_targets(ctx: Context, params: Matrix) -> Answer:
         times, meters = found.durations_s, found.distances_m
     else:
         times, meters = _ask_matrix(ctx, params, sources, targets)
-    unit_m = 1_000.0 * (_KM_PER_MILE if params.units in _MILES else 1.0)
+    unit_m = 1_000.0 * (_KM_PER_MILE if params.units in MILES else 1.0)
     distances = np.round(meters / unit_m, 3)
     body: dict[str, Any] = {}
     if params.verbose:
@@ -191,14 +195,15 @@ def sources_to_targets(ctx: Context, params: Matrix) -> Answer:
     if params.verbose:
         body["sources"] = [{"lon": lon, "lat": lat} for lon, lat in sources.tolist()]
         body["targets"] = [{"lon": lon, "lat": lat} for lon, lat in targets.tolist()]
-    body["units"] = "miles" if params.units in _MILES else "kilometers"
+    body["units"] = "miles" if params.units in MILES else "kilometers"
+    body["algorithm"] = _ALGORITHM
     return _answer(body, params)
 
 
-@_call(
+@declare(
     "isochrone",
     "Isochrones as of Valhalla",
-    {"locations": _FROM_TO[:1], "costing": "pedestrian", "contours": [{"time": 5}]},
+    {"locations": FROM_TO[:1], "costing": "pedestrian", "contours": [{"time": 5}]},
 )
 def isochrone(ctx: Context, params: Isochrone) -> Answer:
     """Return what can be reached within minutes or kilometers, as lines or areas."""
@@ -217,10 +222,10 @@ def isochrone(ctx: Context, params: Isochrone) -> Answer:
     return _answer(get_engine(ctx).call("isochrone", request), params)
 
 
-@_call(
+@declare(
     "trace_route",
     "Route along a trace as of Valhalla",
-    {"shape": _FROM_TO, "costing": "pedestrian", "shape_match": "map_snap"},
+    {"shape": FROM_TO, "costing": "pedestrian", "shape_match": "map_snap"},
     heavy=True,
 )
 def trace_route(ctx: Context, params: Trace) -> Answer:
@@ -228,10 +233,10 @@ def trace_route(ctx: Context, params: Trace) -> Answer:
     return _answer_trace(ctx, params, "trace_route")
 
 
-@_call(
+@declare(
     "trace_attributes",
     "Roads of a trace as of Valhalla",
-    {"shape": _FROM_TO, "costing": "pedestrian", "shape_match": "map_snap"},
+    {"shape": FROM_TO, "costing": "pedestrian", "shape_match": "map_snap"},
     heavy=True,
 )
 def trace_attributes(ctx: Context, params: Trace) -> Answer:
@@ -239,10 +244,10 @@ def trace_attributes(ctx: Context, params: Trace) -> Answer:
     return _answer_trace(ctx, params, "trace_attributes")
 
 
-@_call(
+@declare(
     "locate",
     "Roads near locations as of Valhalla",
-    {"locations": _FROM_TO[:1], "costing": "pedestrian"},
+    {"locations": FROM_TO[:1], "costing": "pedestrian"},
 )
 def locate(ctx: Context, params: Locate) -> Answer:
     """Return the roads near each location."""
@@ -253,10 +258,10 @@ def locate(ctx: Context, params: Locate) -> Answer:
     return Answer.json(get_engine(ctx).call("locate", request), JSON)
 
 
-@_call(
+@declare(
     "height",
     "Heights as of Valhalla",
-    {"shape": _FROM_TO},
+    {"shape": FROM_TO},
     refused=None,
 )
 def height(ctx: Context, params: Height) -> Answer:
@@ -288,8 +293,8 @@ def height(ctx: Context, params: Height) -> Answer:
 class StatusParams(Params):
     """What Valhalla takes at /status."""
 
-    json: Annotated[str, Meta(max_length=1_000, description="not looked at")] = ""
-    verbose: Annotated[bool, Meta(description="not looked at")] = False
+    json: Annotated[str, Meta(max_length=1_000, description="the request as text, for GET")] = ""
+    verbose: Annotated[bool, Meta(description="what the road graph has")] = False
 
 
 @endpoint(
@@ -310,7 +315,27 @@ def status(ctx: Context, params: StatusParams) -> Answer:
         "version": version("pyvalhalla"), "tileset_last_modified": modified,
         "available_actions": list(ACTIONS),
     }  # fmt: skip
+    if params.verbose or b'"verbose":true' in params.json.replace(" ", "").encode():
+        body |= _describe_graph(ctx)
     return Answer.json(body, JSON)
+
+
+def _describe_graph(ctx: Context) -> dict[str, Any]:
+    try:
+        graph = GraphMeta.read(ctx.snapshot.folder / "routing")
+    except FileNotFoundError:
+        return {"has_tiles": False}
+    west, south, east, north = ctx.snapshot.manifest.bbox or (-180, -90, 180, 90)
+    ring = [[west, south], [east, south], [east, north], [west, north], [west, south]]
+    area = {"type": "Polygon", "coordinates": [ring]}
+    feature = {"type": "Feature", "properties": {}, "geometry": area}
+    return {
+        "has_tiles": True,
+        "has_admins": True,
+        "has_timezones": graph.timezone_count > 0,
+        "has_live_traffic": False,
+        "bbox": {"type": "FeatureCollection", "features": [feature]},
+    }
 
 
 class Elsewhere(Params):
@@ -365,15 +390,18 @@ def _answer_route(
         for answer in (body, *body.get("alternates", ())):
             # As asked: they may have been moved to a connected road.
             found = answer["trip"]["locations"]
-            for index, (place, (lon, lat)) in enumerate(
-                zip(found, positions.tolist(), strict=True)
+            for index, (place, (lon, lat), asked) in enumerate(
+                zip(found, positions.tolist(), ends, strict=True)
             ):
                 place |= {"lon": lon, "lat": lat}
+                place |= {name: asked[name] for name in CARRIED if name in asked}
                 if params.date_time is None:
                     for name in _ASSUMED:
                         place.pop(name, None)
                 if order is not None:
                     place["original_index"] = order[index]
+        if params.elevation_interval:
+            add_heights(ctx, body, params)
     return _answer(body, params)
 
 
@@ -389,7 +417,10 @@ def _answer_trace(ctx: Context, params: Trace, action: Any) -> Answer:
             {"lon": place.lon, "lat": place.lat, **write_end(place)} for place in params.shape
         ]
     _need(line, 2)
-    return _answer(get_engine(ctx).call(action, request), params)
+    body = get_engine(ctx).call(action, request)
+    if params.elevation_interval and params.format == "json":
+        add_heights(ctx, body, params)
+    return _answer(body, params)
 
 
 def _is_plain(params: Matrix) -> bool:

@@ -31,7 +31,6 @@ _DIGITS: Final = {"polyline5": 5, "polyline6": 6}
 
 #: Members that are not served → why.
 REFUSED: Final = {
-    "elevation_interval": "the road graph holds no heights; ask /valhalla/height for the shape",
     "durations": "not served; give each point of shape its time",
     "best_paths": "not served: one path is found",
     "matrix_locations": "not served",
@@ -63,8 +62,13 @@ class SearchFilter(msgspec.Struct, omit_defaults=True):
     max_road_class: RoadClass | None = None
 
 
+#: Members of locations that come back as they are given.
+CARRIED: Final = ("name", "street", "city", "state", "postal_code", "country", "phone", "url")
+Word = Annotated[str | None, Meta(max_length=500)]
+
+
 class Location(msgspec.Struct, omit_defaults=True):
-    """A place, and how it is left or reached."""
+    """A place, how it is left or reached, and what comes back as it is given."""
 
     lat: Annotated[float, Meta(ge=-90, le=90)]
     lon: Annotated[float, Meta(ge=-180, le=180)]
@@ -86,6 +90,14 @@ class Location(msgspec.Struct, omit_defaults=True):
     waiting: Annotated[int | None, Meta(ge=0, le=86_400)] = None
     time: Annotated[float | None, Meta(ge=0, le=4e9)] = None
     accuracy: Annotated[float | None, Meta(ge=0, le=100)] = None
+    name: Word = None
+    street: Word = None
+    city: Word = None
+    state: Word = None
+    postal_code: Word = None
+    country: Word = None
+    phone: Word = None
+    url: Word = None
 
 
 class DateTime(msgspec.Struct, omit_defaults=True):
@@ -182,6 +194,9 @@ class Directed(Costed, kw_only=True):
     admin_crossings: Annotated[bool | None, Meta(description="borders on the way")] = None
     linear_references: Annotated[bool | None, Meta(description="OpenLR per edge")] = None
     filters: Annotated[Filters | None, Meta(description="members of the answer")] = None
+    elevation_interval: Annotated[
+        float | None, Meta(ge=0, le=10_000, description="heights along ways, meters apart")
+    ] = None
 
 
 class Route(Directed, kw_only=True):
@@ -213,6 +228,30 @@ class Isochrone(Costed, kw_only=True):
     generalize: Annotated[float | None, Meta(ge=0, le=10_000, description="meters")] = None
     show_locations: Annotated[bool | None, Meta(description="the place as points")] = None
     reverse: Annotated[bool | None, Meta(description="from where the place is reached")] = None
+
+
+class Expansion(Isochrone, kw_only=True):
+    """A search whose steps are shown."""
+
+    action: Annotated[
+        Literal["route", "isochrone", "sources_to_targets"] | None,
+        Meta(description="which search; required"),
+    ] = None
+    locations: Annotated[tuple[Location, ...], Meta(description="of the search")] = ()
+    sources: Annotated[tuple[Location, ...], Meta(description="of a matrix")] = ()
+    targets: Annotated[tuple[Location, ...], Meta(description="of a matrix")] = ()
+    skip_opposites: Annotated[bool | None, Meta(description="one direction of each road")] = None
+    dedupe: Annotated[bool | None, Meta(description="each road once")] = None
+    expansion_properties: Annotated[
+        tuple[
+            Literal[
+                "distance", "duration", "cost", "edge_id", "pred_edge_id", "edge_status",
+                "expansion_type", "flow_sources", "travel_mode",
+                "distances", "durations", "costs", "edge_ids", "pred_edge_ids", "statuses",
+            ], ...
+        ],
+        Meta(description="figures of each road"),
+    ] = ()  # fmt: skip
 
 
 class Locate(Costed, kw_only=True):
@@ -287,8 +326,8 @@ def write_request(params: Costed, *left_out: str) -> dict[str, Any]:
     """Return the engine's members of a request."""
     mode = read_mode(params)
     own = {
-        "json", "costing_options", "exclude_locations", "avoid_locations", "exclude_polygons",
-        "avoid_polygons", *left_out,
+        "json", "elevation_interval", "costing_options", "exclude_locations", "avoid_locations",
+        "exclude_polygons", "avoid_polygons", *left_out,
     }  # fmt: skip
     written: dict[str, Any] = {}
     for name in params.__struct_fields__:
