@@ -149,7 +149,7 @@ def test_every_json_answer_has_a_schema_and_an_example_of_it() -> None:
         "get_tiles_world_json",
         "post_tiles_session", "get_openapi_json", "get_datasets", "post_datasets",
         "get_datasets_id", "post_datasets_id", "delete_datasets_id", "get_datasets_id_features",
-        "post_datasets_id_features", "post_graphhopper_match",
+        "post_datasets_id_features",
     }  # fmt: skip
     for name, kind, content in iter_contents():
         if kind.endswith("json"):

@@ -1,6 +1,7 @@
 """Feature queries: what is asked of the store, and the plan that answers it page by page.
 
-A query is a conjunction: element types, tag filters, one region. Its rows come in the order of
+A query is a conjunction: element types, tag filters, one region, and further conditions put
+together anyhow. Its rows come in the order of
 eids, (osm_id, type), from one *source* (the postings of the rarest tag filter, the candidates of
 the region's boxes, or the whole list), in growing windows that start behind the cursor; each window
 is then tested against the remaining conditions, cheap ones first, geometry last. The source is the
@@ -16,7 +17,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mapyard.deadline import Deadline
+from mapyard.deadline import Deadline, no_deadline
+from mapyard.features.conditions import Condition, Matcher, make_matcher, write_key
 from mapyard.features.distance import Center
 from mapyard.features.regions import Region
 from mapyard.features.tags import TagFilter, TagMatcher
@@ -40,10 +42,14 @@ class FeatureQuery(NamedTuple):
     types: tuple[int, ...] = ALL_TYPES
     tags: tuple[TagFilter, ...] = ()
     region: Region | None = None
+    where: Condition | None = None
 
     def hash(self, *order: str) -> bytes:
         """Return the hash that binds a cursor to this query and order."""
-        return hash_query(order, self.types, self.tags, self.region and self.region.key)
+        parts = (order, self.types, self.tags, self.region and self.region.key)
+        if self.where is None:
+            return hash_query(*parts)
+        return hash_query(*parts, write_key(self.where))
 
 
 def iter_rows(
@@ -59,7 +65,9 @@ def iter_rows(
     Rows with an eid up to `after_eid` are left out. `wanted` is how many rows the caller will
     probably take (None: all); it only guides the plan.
     """
-    matchers = [TagMatcher(store, tag_filter, deadline) for tag_filter in query.tags]
+    matchers: list[Matcher] = [TagMatcher(store, wanted, deadline) for wanted in query.tags]
+    if query.where is not None:
+        matchers.append(make_matcher(store, query.where, deadline))
     if any(matcher.is_impossible for matcher in matchers):
         return
     plan = _choose_plan(store, query, matchers, wanted)
@@ -78,6 +86,9 @@ def test_rows(store: Store, query: FeatureQuery, rows: Rows) -> NDArray[np.bool_
     passed = np.isin(store.types(rows), query.types)
     for tag_filter in query.tags:
         passed &= TagMatcher(store, tag_filter).test(rows)
+    if query.where is not None and passed.any():
+        matcher = make_matcher(store, query.where, no_deadline())
+        passed[passed] = matcher.test(np.asarray(rows)[passed])
     if query.region is not None and passed.any():
         passed[passed] = query.region.test(store, np.asarray(rows)[passed])
     return passed
@@ -87,12 +98,12 @@ class _Plan(NamedTuple):
     """Sorted rows to go through (None: all listed), filters left to test, size to begin with."""
 
     source: Rows | None
-    left: list[TagMatcher]
+    left: list[Matcher]
     first_window: int
 
 
 def _choose_plan(
-    store: Store, query: FeatureQuery, matchers: list[TagMatcher], wanted: int | None
+    store: Store, query: FeatureQuery, matchers: list[Matcher], wanted: int | None
 ) -> _Plan:
     """Return the plan with the least work.
 
@@ -101,10 +112,11 @@ def _choose_plan(
     """
     left = sorted(matchers, key=lambda matcher: (matcher.is_absence, matcher.count))
     rarest = left[0] if left and not left[0].is_absence else None
+    others = left[1:] if rarest is not None and rarest.is_exact else left
     total = max(1, len(store.listed))
     boxes = query.region.boxes if query.region is not None else None
     if rarest is not None and rarest.count <= _SHORT:
-        return _Plan(rarest.rows(), left[1:], _SHORT)
+        return _Plan(rarest.rows(), others, _SHORT)
     searches = [store.begin_search(box) for box in boxes or ()]
     in_boxes = total
     if boxes is not None:
@@ -118,7 +130,7 @@ def _choose_plan(
         return int(min(max(1.5 * share * count, _SMALLEST_WINDOW), _LARGEST_WINDOW))
 
     if rarest is not None and (boxes is None or rarest.count * share <= in_boxes):
-        return _Plan(rarest.rows(), left[1:], window(rarest.count))
+        return _Plan(rarest.rows(), others, window(rarest.count))
     if boxes is None or total * share < in_boxes:
         return _Plan(None, left, window(total))
     found = [search.rows() for search in searches]

@@ -22,7 +22,9 @@ from mapyard.results.shaping import buffer_geometries
 from mapyard.store.reader import E7, Rows, Store
 
 type Mask = NDArray[np.bool_]
-type Relation = Literal["within", "intersects", "contains", "crosses", "touches"]
+type Relation = Literal[
+    "within", "intersects", "contains", "crosses", "touches", "overlaps", "equals"
+]
 
 #: Widest geometry, in degrees, that distances in meters are measured from.
 MAX_SPAN_DEG: Final = 20.0
@@ -163,10 +165,12 @@ class ShapeRegion:
         *,
         radius_m: float | None = None,
         negated: bool = False,
+        parameter: str = "",
     ) -> None:
-        parameter = f"not_{relation}" if negated else relation
-        check_shape(shape, parameter, measured=radius_m is not None)
-        self.key: tuple[Any, ...] = (parameter, shapely.to_wkb(shape), radius_m)
+        """Take a shape; `parameter` is what errors name, by default the relation."""
+        name = f"not_{relation}" if negated else relation
+        check_shape(shape, parameter or name, measured=radius_m is not None)
+        self.key: tuple[Any, ...] = (name, shapely.to_wkb(shape), radius_m)
         if radius_m is not None:
             shape = buffer_geometries(np.array([shape], np.object_), radius_m)[0]
         shapely.prepare(shape)
@@ -190,6 +194,10 @@ class ShapeRegion:
                 passed = shapely.crosses(self._shape, geometries)
             case "touches":
                 passed = shapely.touches(self._shape, geometries)
+            case "overlaps":
+                passed = shapely.overlaps(self._shape, geometries)
+            case "equals":
+                passed = shapely.equals(self._shape, geometries)
         if self._negated:
             return ~passed & ~shapely.is_missing(geometries)
         return np.asarray(passed)

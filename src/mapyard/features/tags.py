@@ -9,8 +9,9 @@ value). Several filters are ANDed.
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
@@ -30,11 +31,21 @@ _CHUNK_VALUES: Final = 20_000
 
 _PREFIX: Final = re.compile(r"\^([\w ]+)")
 
-type Op = Literal["in", "regex", "exists", "absent"]
+type Op = Literal["in", "regex", "exists", "absent", "text", "number"]
+
+#: A value that is a number, and no more.
+_NUMBER: Final = re.compile(rb"[+-]?(?:\d{1,18}(?:\.\d{0,18})?|\.\d{1,18})")
+_COMPARE: Final[dict[str, Callable[[float, float], bool]]] = {
+    "=": operator.eq, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
 
 
 class TagFilter(NamedTuple):
-    """One condition on one key; `values` are the allowed values, or the one pattern of a regex."""
+    """One condition on one key.
+
+    `values` are the allowed values, the one pattern of a regex, or a comparison and what is
+    compared with: of text letter by letter, of numbers by their size.
+    """
 
     key: str
     op: Op
@@ -176,8 +187,15 @@ class TagMatcher:
         elif tag_filter.op == "regex":
             limit = deadline or no_deadline()
             self._kvs = _match_values(store, self._key, tag_filter.values[0], limit)
+        elif tag_filter.op in ("text", "number"):
+            compare = _compare_texts if tag_filter.op == "text" else _compare_numbers
+            sign, value = tag_filter.values
+            self._kvs = compare(store, self._key, sign, value, deadline or no_deadline())
         #: Number of rows that have the key with a matching value.
         self.count: int = _count(store, self._key, self._kvs)
+
+    #: All rows that are listed pass.
+    is_exact = True
 
     @property
     def is_impossible(self) -> bool:
@@ -214,24 +232,59 @@ def _count(store: Store, key: str, kvs: NDArray[np.int64] | None) -> int:
 def _match_values(store: Store, key: str, pattern: str, deadline: Deadline) -> NDArray[np.int64]:
     """Return the kv ids whose value holds a match; values are read as bytes, chunk by chunk."""
     search = compile_pattern(pattern, f"tags[{key}]").search
-    first, last = store.kv_range(key)
+    first, _ = store.kv_range(key)
     prefix = _find_prefix(pattern)
-    start, stop = store.find_kv_prefix(key, prefix) if prefix else (first, last)
+    start, stop = store.find_kv_prefix(key, prefix) if prefix else store.kv_range(key)
     if pattern == f"^{prefix}":  # there is nothing else to match
         return np.arange(start, stop)
+    hits = [
+        place
+        for place, value in _iter_values(store, key, start - first, stop - first, deadline)
+        if search(value) is not None
+    ]
+    return np.array(hits, np.int64) + first
+
+
+def _iter_values(
+    store: Store, key: str, start: int, stop: int, deadline: Deadline
+) -> Iterator[tuple[int, bytes]]:
+    """Yield the place among the values of a key, and the value, of those from start to stop."""
     texts, offsets = store.raw_values_of_key(key)
-    hits: list[int] = []
-    for low in range(start - first, stop - first, _CHUNK_VALUES):
+    for low in range(start, stop, _CHUNK_VALUES):
         deadline.check()
-        edges = offsets[low : min(low + _CHUNK_VALUES, stop - first) + 1]
+        edges = offsets[low : min(low + _CHUNK_VALUES, stop) + 1]
         chunk = bytes(texts[int(edges[0]) : int(edges[-1])])
         cuts = (edges - edges[0]).tolist()
-        hits += [
-            low + place
-            for place, (begin, end) in enumerate(pairwise(cuts))
-            if search(chunk[begin:end]) is not None
-        ]
-    return np.array(hits, np.int64) + first
+        for place, (begin, end) in enumerate(pairwise(cuts), low):
+            yield place, chunk[begin:end]
+
+
+def _compare_texts(
+    store: Store, key: str, sign: str, value: str, _deadline: Deadline
+) -> NDArray[np.int64]:
+    """Return the kv ids whose value comes before or behind a text; they are in that order."""
+    start, stop = store.kv_range(key)
+    first, _ = store.find_kv_prefix(key, value)
+    behind = first + (store.find_kv(key, value) >= 0)
+    edges = {
+        "=": (first, behind), "<": (start, first), "<=": (start, behind), ">": (behind, stop),
+        ">=": (first, stop),
+    }  # fmt: skip
+    return np.arange(*edges[sign])
+
+
+def _compare_numbers(
+    store: Store, key: str, sign: str, value: str, deadline: Deadline
+) -> NDArray[np.int64]:
+    """Return the kv ids whose value is a number that stands in a relation to another."""
+    start, stop = store.kv_range(key)
+    compare, limit = _COMPARE[sign], float(value)
+    hits = [
+        place
+        for place, text in _iter_values(store, key, 0, stop - start, deadline)
+        if _NUMBER.fullmatch(text) and compare(float(text), limit)
+    ]
+    return np.array(hits, np.int64) + start
 
 
 def _find_prefix(pattern: str) -> str:

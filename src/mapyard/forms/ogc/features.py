@@ -52,6 +52,7 @@ _DATETIME: Final = re.compile(
 )
 _FEATURES: Final = "http://www.opengis.net/spec/ogcapi-features"
 _TILES: Final = "http://www.opengis.net/spec/ogcapi-tiles-1/1.0/conf"
+_CQL2: Final = "http://www.opengis.net/spec/cql2/1.0/conf"
 _CONFORMS: Final = (
     "http://www.opengis.net/spec/ogcapi-common-1/1.0/conf/core",
     f"{_FEATURES}-1/1.0/conf/core",
@@ -62,8 +63,14 @@ _CONFORMS: Final = (
     f"{_FEATURES}-3/1.0/conf/queryables-query-parameters",
     f"{_FEATURES}-3/1.0/conf/filter",
     f"{_FEATURES}-3/1.0/conf/features-filter",
-    "http://www.opengis.net/spec/cql2/1.0/conf/cql2-text",
-    "http://www.opengis.net/spec/cql2/1.0/conf/cql2-json",
+    f"{_CQL2}/cql2-text",
+    f"{_CQL2}/cql2-json",
+    f"{_CQL2}/basic-cql2",
+    f"{_CQL2}/advanced-comparison-operators",
+    f"{_CQL2}/case-insensitive-comparison",
+    f"{_CQL2}/basic-spatial-functions",
+    f"{_CQL2}/basic-spatial-functions-plus",
+    f"{_CQL2}/spatial-functions",
     f"{_TILES}/core",
     f"{_TILES}/tileset",
     f"{_TILES}/tilesets-list",
@@ -268,16 +275,11 @@ def items(ctx: Context, params: Items) -> Answer:
         raise InvalidRequest.of("datetime", "is written 2026-01-31, 2026-01-31T10:00:00Z, or A/B")
     if check_crs("filter-crs", params.filter_crs) != CRS84:
         raise InvalidRequest.of("filter-crs", f"shapes in a filter are in {CRS84}")
-    wanted = read_filter(params.filter, params.filter_lang)
+    where = read_filter(params.filter, params.filter_lang)
     own = _read_own(ctx, kind)
     box = _read_box(params.bbox, check_crs("bbox-crs", params.bbox_crs))
-    place: dict[str, Any] = {wanted.predicate: wanted.shape} if wanted.predicate else {}
-    found = library.features(
-        ctx,
-        library.FeatureFilter(
-            tags=Tags((*kind.tags, *own, *wanted.tags)), bbox=box, cursor=params.cursor, **place
-        ),
-    )
+    wanted = library.FeatureFilter(tags=Tags((*kind.tags, *own)), bbox=box, cursor=params.cursor)
+    found = library.list_elements(ctx, wanted, where)
     limit = min(params.limit, _MOST)
     features = found.page(limit)
     path = f"/collections/{params.collection}/items"

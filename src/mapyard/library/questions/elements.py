@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from mapyard.deadline import Deadline
 from mapyard.errors import InvalidRequest, NotFound
+from mapyard.features.conditions import Condition, Every, split
 from mapyard.features.listing import Listing, find_center, list_features
 from mapyard.features.nearby import list_nearby
 from mapyard.features.query import ALL_TYPES, FeatureQuery, iter_rows
@@ -117,9 +118,18 @@ def features(call: Call, params: FeatureFilter) -> Elements:
     Filters are ANDed; at most one of the spatial predicates may be given. The order is by
     (osm_id, type), or as `output[sort]` says.
     """
+    return list_elements(call, params)
+
+
+def list_elements(call: Call, params: FeatureFilter, where: Condition | None = None) -> Elements:
+    """Return the elements of a filter for which a condition holds besides."""
     store = call.store
+    tags, region, rest = split(where)
+    own = _read_region(params)
+    if own is not None and region is not None:
+        rest = region if rest is None else Every((region, rest))
     query = FeatureQuery(
-        read_types(params.type), read_tags(store, params.tags), _read_region(params)
+        read_types(params.type), (*read_tags(store, params.tags), *tags), own or region, rest
     )
     if "distance" in params.output.include and find_center(query) is None:
         raise InvalidRequest.of("output[include]", "distance needs around or near to measure from")
