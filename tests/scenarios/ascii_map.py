@@ -43,6 +43,7 @@ class Scene:
     corner: tuple[float, float] = RIGHT_HAND
     #: Multipolygons: role per way, tags.
     areas: list[tuple[dict[str, str], dict[str, str]]] = field(default_factory=list)
+    cell_m: float = CELL_M
     #: Filled in by `write_scenes`.
     positions: dict[str, tuple[float, float]] = field(default_factory=dict)
     way_ids: dict[str, int] = field(default_factory=dict)
@@ -60,8 +61,8 @@ class Scene:
         return self.letters(self.route(stops, mode, **options))
 
     def letters(self, route: Route) -> str:
-        """Return the letters of the nodes under a route."""
-        names = list(self.positions)
+        """Return the letters of the nodes under a route; digits are mere positions."""
+        names = [name for name in self.positions if name.isalpha()]
         places = np.array([self.positions[name] for name in names])
         passed = ""
         for lon, lat in route.positions.tolist():
@@ -85,8 +86,8 @@ def write_scenes(scenes: list[Scene], path: Path) -> None:
             for column, letter in enumerate(line):
                 if not letter.isalnum():
                     continue
-                lat = north - row * CELL_M / DEGREE_M
-                lon = west + column * CELL_M / (DEGREE_M * np.cos(np.radians(north)))
+                lat = north - row * scene.cell_m / DEGREE_M
+                lon = west + column * scene.cell_m / (DEGREE_M * np.cos(np.radians(north)))
                 scene.positions[letter] = (round(float(lon), 7), round(float(lat), 7))
                 ids[letter] = len(nodes) + 1
                 nodes.append(

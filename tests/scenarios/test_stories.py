@@ -1,22 +1,24 @@
-"""Every story of stories.py happens as it is told."""
+"""Every map of `maps/*.txt` behaves as it is told."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
 from mapyard.geo.bbox import Bbox
 from mapyard.routing import build_graph, open_routing
-from mapyard.routing.engine import NoRoute
 from scenarios.ascii_map import Scene, write_scenes
-from scenarios.stories import STORIES
+from scenarios.asking import answer
+from scenarios.storybook import read_stories
 
-ASKS = [(story.sentence, ask) for story in STORIES for ask in story.asks]
+pytestmark = pytest.mark.xdist_group("stories")
+
+STORIES = read_stories()
+ASKS = [(story, ask) for story in STORIES for ask in story.asks]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Scene]:
     folder: Path = tmp_path_factory.mktemp("stories")
     made = [story.make_scene() for story in STORIES]
@@ -30,19 +32,13 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Scene]:
     return {scene.name: scene for scene in made}
 
 
-@pytest.mark.parametrize(("sentence", "ask"), ASKS)
-def test_it_happens_as_it_is_told(told: dict[str, Scene], sentence: str, ask: str) -> None:
-    found = re.fullmatch(r"(\w+) (\w+): (\w+)", ask)
-    assert found is not None
-    mode, stops, expected = found.groups()
-    try:
-        passed = told[sentence].path(stops, mode)  # type: ignore[arg-type]
-    except NoRoute:
-        passed = "none"
-    assert passed == expected
-
-
-def test_no_story_is_another_one_with_a_tag_changed() -> None:
-    """That would be a row of a table (rules.py); here each has a map of its own."""
-    maps = {(story.drawing, tuple(sorted(story.ways))) for story in STORIES}
-    assert len(maps) == len({story.sentence for story in STORIES}) == len(STORIES)
+@pytest.mark.parametrize(
+    ("sentence", "ask", "sources"),
+    [(story.sentence, ask, story.sources) for story, ask in ASKS],
+    ids=[f"{story.theme}: {story.sentence}: {ask}" for story, ask in ASKS],
+)
+def test_it_happens_as_it_is_told(
+    told: dict[str, Scene], sentence: str, ask: str, sources: list[str]
+) -> None:
+    found, expected = answer(told[sentence], ask)
+    assert found == expected, sources

@@ -88,7 +88,7 @@ def make_serve_config(
     # A matrix over several islands has empty cells; the check would refuse it as a whole.
     config["loki"]["use_connectivity"] = False
     # At the nearest place of the nearest road, not at a crossing some metres away.
-    config["loki"]["service_defaults"]["node_snap_tolerance"] = 0
+    config["loki"]["service_defaults"]["node_snap_tolerance"] = 1
 
     config["thor"]["source_to_target_algorithm"] = (
         "timedistancematrix" if one_search_per_origin else "costmatrix"

@@ -20,6 +20,7 @@ from mapyard.routing.config import make_serve_config
 from mapyard.routing.contraction.tables import Tables
 from mapyard.routing.hours import Hours
 from mapyard.routing.meta import has_slopes
+from mapyard.routing.tagging.pieces import name_ways
 
 Action = Literal[
     "route", "locate", "isochrone", "matrix", "trace_route", "trace_attributes", "expansion"
@@ -77,7 +78,8 @@ class Engine:
         self, action: Action, request: dict[str, Any], *, one_search_per_origin: bool = True
     ) -> Any:
         """Return the engine's decoded answer; raises as `ask` does."""
-        return orjson.loads(self.ask(action, request, one_search_per_origin=one_search_per_origin))
+        text = self.ask(action, request, one_search_per_origin=one_search_per_origin)
+        return name_ways(action, orjson.loads(text))
 
     def ask(
         self, action: Action, request: dict[str, Any], *, one_search_per_origin: bool = True

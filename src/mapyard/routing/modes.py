@@ -38,7 +38,9 @@ _FOOT: Final = {
 #: Costs that differ from the engine's defaults, per mode. What the tables of matrices cost
 #: (contraction/) follows these.
 COSTING_DEFAULTS: Final[dict[Mode, dict[str, Any]]] = {
-    **dict.fromkeys(("auto", "truck", "motor_scooter", "motorcycle", "taxi", "bus"), _MOTOR),
+    **dict.fromkeys(("auto", "truck", "motor_scooter", "motorcycle", "taxi"), _MOTOR),
+    # A city bus; to the engine it is no larger than a car.
+    "bus": _MOTOR | {"height": 3.2, "width": 2.55, "length": 12, "weight": 18},
     "bicycle": {
         "gate_cost": 10, "gate_penalty": 20, "private_access_penalty": 0,
         "destination_only_penalty": 0, "alley_penalty": 600,

@@ -35,7 +35,7 @@ CONNECTED_REACH: Final = 50
 #: Candidates so close together are one place of several edges, such as a road's two directions.
 _SAME_PLACE_M: Final = 0.1
 #: How far into its road a position is moved from a crossing.
-_STEP_M: Final = 1.0
+_STEP_M: Final = 2.0
 #: Polar latitudes have no roads, and the engine's distances break down there.
 _MAX_LAT: Final = 89.9
 

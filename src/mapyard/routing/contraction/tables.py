@@ -26,7 +26,7 @@ _META_NAME: Final = "matrix.json"
 _ORDER_NAME: Final = "matrix-order.npy"
 TILES_NAME: Final = "tiles.tar"
 #: Rises when costs or rules change: tables that were checked under others are not used.
-_FORMAT: Final = 5
+_FORMAT: Final = 6
 
 
 @dataclass(frozen=True, slots=True)

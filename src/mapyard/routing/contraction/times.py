@@ -55,10 +55,20 @@ def find_closed(limits: Limits) -> NDArray[np.int64]:
     return np.unique(edge[timed[active != (kind[timed] == _ALLOWED)]])
 
 
+def find_ends_only(limits: Limits, count: int, access: int) -> NDArray[np.bool_]:
+    """Return which of so many edges serve their ends only, for a mode, at the assumed time."""
+    edge, kind, modes, value = limits.T
+    timed = np.flatnonzero((modes & access > 0) & (kind == _FOR_ENDS))
+    active = np.array([_read_hours(hours) for hours in value[timed].tolist()], np.bool_)
+    found = np.zeros(count, np.bool_)
+    found[edge[timed[active]]] = True
+    return found
+
+
 def close_at_hours(limits: Limits, usable: NDArray[np.bool_], access: int) -> None:
     """Take out of `usable` the edges that are closed to a mode at the assumed time."""
     edge, kind, modes, value = limits.T
-    timed = np.flatnonzero((modes & access > 0) & np.isin(kind, (_ALLOWED, _DENIED, _FOR_ENDS)))
+    timed = np.flatnonzero((modes & access > 0) & np.isin(kind, (_ALLOWED, _DENIED)))
     active = np.array([_read_hours(hours) for hours in value[timed].tolist()], np.bool_)
     allows = kind[timed] == _ALLOWED
     usable[edge[timed[active & ~allows]]] = False

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapyard.routing.contraction.tiles import Ints, RoadGraph
+from mapyard.routing.contraction.times import find_ends_only
 from mapyard.routing.contraction.turns import Turns
 
 type Bools = NDArray[np.bool_]
@@ -74,6 +75,7 @@ def make_strict(
     inside = graph.end >= 0
     out_of[inside] = into[graph.opposing[inside]]
     private = (graph.edges.destination_only == 1) & destination_only
+    private |= find_ends_only(graph.limits, len(usable), access)
     a, b = turns.origin, turns.destination
     # Forward from the origin: no way out of a public road into a private one. Backward from the
     # destination the same, so that in all a way leaves private roads once and enters them once.
@@ -88,8 +90,15 @@ def make_strict(
     before[edge] = np.arange(len(edge))
     after = before.copy()
     after[twice] = len(edge) + np.arange(len(twice))
+    # The engine's two searches may meet on any road: on one that is a dead end from both sides, as
+    # on islands without a ring, too. It has a third vertex, for where the stretches meet on it.
+    met = edge[(into & out_of)[edge]]
+    middle = np.full(len(usable), -1)
+    middle[met] = len(edge) + len(twice) + np.arange(len(met))
     tails, heads, kept = [], [], []
     for tail, head, allowed in (
+        (before[a], middle[b], first & (middle[b] >= 0)),
+        (middle[a], after[b], last & (middle[a] >= 0)),
         (before[a], before[b], first & (into[a] | ~into[b])),
         (after[a], after[b], last & (out_of[b] | ~out_of[a])),
         (before[a], after[b], first | last),
@@ -98,7 +107,7 @@ def make_strict(
         heads.append(head[allowed])
         kept.append(np.flatnonzero(allowed))
     tail, head, turn = np.concatenate(tails), np.concatenate(heads), np.concatenate(kept)
-    vertices = np.concatenate([edge, twice])
+    vertices = np.concatenate([edge, twice, met])
     _, unique = np.unique(tail * len(vertices) + head, return_index=True)
     is_end = np.zeros(len(vertices), np.bool_)
     is_end[after[edge]] = True

@@ -10,6 +10,8 @@ from mapyard.routing.tagging.conditions import choose_value, is_open, split_hour
 _ALL: Final = tuple(MODES)
 _WHEELS: Final = (*MOTOR_MODES, "bicycle")
 _CARS: Final = ("motorcar", "hgv", "bus", "taxi")
+#: What is too low, narrow, weak or short for some vehicles, at a node as on a way.
+LIMITS: Final = ("maxheight", "maxwidth", "maxweight", "maxlength", "maxaxleload")
 
 #: What can be opened, and takes time.
 GATES: Final = frozenset(
@@ -52,7 +54,8 @@ def tag_node(tags: dict[str, str]) -> dict[str, str]:
     """Return the tags of a node as the engine is to read them."""
     barrier = tags.get("barrier")
     states = _read_states(tags, barrier)
-    if barrier is None and not states:
+    stops_wheelchairs = _stops_wheelchairs(tags, barrier)
+    if barrier is None and not states and not stops_wheelchairs:
         return tags
     kept = {
         key: value
@@ -61,14 +64,14 @@ def tag_node(tags: dict[str, str]) -> dict[str, str]:
     }
     if barrier in ("toll_booth", "border_control"):
         kept["barrier"] = barrier
-    if not states:
+    if not states and not stops_wheelchairs:
         if barrier in GATES or (barrier == "bollard" and tags.get("bollard") == "rising"):
             kept["barrier"] = "gate"
         return kept
     stopped = {mode for mode, state in states.items() if state == "closed"}
     ends = {mode for mode, state in states.items() if state == "ends"}
     kept |= {mode: "no" if mode in stopped else "yes" for mode in MODES}
-    kept["wheelchair"] = kept["foot"]
+    kept["wheelchair"] = "no" if stops_wheelchairs else kept["foot"]
     if "foot" in ends:
         # To everybody but those behind it, it is closed; a rider cannot be told so otherwise.
         kept |= {"barrier": "gate", "access": "private"}
@@ -81,6 +84,23 @@ def tag_node(tags: dict[str, str]) -> dict[str, str]:
             # Through traffic by car shuns a private bollard, and walkers do not mind it.
             kept["motor_vehicle"] = "private"
     return kept
+
+
+def _stops_wheelchairs(tags: dict[str, str], barrier: str | None) -> bool:
+    """Return whether walkers get over, or squeeze through, and wheelchairs do not."""
+    said = tags.get("wheelchair")
+    if said in ("yes", "designated", "limited", "no"):
+        return said == "no" and barrier is not None
+    if tags.get("kerb") == "raised" and tags.get("highway") is None:
+        return True
+    return _STOPPED.get(barrier or "") == _WHEELS
+
+
+def read_limits(tags: dict[str, str]) -> dict[str, str]:
+    """Return what is too high, wide, heavy or long for a node, such as a bar over a road."""
+    if "traffic_sign" in tags or tags.get("highway") == "traffic_sign":
+        return {}  # it speaks of the way behind it
+    return {key: tags[key] for key in LIMITS if key in tags}
 
 
 def read_hours(tags: dict[str, str]) -> str | None:

@@ -8,6 +8,7 @@ from mapyard.routing.tagging import access, directions, speeds
 from mapyard.routing.tagging.access import State, is_open_by_kind, read_access, read_states
 from mapyard.routing.tagging.areas import WALKED
 from mapyard.routing.tagging.conditions import is_about_time, split_conditional, split_hours
+from mapyard.routing.tagging.durations import tag_duration
 
 #: Keys that make a way one to travel on.
 ROAD_KEYS: Final = ("highway", "route", "railway", "public_transport", "man_made")
@@ -47,7 +48,7 @@ def tag_way(tags: dict[str, str]) -> dict[str, str] | None:
     highway = tags.get("highway")
     if highway is None:
         if tags.get("route") in ("ferry", "shuttle_train"):
-            return _rewrite(tags, None)
+            return _rewrite(tags, None) | tag_duration(tags)
         if any(tags.get(key) == value for key, value in _PLATFORMS):
             return _rewrite({**tags, "highway": "footway"}, "footway")
         return None
@@ -81,6 +82,8 @@ def _rewrite(tags: dict[str, str], highway: str | None) -> dict[str, str]:
         and not key.endswith(":conditional")
     }
     kept |= written | speeds.tag_speeds(tags) | timed
+    if highway == "steps":
+        kept.setdefault("wheelchair", "no")  # else opening it to walkers opens it to all of them
     if highway in WALKED:
         kept.pop("area", None)  # its rim is a way, and `areas` draws lines across it
     service = tags.get("service")
