@@ -216,7 +216,7 @@ def test_geocodes(server: Server) -> None:
     [
         ("route", {"point": write(CASINO)}),
         ("route", {"point": ["here", "there"]}),
-        ("route", {"point": write(*[CASINO] * 28)}),
+        ("route", {"point": write(*[CASINO] * 201)}),
         ("route", {"point": write(CASINO, PALACE), "profile": "rocket"}),
         ("route", {"point": write(CASINO, PALACE), "details": "colour"}),
         ("route", {"point": write(CASINO, PALACE), "algorithm": "round_trip"}),

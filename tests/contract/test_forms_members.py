@@ -314,3 +314,25 @@ def test_what_is_not_given_is_on_the_page(page: str) -> None:
     named = {name for row in rows for name in re.findall(r"`([^`]+)`", row.split("|")[1])}
     assert named == left_out
     assert all(len(row.split("|")[2].strip()) > 10 for row in rows)
+
+
+def test_a_way_may_have_two_hundred_points(server: Server) -> None:
+    """In each form, and legs add up to what the same places are apart in a matrix."""
+    points = [CASINO, PORT, PALACE, PORT] * 50
+    texts = ";".join(f"{lon},{lat}" for lon, lat in points)
+    osrm = server.get(f"/osrm/route/v1/driving/{texts}").json()["routes"][0]
+    _, params = valhalla("route", locations=[place(at) for at in points], costing="auto")
+    trip = server.get("/valhalla/route", params=params).json()["trip"]
+    ors = ask(server, "/ors/v2/directions/driving-car", {"coordinates": points})["routes"][0]
+    body = {"points": points, "profile": "car", "instructions": False}
+    path = ask(server, "/graphhopper/route", body)["paths"][0]
+    assert len(osrm["legs"]) == len(trip["legs"]) == len(ors["segments"]) == 199
+    lengths_m = [
+        osrm["distance"], trip["summary"]["length"] * 1_000, ors["summary"]["distance"],
+        path["distance"],
+    ]  # fmt: skip
+    assert lengths_m == pytest.approx([lengths_m[0]] * 4, rel=0.01)
+    body = {"locations": points[:3], "metrics": ["distance"]}
+    cells = ask(server, "/ors/v2/matrix/driving-car", body)["distances"]
+    there = [cells[0][1], cells[1][2], cells[2][1], cells[1][0]]
+    assert lengths_m[0] == pytest.approx(sum(there) * 50 - cells[1][0], rel=0.02)

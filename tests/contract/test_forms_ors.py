@@ -363,7 +363,7 @@ BODY = {"coordinates": [CASINO, PALACE]}
         ("v2/directions/driving-car", {}, 400, 2001),
         ("v2/directions/driving-car", {"coordinates": "here"}, 400, 2003),
         ("v2/directions/driving-car", {"coordinates": [CASINO]}, 400, 2003),
-        ("v2/directions/driving-car", {"coordinates": [CASINO] * 28}, 400, 2004),
+        ("v2/directions/driving-car", {"coordinates": [CASINO] * 201}, 400, 2004),
         ("v2/directions/driving-car", {"coordinates": [CASINO, SEA]}, 404, 2010),
         ("v2/directions/driving-car", {**BODY, "colour": "red"}, 400, 2012),
         ("v2/directions/driving-car", {**BODY, "options": {"colour": "red"}}, 400, 2012),

@@ -43,18 +43,19 @@ def find_element(call: Call, kind: str, osm_id: int, langs: tuple[str, ...]) -> 
         properties = feature["properties"]
         if (properties.get("osm_type"), properties.get("osm_id")) == (kind, osm_id):
             return feature
-    return _make_place(store.tags(row), kind, osm_id, point, [*around[:1], *areas[:1]], langs)
+    return _make_place(store.tags(row), kind, osm_id, shape, [*around[:1], *areas[:1]], langs)
 
 
 def _make_place(
     tags: dict[str, str],
     kind: str,
     osm_id: int,
-    point: Any,
+    shape: Any,
     around: list[Feature],
     langs: tuple[str, ...],
 ) -> Feature:
     """Return a place of tags, with the streets and areas of its neighbor."""
+    point = shape.representative_point()
     near: Mapping[str, Any] = around[0]["properties"] if around else {}
     shared = ("street", "suburb", "city", "county", "state", "country", "country_code", "postcode",
               "areas")  # fmt: skip
@@ -76,4 +77,7 @@ def _make_place(
     }
     properties = {name: value for name, value in properties.items() if value}
     geometry = {"type": "Point", "coordinates": [round(point.x, 7), round(point.y, 7)]}
-    return {"type": "Feature", "properties": properties, "geometry": geometry}
+    place: Feature = {"type": "Feature", "properties": properties, "geometry": geometry}
+    if shape.geom_type != "Point":
+        place["bbox"] = [round(value, 7) for value in shape.bounds]
+    return place

@@ -382,10 +382,9 @@ def _answer(
 ) -> Answer:
     kept = [f for f in found if _is_wanted(_layer_of(f["properties"]), params)]
     kept = kept[: min(params.size, _MOST)]
-    rows = places.find_rows(ctx, kept)
-    boxes = places.find_boxes(ctx, kept, rows)
+    boxes = [places.find_box(feature) for feature in kept]
     features, long_codes = [], read_long_codes()
-    for feature, row, box in zip(kept, rows, boxes, strict=True):
+    for feature, box in zip(kept, boxes, strict=True):
         ours = feature["properties"]
         layer = _layer_of(ours)
         source_id = f"{ours['osm_type']}/{ours['osm_id']}" if ours.get("osm_id") else ""
@@ -418,7 +417,7 @@ def _answer(
             "geometry": {"type": "Point", "coordinates": feature["geometry"]["coordinates"]},
             "properties": {key: value for key, value in properties.items() if value is not None},
         }
-        if row >= ctx.store.way_start:
+        if "bbox" in feature:
             written["bbox"] = list(box)
         features.append(written)
     body: dict[str, Any] = {

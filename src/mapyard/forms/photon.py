@@ -22,6 +22,8 @@ JSON: Final = "application/json; charset=utf-8"
 _TAG: Final = "Photon"
 _NO_PARAM: Final = ("api_key",)
 _MOST: Final = 50
+#: Results of a text as it is typed.
+_MOST_TYPED: Final = 20
 Layer = Literal[
     "house", "street", "locality", "district", "city", "county", "state", "country", "other"
 ]
@@ -117,11 +119,11 @@ def search(ctx: Context, params: Search) -> Answer:
     """Find places by a text that may be unfinished."""
     _refuse_unknown(ctx)
     limit = min(params.limit, _MOST)
-    question = library.Autocomplete(
-        q=params.q, limit=_enough(params, 20), **_where(params),
-    )  # fmt: skip
+    enough = _enough(params, _MOST_TYPED)
+    question = library.Autocomplete(q=params.q, limit=enough, **_where(params))
     found = library.autocomplete(ctx, question).features
-    if len(found) < limit:
+    # What is typed is a beginning of all that its whole words name.
+    if not found or len(found) == _MOST_TYPED < limit:
         whole = library.Geocode(q=params.q, limit=min(100, 2 * limit), **_where(params))
         known = {_identity(feature) for feature in found}
         found += [f for f in library.geocode(ctx, whole).features if _identity(f) not in known]
@@ -281,11 +283,9 @@ def _find_parts(properties: dict[str, Any]) -> dict[str, str]:
 
 
 def _answer(ctx: Context, found: list[Feature], params: Common) -> Answer:
-    rows = places.find_rows(ctx, found)
-    boxes = places.find_boxes(ctx, found, rows)
-    shapes = places.find_shapes(ctx, found, rows, 0.0) if params.geometry else [None] * len(found)
+    shapes = places.find_shapes(ctx, found, 0.0) if params.geometry else [None] * len(found)
     features = []
-    for feature, row, box, shape in zip(found, rows, boxes, shapes, strict=True):
+    for feature, shape in zip(found, shapes, strict=True):
         ours = feature["properties"]
         around = _find_parts(ours)
         properties = {
@@ -307,7 +307,8 @@ def _answer(ctx: Context, found: list[Feature], params: Common) -> Answer:
             "countrycode": ours.get("country_code"),
         }
         properties = {name: value for name, value in properties.items() if value}
-        if row >= ctx.store.way_start:
+        if "bbox" in feature:
+            box = places.find_box(feature)
             properties["extent"] = [box.west, box.north, box.east, box.south]
         geometry = mapping(shape) if shape is not None else feature["geometry"]
         features.append({"type": "Feature", "properties": properties, "geometry": geometry})

@@ -72,27 +72,22 @@ def find_rows(call: Call, features: Sequence[Mapping[str, Any]]) -> list[int]:
     return rows
 
 
-def find_boxes(
-    call: Call, features: Sequence[Mapping[str, Any]], rows: Sequence[int]
-) -> list[Bbox]:
-    """Return the box of each feature: of its element, or a small one around its position."""
-    boxes = call.store.boxes(np.maximum(np.array(rows, np.int64), 0)) / 1e7
-    found = []
-    for feature, row, box in zip(features, rows, boxes.tolist(), strict=True):
-        lon, lat = feature["geometry"]["coordinates"]
-        west, south, east, north = box
-        if row < 0 or west > east or (west == east and south == north):
-            west, south, east, north = lon, lat, lon, lat
-            west, south = west - _POINT_BOX_DEG, south - _POINT_BOX_DEG
-            east, north = east + _POINT_BOX_DEG, north + _POINT_BOX_DEG
-        found.append(Bbox(*(round(value, 7) for value in (west, south, east, north))))
-    return found
+def find_box(feature: Mapping[str, Any]) -> Bbox:
+    """Return the box of a feature, or a small one around its position."""
+    if box := feature.get("bbox"):
+        return Bbox(*box)
+    lon, lat = feature["geometry"]["coordinates"]
+    return Bbox(
+        round(lon - _POINT_BOX_DEG, 7), round(lat - _POINT_BOX_DEG, 7),
+        round(lon + _POINT_BOX_DEG, 7), round(lat + _POINT_BOX_DEG, 7),
+    )  # fmt: skip
 
 
 def find_shapes(
-    call: Call, features: Sequence[Mapping[str, Any]], rows: Sequence[int], tolerance_deg: float
+    call: Call, features: Sequence[Mapping[str, Any]], tolerance_deg: float
 ) -> list[Any]:
     """Return the outline of each feature, simplified; a point where there is none."""
+    rows = find_rows(call, features)
     shapes = call.store.geometries(np.maximum(np.array(rows, np.int64), 0))
     found = []
     for feature, row, shape in zip(features, rows, shapes.tolist(), strict=True):

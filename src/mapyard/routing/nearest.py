@@ -26,6 +26,8 @@ MAX_NUMBER: Final = 10
 
 #: Radii in which further roads are looked for, until there are enough.
 _SEARCH_RADII_M: Final = (50.0, 200.0, 800.0, 2_000.0, MAX_RADIUS_M)
+#: Where a road is found at most positions.
+_NEAR_M: Final = 200.0
 #: The engine's class of an edge that no OSM tag is asked for: its use, else its classification.
 _USES: Final = {
     "footway": "footway", "cycleway": "cycleway", "path": "path", "pedestrian": "pedestrian",
@@ -80,7 +82,11 @@ def find_nearest(
             replace(road, distance_m=distance_m(lon, lat, road.lon, road.lat)) for road in others
         ]
     elif number == 1:
-        roads = find_roads(engine, position, mode, radius_m, reach=1, verbose=True)[0]
+        # A search ends at its radius, not at the nearest road: far ones are looked for second.
+        near_m = min(radius_m, _NEAR_M)
+        roads = find_roads(engine, position, mode, near_m, reach=1, verbose=True)[0]
+        if near_m < radius_m and (not roads or roads[0].distance_m > near_m):
+            roads = find_roads(engine, position, mode, radius_m, reach=1, verbose=True)[0]
     else:
         roads = _find_several(engine, lon, lat, mode, radius_m, number)
     if not roads:

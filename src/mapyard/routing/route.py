@@ -34,7 +34,11 @@ from mapyard.routing.steps import UNIT_M, Step, Units, ask_for_steps, read_step
 from mapyard.routing.stops import Stop
 from mapyard.routing.times import Travel
 
+#: Of our own endpoint, as its clients expect.
 MAX_POSITIONS: Final = 27
+#: Of one call of the engine, which cannot be stopped: it takes some 10 ms per position. How far
+#: all of them are apart together is limited besides (config.py).
+MOST_POSITIONS: Final = 200
 MAX_ALTERNATIVES: Final = 3
 
 
@@ -95,9 +99,10 @@ def find_routes(
 
     Args:
         engine: the open graph.
-        positions: (n, 2) lon and lat of origin, waypoints, destination; 2 ≤ n ≤ 27.
+        positions: (n, 2) lon and lat of origin, waypoints, destination; 2 ≤ n ≤ MOST_POSITIONS.
         mode: how to travel.
-        alternatives: how many further routes to look for; there may be fewer.
+        alternatives: how many further routes to look for; there may be fewer. Not beyond
+            MAX_POSITIONS, since each leg is asked again.
         with_steps: whether the legs get steps with instructions.
         language: one of `steps.LANGUAGES`.
         units: of distances in the texts of steps.
@@ -115,6 +120,8 @@ def find_routes(
     check_positions(positions)
     if stops is not None and (stops[0].is_through or stops[-1].is_through):
         raise InvalidRequest.of("through", "a route begins and ends with a stop")
+    if alternatives and len(positions) > MAX_POSITIONS:
+        raise InvalidRequest.of("alternatives", f"are found over {MAX_POSITIONS} positions or less")
     request = make_costing(mode, exclude, options) | ask_for_steps(with_steps, language, units)
     request |= write_avoided(avoid_points, avoid_lines, avoid)
     asked = look_over_meridian(engine, positions, mode, radius_m)

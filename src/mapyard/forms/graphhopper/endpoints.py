@@ -345,11 +345,9 @@ def geocode(ctx: Context, params: Geocode) -> Answer:
         else:
             text = library.Geocode(q=params.q, limit=limit, **where)
             found = library.geocode(ctx, text).features
-    rows = places.find_rows(ctx, found)
-    boxes = places.find_boxes(ctx, found, rows)
     hits = [
-        _write_hit(feature, box if row >= ctx.store.way_start else None)
-        for feature, row, box in zip(found, rows, boxes, strict=True)
+        _write_hit(feature, places.find_box(feature) if "bbox" in feature else None)
+        for feature in found
     ]
     took_ms = math.ceil(ctx.elapsed_s * 1e3)
     return Answer.json({"hits": hits, "locale": params.locale, "took": took_ms}, JSON)

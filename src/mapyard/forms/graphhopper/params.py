@@ -15,7 +15,7 @@ from mapyard.params.parser import Params, Positions, spelled
 from mapyard.routing.isochrone import MAX_DISTANCE_M, MAX_TIME_S
 from mapyard.routing.matrix import MAX_PAIRS
 from mapyard.routing.modes import MODES, Mode
-from mapyard.routing.route import MAX_POSITIONS
+from mapyard.routing.route import MOST_POSITIONS
 from mapyard.routing.stops import Stop, Unsnappable
 
 #: Profile → mode, and what it is more.
@@ -94,11 +94,11 @@ class Route(Drawn, kw_only=True):
 
     point: Annotated[
         tuple[str, ...],
-        spelled("lat,lon, given once for each (GET)", split=False, max_length=MAX_POSITIONS),
+        spelled("lat,lon, given once for each (GET)", split=False, max_length=MOST_POSITIONS),
     ] = ()
     points: Annotated[
         Positions | None,
-        spelled("lon and lat of each (POST)", max_points=MAX_POSITIONS, lng_first=True),
+        spelled("lon and lat of each (POST)", max_points=MOST_POSITIONS, lng_first=True),
     ] = None
     point_hint: Annotated[
         tuple[str, ...],
@@ -110,14 +110,14 @@ class Route(Drawn, kw_only=True):
     ] = ()
     curbside: Annotated[
         tuple[str, ...],
-        spelled("any, right or left per point", "curbsides", max_length=MAX_POSITIONS),
+        spelled("any, right or left per point", "curbsides", max_length=MOST_POSITIONS),
     ] = ()
     curbside_strictness: Annotated[
         Literal["strict", "soft"], Meta(description="both: the side is kept where it can be")
     ] = "strict"
     heading: Annotated[
         tuple[str, ...],
-        spelled("degrees per point, or of the first", "headings", max_length=MAX_POSITIONS),
+        spelled("degrees per point, or of the first", "headings", max_length=MOST_POSITIONS),
     ] = ()
     heading_penalty: Annotated[
         float | None, Meta(description="not looked at: a heading is kept")
@@ -325,5 +325,5 @@ def check_count(lonlat: NDArray[np.float64], least: int) -> None:
     """Raise `InvalidRequest` for too few points, `TooLarge` for too many."""
     if len(lonlat) < least:
         raise InvalidRequest.of("point", f"you have to pass at least {least}")
-    if least == 2 and len(lonlat) > MAX_POSITIONS:
-        raise TooLarge(f"{len(lonlat)} points, at most {MAX_POSITIONS}")
+    if least == 2 and len(lonlat) > MOST_POSITIONS:
+        raise TooLarge(f"{len(lonlat)} points, at most {MOST_POSITIONS}")

@@ -78,7 +78,10 @@ def search(ctx: Context, params: Search) -> Answer:
         and _is_of_layer(feature, params.layer)
         and _is_of_type(feature, params.feature_type)
     ]
-    placed = describe(ctx, kept[:limit], params, addressdetails=_details(params, of_search=True))
+    placed = describe(
+        ctx, kept[:limit], params, addressdetails=_details(params, of_search=True),
+        needs_ref=params.format == "xml",
+    )  # fmt: skip
     query = params.q or ", ".join(params.parts.values())
     more_url = _write_more_url(ctx) if params.format == "xml" else ""
     return answer_list(placed, params, params.format, query, more_url)
@@ -107,7 +110,10 @@ def reverse(ctx: Context, params: Reverse) -> Answer:
     )
     found = library.reverse(ctx, question).features
     found = [feature for feature in found if _is_of_layer(feature, params.layer)]
-    placed = describe(ctx, found[:1], params, addressdetails=_details(params))
+    placed = describe(
+        ctx, found[:1], params, addressdetails=_details(params),
+        needs_ref=params.format == "xml",
+    )  # fmt: skip
     return answer_one(placed, params, params.format, f"lat={params.lat}&lon={params.lon}")
 
 
@@ -130,7 +136,10 @@ def lookup(ctx: Context, params: Lookup) -> Answer:
         feature = find_element(ctx, *read_element(text.strip()), langs)
         if feature is not None:
             found.append(feature)
-    placed = describe(ctx, found, params, addressdetails=_details(params))
+    placed = describe(
+        ctx, found, params, addressdetails=_details(params),
+        needs_ref=params.format == "xml",
+    )  # fmt: skip
     return answer_list(placed, params, params.format, ",".join(params.osm_ids))
 
 

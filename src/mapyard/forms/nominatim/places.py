@@ -40,16 +40,24 @@ _PRECISION: Final = 7
 
 
 def describe(
-    call: Call, features: Sequence[Mapping[str, Any]], params: Shown, *, addressdetails: bool
+    call: Call,
+    features: Sequence[Mapping[str, Any]],
+    params: Shown,
+    *,
+    addressdetails: bool,
+    needs_ref: bool,
 ) -> list[dict[str, Any]]:
-    """Return the members of each place: Nominatim's names, `box` and `shape` as we have them."""
-    rows = places.find_rows(call, features)
-    boxes = places.find_boxes(call, features, rows)
+    """Return the members of each place: Nominatim's names, `box` and `shape` as we have them.
+
+    `ref` is given where it is needed: in XML.
+    """
+    needs_tags = params.extratags or params.namedetails or needs_ref
+    rows = places.find_rows(call, features) if needs_tags else [-1] * len(features)
     shapes: list[Any] = [None] * len(features)
     if params.outlines():
-        shapes = places.find_shapes(call, features, rows, params.polygon_threshold)
+        shapes = places.find_shapes(call, features, params.polygon_threshold)
     found = []
-    for feature, row, box, shape in zip(features, rows, boxes, shapes, strict=True):
+    for feature, row, shape in zip(features, rows, shapes, strict=True):
         properties = feature["properties"]
         lon, lat = feature["geometry"]["coordinates"]
         tags = call.store.tags(row) if row >= 0 else {}
@@ -70,7 +78,7 @@ def describe(
             else properties.get("name", ""),
             "display_name": properties["display_name"],
             "ref": tags.get("ref", ""),
-            "box": box,
+            "box": places.find_box(feature),
             "shape": shape,
         }  # fmt: skip
         if addressdetails:

@@ -19,7 +19,7 @@ from mapyard.routing.costing import CostingOptions
 from mapyard.routing.isochrone import MAX_DISTANCE_M
 from mapyard.routing.matrix import MAX_PAIRS
 from mapyard.routing.modes import Mode
-from mapyard.routing.route import MAX_POSITIONS
+from mapyard.routing.route import MOST_POSITIONS
 from mapyard.routing.stops import Stop
 from mapyard.routing.times import read_travel
 
@@ -127,7 +127,7 @@ class Directions(Profiled, kw_only=True):
     """A way through coordinates, as JSON."""
 
     coordinates: Annotated[
-        Positions, spelled("lon and lat of each", max_points=MAX_POSITIONS, lng_first=True)
+        Positions, spelled("lon and lat of each", max_points=MOST_POSITIONS, lng_first=True)
     ]
     preference: Annotated[
         Literal["recommended", "fastest", "shortest"],
@@ -148,11 +148,11 @@ class Directions(Profiled, kw_only=True):
     ] = ()
     maneuvers: Annotated[bool, Meta(description="place and bearings of each step")] = False
     radiuses: Annotated[
-        tuple[float, ...], Meta(max_length=MAX_POSITIONS, description="meters; -1: no limit")
+        tuple[float, ...], Meta(max_length=MOST_POSITIONS, description="meters; -1: no limit")
     ] = ()
     bearings: Annotated[
         tuple[tuple[float, ...], ...],
-        spelled("[bearing, deviation] per coordinate", max_length=MAX_POSITIONS),
+        spelled("[bearing, deviation] per coordinate", max_length=MOST_POSITIONS),
     ] = ()
     continue_straight: Annotated[bool, Meta(description="no turning around on the way")] = False
     elevation: Annotated[bool, Meta(description="heights as third coordinate")] = False

@@ -109,7 +109,8 @@ def write_request(params: Drawn, annotations: list[str]) -> dict[str, Any]:
     """Return the engine's members of how an answer is written."""
     request: dict[str, Any] = {
         "format": "osrm",
-        "directions_type": "maneuvers",
+        # Without steps the engine need not look for maneuvers.
+        "directions_type": "maneuvers" if params.steps else "none",
         "shape_format": _SHAPE_FORMATS[params.geometries],
     }
     if annotations:

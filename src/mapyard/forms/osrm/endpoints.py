@@ -37,7 +37,7 @@ from mapyard.library.ways import get_engine
 from mapyard.params.parser import Params
 from mapyard.routing.modes import make_costing
 from mapyard.routing.native import ask_route
-from mapyard.routing.route import MAX_ALTERNATIVES, MAX_POSITIONS
+from mapyard.routing.route import MAX_ALTERNATIVES, MAX_POSITIONS, MOST_POSITIONS
 from mapyard.routing.tours.order import MAX_STOPS, optimize_order
 
 _no_trips = make_error_writer("NoTrips", "InvalidValue")
@@ -75,7 +75,7 @@ class Trip(Drawn, kw_only=True):
 def route(ctx: Context, params: Route) -> Answer:
     """Find the quickest way through coordinates in their order."""
     refuse_unknown(ctx)
-    lonlat = read_coordinates(params.coordinates, MAX_POSITIONS)
+    lonlat = read_coordinates(params.coordinates, MOST_POSITIONS)
     mode, count = read_mode(params), len(lonlat)
     ends = [stop.write() for stop in read_stops(params, count)]
     stops = read_waypoints(params.waypoints, count)

@@ -48,7 +48,7 @@ from mapyard.routing.meta import GraphMeta
 from mapyard.routing.modes import ASSUMED_DEPARTURE, ASSUMED_TIME
 from mapyard.routing.native import ask_route
 from mapyard.routing.polyline import encode_polyline
-from mapyard.routing.route import MAX_POSITIONS
+from mapyard.routing.route import MOST_POSITIONS
 from mapyard.routing.snapping import (
     CONNECTED_REACH,
     DEFAULT_RADIUS_M,
@@ -130,7 +130,7 @@ def declare(
 def route(ctx: Context, params: Route) -> Answer:
     """Find the quickest way through locations in their order."""
     params = read_request(params, _ROUTE)
-    positions = read_positions(params.locations, "locations", MAX_POSITIONS)
+    positions = read_positions(params.locations, "locations", MOST_POSITIONS)
     _need(positions, 2)
     return _answer_route(ctx, params, positions, params.locations)
 
