@@ -20,6 +20,14 @@ MARK: Final = "~"
 _HAN = re.compile("[\u4e00-\u9fff\u3400-\u4dbf]+")
 _SYLLABLE = re.compile("[A-Z][a-z]*")
 _MOST_SYLLABLES: Final = 12
+#: A syllable of Chinese in Latin letters (pinyin), without its tone.
+_SYLLABLES: Final = (
+    "(?:(?:zh|ch|sh|[bpmfdtnlgkhjqxrzcsyw])?"
+    "(?:iang|iong|uang|ang|eng|ing|ong|ian|iao|uai|uan|ai|an|ao|ei|en|er|ia|ie|in|iu|ou|ua|ue|ui|un"
+    "|uo|ve|[aeiouv]))"
+)
+_SOUND = re.compile(_SYLLABLES)
+_SOUNDS = re.compile(f"{_SYLLABLES}+")
 # What systems of transliteration write differently, the longer first.
 _SAME: Final = (
     ("shch", "s"), ("sch", "s"), ("tch", "c"), ("sc", "s"), ("kh", "h"),
@@ -75,6 +83,28 @@ def latin_alternatives(word: str) -> tuple[tuple[str, ...], ...]:
         return tuple((term,) for term in found if len(term) > 1)
     whole = tuple((term,) for term in found[:2])
     return (*whole, tuple(dict.fromkeys(_split_syllables(anyascii(word)))))
+
+
+def split_sounds(word: str) -> tuple[str, ...]:
+    """Return the syllables of two and more Chinese characters in Latin letters, () for others."""
+    if not word.isascii() or not _SOUNDS.fullmatch(word):
+        return ()
+    found: list[str] = []
+    rest = word
+    while rest:
+        # The longest beginning that leaves syllables behind it.
+        for match in sorted(_beginnings(rest), key=len, reverse=True):
+            if len(match) == len(rest) or _SOUNDS.fullmatch(rest[len(match) :]):
+                found.append(match)
+                rest = rest[len(match) :]
+                break
+        else:
+            return ()
+    return tuple(found) if 1 < len(found) <= _MOST_SYLLABLES else ()
+
+
+def _beginnings(word: str) -> list[str]:
+    return [word[:n] for n in range(1, min(6, len(word)) + 1) if _SOUND.fullmatch(word[:n])]
 
 
 def _split_syllables(text: str) -> list[str]:

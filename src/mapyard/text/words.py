@@ -51,6 +51,7 @@ mt: mount mont mountain
 mtn: mountain
 ft: fort
 jct: junction
+sec: section
 ctr: center centre
 n: north nord
 s: south sud sued

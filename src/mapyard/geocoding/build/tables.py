@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import orjson
@@ -12,9 +12,17 @@ from numpy.typing import NDArray
 from mapyard.geocoding.build.assembly import Assembly
 from mapyard.geocoding.build.columns import Ints, group_offsets
 from mapyard.geocoding.kinds import HOUSE_SHIFT
-from mapyard.geocoding.words.housenumbers import leading_number, parse_numbers
+from mapyard.geocoding.words.housenumbers import (
+    is_hyphened,
+    is_range,
+    leading_number,
+    parse_numbers,
+)
 from mapyard.store.columns import offsets_of, write_column, write_heap
 from mapyard.store.reader import E7
+
+#: Of the numbers with a hyphen of a street more than one in so many is no range: none is.
+_BLOCK_SHARE: Final = 10
 
 
 def write_tables(made: Assembly, folder: Path) -> None:
@@ -103,15 +111,17 @@ def _write_addresses(made: Assembly, folder: Path) -> None:
 def _write_numbers(made: Assembly, folder: Path) -> None:
     """Write, per document, the sorted numbers of its addresses."""
     keys: dict[str, int] = {}
-    expanded = [
-        [keys.setdefault(key, len(keys)) for key in parse_numbers(text)]
-        for text in made.addresses.numbers.texts
-    ]
+    texts = made.addresses.numbers.texts
+    expanded = [[keys.setdefault(key, len(keys)) for key in parse_numbers(text)] for text in texts]
+    # Of streets with numbers such as 89-63 the numbers are once more there, each as it is written.
+    expanded += [codes[:1] if is_hyphened(t) else codes
+                 for t, codes in zip(texts, expanded, strict=True)]  # fmt: skip
     sizes = np.array([len(codes) for codes in expanded] + [0], np.int64)
     flat = np.array([code for codes in expanded for code in codes], np.int64)
     is_first = np.array([not i for codes in expanded for i in range(len(codes))], np.bool_)
     starts = np.cumsum(sizes) - sizes
     codes = made.addresses.numbers.codes
+    codes = np.where(_find_blocks(made), codes + len(texts), codes)
     address = np.repeat(np.arange(len(codes)), sizes[codes])
     within = np.arange(len(address)) - np.repeat(
         np.cumsum(sizes[codes]) - sizes[codes], sizes[codes]
@@ -131,6 +141,20 @@ def _write_numbers(made: Assembly, folder: Path) -> None:
     write_column(folder, "house_key", key[order].astype(np.int32))
     write_column(folder, "house_address", address[order].astype(np.int32))
     write_heap(folder, "key_text", [text.encode() for text in keys])
+
+
+def _find_blocks(made: Assembly) -> NDArray[np.bool_]:
+    """Return which addresses are of streets where 89-63 is a number, not a range.
+
+    There many second parts are smaller than the first.
+    """
+    texts, codes = made.addresses.numbers.texts, made.addresses.numbers.codes
+    hyphened = np.array([is_hyphened(text) for text in texts] + [False], np.bool_)[codes]
+    no_range = np.array([is_hyphened(t) and not is_range(t) for t in texts] + [False])[codes]
+    parent = np.where(made.assignment.parent >= 0, made.assignment.parent, made.count)
+    count = np.bincount(parent[hyphened], minlength=made.count + 1)
+    others = np.bincount(parent[no_range], minlength=made.count + 1)
+    return (others * _BLOCK_SHARE > count)[parent] & hyphened
 
 
 def _write_interpolations(made: Assembly, folder: Path) -> None:

@@ -11,10 +11,13 @@ from mapyard.geocoding.order.crossings import find
 from mapyard.geocoding.order.forward import Focus
 from mapyard.geocoding.search.gazetteer import Gazetteer
 from mapyard.geocoding.search.matching import NO_FILTERS, Filters
+from mapyard.text.words import STREET_WORDS
 
 #: A street this sure and typed in full is followed by its houses.
 _SURE: Final = 0.9
-_NUMBER = re.compile(r"^(?P<rest>.*\D)??\b(?P<number>\d{1,5}\s?[a-zA-Z]?)$")
+_NUMBER = re.compile(
+    r"^(?P<rest>.*?\D)??\b(?P<number>\d{1,5}(?:\s?[-–/]\s?(?:\d{1,4})?)?\s?[a-zA-Z]?)$"
+)
 
 
 def complete(
@@ -38,7 +41,7 @@ def complete(
         return results
     typed = _NUMBER.match(text.strip())
     if typed is not None:
-        key = typed["number"].replace(" ", "").lower()
+        key = re.sub("[-–/]", "-", typed["number"].replace(" ", "")).lower()
         if top.entry >= 0 and not _is_number(top, key):
             return results  # a house, and behind it the beginning of a postcode
         more = _houses(gazetteer, top, key, limit)
@@ -65,9 +68,15 @@ def _is_number(result: Result, key: str) -> bool:
     """Return whether the number of a house is what was typed last, or begins so."""
     matched = (result.match or {}).get("matched", ())
     numbers = [word["word"] for word in matched if word["as"] == "house_number"]
-    return (bool(numbers) and key.startswith(numbers[-1])) or "".join(numbers).endswith(key)
+    typed = key.replace("-", "")
+    return (bool(numbers) and key.startswith(numbers[-1])) or "".join(numbers).endswith(typed)
 
 
 def _is_whole(result: Result) -> bool:
+    """Return whether a street is typed in full, be it that its last word is unfinished: 220th S."""
     matched = (result.match or {}).get("matched", ())
+    if len(matched) > 1 and matched[-1]["by"] == "prefix":
+        begun = matched[-1]["word"]
+        if any(word.startswith(begun) for word in STREET_WORDS):
+            matched = matched[:-1]
     return all(word["by"] == "exact" for word in matched)

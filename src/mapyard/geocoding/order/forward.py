@@ -24,17 +24,14 @@ from mapyard.geocoding.search.matching import (
     NAME,
     NAME_FUZZY,
     NO_FILTERS,
+    SHORTEST_CODE,
     WORTH,
     Candidates,
     Filters,
     Matcher,
 )
 from mapyard.geocoding.words.categories import IN_WORDS, NEAR_WORDS
-from mapyard.geocoding.words.housenumbers import (
-    Candidate,
-    leading_number,
-    parse_numbers,
-)
+from mapyard.geocoding.words.housenumbers import Candidate, parse_numbers
 from mapyard.store.distinct import distinct
 from mapyard.store.reader import E7
 from mapyard.text.distance import is_near_word
@@ -390,6 +387,16 @@ class Ranking:
                     if len(lost_there) < len(lost):
                         self._entry[place], lost = other, lost_there
             self._worth[place, lost] = 0.0
+            self._forgive_codes(int(self._entry[place]), place, lost)
+
+    def _forgive_codes(self, entry: int, place: int, lost: list[int]) -> None:
+        """Count postcodes that are longer or shorter than that of an address."""
+        codes = [i for i in lost if self._query.words[i].text.isdigit()]
+        own = self._gazetteer.address_terms(entry) if codes else ()
+        for i in codes:
+            text = self._query.words[i].text
+            if any(_is_beginning(term, text) or _is_beginning(text, term) for term in own):
+                self._worth[place, i] = WORTH[CONTEXT_PREFIX]
 
     def _find_elsewhere(self, entry: int, place: int, asked: list[int]) -> list[int]:
         """Return those of the words that do not say where an address is."""
@@ -420,10 +427,15 @@ class Ranking:
                         is_changed = True
                         break
                     continue
-                number = leading_number(candidate.key)
-                if g.kind[document] != STREET or not candidate.key.isdigit() or number <= 0:
+                if g.kind[document] != STREET:
                     continue
-                house = g.interpolate(document, number)
+                entry = g.find_corpus(document, candidate.key)
+                if entry >= 0:
+                    self._entry[place], self._number[place] = entry, candidate
+                    self._worth[place, words] = _INTERPOLATED_NUMBER
+                    is_changed = True
+                    break
+                house = g.interpolate(document, candidate.key)
                 if house is not None:
                     self._houses[place] = house
                     self._number[place] = candidate
@@ -523,20 +535,25 @@ class Ranking:
 
 def _is_own(own: frozenset[str], word: Word, level: int) -> bool:
     """Return whether a word at a level of context says where something with these terms is."""
+    text = word.text
     if level == CONTEXT:
         return any(own.issuperset(alternative) for alternative in word.alternatives)
     if level == CONTEXT_PREFIX:
-        return any(term.startswith(word.text) for term in own)
+        return any(term.startswith(text) or _is_beginning(term, text) for term in own)
     most = 2 if len(word.text) >= 8 else 1
     spellings = [a[0] for a in word.alternatives if len(a) == 1 and len(a[0]) >= 4]
     return any(is_near_word(s, term, most) for s in spellings for term in own)
+
+
+def _is_beginning(code: str, longer: str) -> bool:
+    return code.isdigit() and len(code) >= SHORTEST_CODE and longer.startswith(code)
 
 
 def _written(gazetteer: Gazetteer, entry: int, key: str) -> str:
     """Return a house number as written in the data, or the one of a list that was asked for."""
     text = gazetteer.number_text(entry)
     keys = parse_numbers(text)
-    return text if keys and keys[0] == key else key.upper()
+    return text if not keys or keys[0] == key or key not in keys else key.upper()
 
 
 __all__ = ["NAME", "Focus", "Ranking", "find", "rank"]

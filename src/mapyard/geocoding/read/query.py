@@ -21,12 +21,13 @@ from mapyard.geocoding.words.housenumbers import (
     Candidate,
     iter_candidates,
     join_number,
+    spell_corpus,
     spell_numbers,
     split_hyphenless,
 )
 from mapyard.text.analysis import Slot, is_ordinal, name_key, slots
 from mapyard.text.folding import fold, is_spaceless, read_numeral, split_grams
-from mapyard.text.latin import MARK, latin_alternatives, skeleton
+from mapyard.text.latin import MARK, latin_alternatives, skeleton, split_sounds
 from mapyard.text.words import STREET_WORDS, TRANSLATIONS
 
 #: More letters than this are no address: nothing is found.
@@ -63,6 +64,8 @@ _GLUED_LETTERS: Final = 6
 _STATE_ZIP = re.compile(r"^[a-z]{2}\d{5}$")
 #: A number and what follows it behind a comma, which is no part of it: "4, 104".
 _BREAKS = re.compile(r"(?<![^\W_])(\d+[a-z]?)\s*,[\s,]*(?=([^\W_]+))")
+_HYPHENED = re.compile(r"(?<![\w-])(\d{2,5})\s?-\s?(\d{2,4})(?![\w-])")
+_STROKES = re.compile(r"(?<![\d/])(\d{1,4})\s?/\s?(\d{1,3})(?![\d/])")
 _RANGES = re.compile(r"(?<![\d-])(\d{1,5})\s*[-–—]\s*(\d{1,5})(?![\d-])")
 # Areas of Chinese and Japanese addresses, each to the end of its word for what it is.
 _AREAS = re.compile("[^市区县乡镇里村町路街道州省都府]+[市区县乡镇里村町路街道州省都府]|.+")
@@ -174,7 +177,7 @@ def understand(gazetteer: Gazetteer, text: str, *, complete: bool = False) -> Un
     if len(text) > MAX_QUERY_LETTERS:
         return Understood(text, (), (), 0)
     kept, ignored = drop_recipients(text)
-    kept = spell_numbers(_ZIP4.sub(r"\1", kept))
+    kept = _join_postcodes(gazetteer, spell_numbers(_ZIP4.sub(r"\1", kept)))
     typed = [part for slot in slots(kept) for part in _split(gazetteer, slot)][:MAX_WORDS]
     if complete and typed:
         typed[-1] = typed[-1]._replace(is_little=False)
@@ -221,7 +224,8 @@ def understand(gazetteer: Gazetteer, text: str, *, complete: bool = False) -> Un
             )
         )  # fmt: skip
     labels = {i for i in fillers if plain[i] not in NUMBER_WORDS}
-    numbers = _find_numbers(gazetteer, plain, labels, breaks)
+    strokes = frozenset((m[1], m[2]) for m in _STROKES.finditer(kept))
+    numbers = _find_numbers(gazetteer, plain, labels, breaks, strokes)
     near, is_near = _find_near(plain, categories)
     begun = _find_begun(words) if complete else -1
     if begun >= 0:
@@ -229,6 +233,18 @@ def understand(gazetteer: Gazetteer, text: str, *, complete: bool = False) -> Un
         words[begun] = words[begun]._replace(weight=words[begun].weight * share * _BEGUN_WEIGHT)
     ranges = frozenset((m[1], m[2]) for m in _RANGES.finditer(kept))
     return Understood(text, tuple(words), numbers, near, is_near, ranges, tuple(ignored), begun)
+
+
+def _join_postcodes(gazetteer: Gazetteer, text: str) -> str:
+    """Return a text with postcodes as they are mapped: 104-41 as 10441, or 104 if that is all."""
+
+    def join(match: re.Match[str]) -> str:
+        codes = (match[1] + match[2], match[1])
+        known = next((code for code in codes if code in gazetteer.postcodes), "")
+        is_number = gazetteer.is_number(match[0].replace(" ", ""))
+        return match[0] if is_number or not known else known
+
+    return _HYPHENED.sub(join, text)
 
 
 def _find_begun(words: list[Word]) -> int:
@@ -257,11 +273,16 @@ def _find_edge(words: list[str], countries: list[str]) -> set[int]:
 
 
 def _find_numbers(
-    gazetteer: Gazetteer, words: list[str], fillers: set[int], breaks: frozenset[tuple[str, str]]
+    gazetteer: Gazetteer,
+    words: list[str],
+    fillers: set[int],
+    breaks: frozenset[tuple[str, str]],
+    strokes: frozenset[tuple[str, str]],
 ) -> tuple[Candidate, ...]:
     """Return what may be a house number, longest first: digits, and what is one somewhere.
 
-    The number of a flat counts only where there is no other.
+    The number of a flat counts only where there is no other. `strokes` are numbers with a stroke
+    between them.
     """
 
     def is_whole(start: int, stop: int) -> bool:
@@ -285,7 +306,13 @@ def _find_numbers(
                     if gazetteer.is_number(other):
                         found[start, stop] = Candidate(other, start, stop, is_known=True)
                         break
-    candidates = sorted(found.values(), key=lambda c: (c.start - c.stop, c.start))
+    candidates = list(found.values())
+    for start, pair in enumerate(itertools.pairwise(words)):
+        for key in spell_corpus("-".join(pair)) if pair in strokes else ():
+            # It counts where the number as it is written is not mapped.
+            known = [key] if gazetteer.is_number(key) else []
+            candidates += [Candidate(k, start, start + 2, is_known=True) for k in known]
+    candidates.sort(key=lambda c: (c.start - c.stop, c.start))
     plain = [
         c
         for c in candidates
@@ -378,6 +405,11 @@ def _known_alternatives(
         for length in range(len(slot.word) - 1, _SHORTEST_CODE - 1, -1):
             if postings.frequency("context", slot.word[:length]):
                 return (*alternatives, (slot.word[:length],)), 1
+    if not frequency and gazetteer.has_other_scripts and (sounds := split_sounds(slot.word)):
+        # Chinese in Latin letters, its characters joined in another way: dongyilu.
+        frequency = min(_count(postings, sound) for sound in sounds)
+        if frequency:
+            alternatives[sounds] = None
     if not frequency:
         # A part of a joined name: "Schloss" of Schlossstrasse.
         frequency = postings.frequency("part", slot.word)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +26,7 @@ from mapyard.geocoding.words.regions import expand_areas, list_context
 from mapyard.store.columns import Heap, open_column
 from mapyard.store.reader import E7, Store
 from mapyard.text.analysis import postcode_terms, script_terms, terms
+from mapyard.text.folding import fold
 from mapyard.text.latin import MARK
 from mapyard.text.names import iter_names
 
@@ -33,6 +35,9 @@ Ints = NDArray[np.int64]
 #: Gaps between known numbers wider than this are not bridged by guessing.
 MAX_GAP_NUMBERS: Final = 40
 MAX_GAP_M: Final = 600.0
+_CORPUS = re.compile(r"(?:[ksc]\d{1,3})+$")
+#: A number of Queens: block and house.
+_BLOCK_NUMBER = re.compile(r"^(\d{1,4})-(\d{2,3})$")
 
 
 class House(NamedTuple):
@@ -169,6 +174,11 @@ class Gazetteer:
             if len(code) == 2 and code.upper() in self.country_set:
                 found.setdefault(code.upper(), document)
         return found
+
+    @cached_property
+    def postcodes(self) -> frozenset[str]:
+        """All postcodes, folded."""
+        return frozenset(fold(text.decode()) for text in self._heap("postcode_text"))
 
     @cached_property
     def kinds(self) -> Kinds:
@@ -366,6 +376,11 @@ class Gazetteer:
         heap = self._keys
         return {key: i for i, key in enumerate(heap.span(0, len(heap)))}
 
+    @cached_property
+    def _is_block_number(self) -> NDArray[np.bool_]:
+        keys = self._keys.span(0, len(self._keys))
+        return np.array([_BLOCK_NUMBER.match(key.decode()) is not None for key in keys], np.bool_)
+
     def has_houses(self, documents: Ints) -> NDArray[np.bool_]:
         """Return which documents have numbered addresses."""
         return self._house_offsets[documents + 1] > self._house_offsets[documents]
@@ -409,9 +424,45 @@ class Gazetteer:
                     break
         return list(found)
 
-    def interpolate(self, document: int, number: int) -> House | None:
-        """Return a point for a number that is not mapped: on an interpolation way, or in a gap."""
-        return self._find_stretch(document, number) or self._find_gap(document, number)
+    def find_corpus(self, document: int, key: str) -> int:
+        """Return the first address of a number with a corpus or structure: 13/12 с1 for 13/12; −1.
+
+        Where the number itself has none.
+        """
+        part = self._part_of(document, leading_number(key))
+        for code, entry in zip(
+            self._house_key[part].tolist(), self._house_address[part].tolist(), strict=True
+        ):
+            other = self._keys[code].decode()
+            if other.startswith(key) and _CORPUS.match(other[len(key) :]):
+                return int(entry)
+        return -1
+
+    def _part_of(self, document: int, number: int) -> slice:
+        """Return where the houses of a document are whose number begins with a number."""
+        target = document * HOUSE_SHIFT + number + 1
+        first, stop = np.searchsorted(self._house_order, (target, target + 1))
+        return slice(int(first), int(stop))
+
+    def interpolate(self, document: int, key: str) -> House | None:
+        """Return a point for a number that is not mapped: on an interpolation way, or in a gap.
+
+        Of 104-41 the first part is the block: it lies between other houses of the block.
+        """
+        number = leading_number(key)
+        if match := _BLOCK_NUMBER.match(key):
+            part = self._part_of(document, number)
+            keys = [self._keys[code].decode() for code in self._house_key[part].tolist()]
+            found = [_BLOCK_NUMBER.match(other) for other in keys]
+            second = np.array([int(m[2]) if m else 0 for m in found], np.int64)
+            order = np.argsort(second, kind="stable")
+            return self._find_gap(second[order], self._house_address[part][order], int(match[2]))
+        if not key.isdigit() or number <= 0:
+            return None
+        part = slice(self._house_offsets[document], self._house_offsets[document + 1])
+        is_plain = ~self._is_block_number[self._house_key[part]]
+        numbers, addresses = self._house_number[part][is_plain], self._house_address[part][is_plain]
+        return self._find_stretch(document, number) or self._find_gap(numbers, addresses, number)
 
     @cached_property
     def _stretches(self) -> dict[str, Ints]:
@@ -456,10 +507,10 @@ class Gazetteer:
             best = Projected(int(self.address_parent[address]), number, x, y, distance_m)
         return best
 
-    def _find_gap(self, document: int, number: int) -> House | None:
+    def _find_gap(
+        self, numbers: NDArray[Any], addresses: NDArray[Any], number: int
+    ) -> House | None:
         """Return a point between the nearest smaller and larger numbers of the same parity."""
-        part = slice(self._house_offsets[document], self._house_offsets[document + 1])
-        numbers, addresses = self._house_number[part], self._house_address[part]
         side = numbers % 2 == number % 2
         below = np.flatnonzero(side & (numbers < number) & (numbers > 0))
         above = np.flatnonzero(side & (numbers > number))

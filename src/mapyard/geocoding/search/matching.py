@@ -292,6 +292,10 @@ class Matcher:
             codes = self._postings.complete("context", word.text, MAX_CODES)
             own = self._vocabulary.find(word.text)
             found += self._terms(CONTEXT_PREFIX, "context", [code for code in codes if code != own])
+            # And what is mapped of a longer one: 104 of 10441.
+            shorter = [word.text[:length] for length in range(SHORTEST_CODE, len(word.text) - 1)]
+            known = [code for code in shorter if code in self._gazetteer.postcodes]
+            found += self._all_of(CONTEXT_PREFIX, "context", [(code,) for code in known])
         found += self._all_of(NAME_PREFIX, "part", word.alternatives)
         if word.country:
             in_country = self._gazetteer.documents_in(word.country)

@@ -31,7 +31,7 @@ _WORD = re.compile(
 _PART = re.compile(rf"^(\d{{1,5}}[a-z]?|[^\W\d_]|[kcsкс]\d{{1,3}}|{'|'.join(sorted(_SUFFIXES))})$")
 #: A short word that is part of the number behind it: "C-165".
 _BEFORE = re.compile(r"^([a-z]{1,2}|lot)$")
-_ATTACHED = re.compile(r"^[ksкс]\d{1,3}$")
+_ATTACHED = re.compile(r"^[kscкс]\d{1,3}$")
 
 # ---- spellings of the world -------------------------------------------------------------------
 
@@ -55,11 +55,16 @@ _SPELLINGS: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
         (r"(\d+)\s*番\s*地", r" \1 "),
         (r"(\d+)\s*[號号]\s*之\s*(\d+)", r" \1-\2 "),
         (r"(\d+)\s*[號号](?!室)", r" \1, "),
+        # The same in Latin letters: "er duan 27 xiang 2 hao".
+        (r"(?<=\d)\s*hao(?![^\W_])", ", "),
         # Numero sign in its spellings; none at all.
         (r"(?<![^\W_])n\s*[°º]\s*(?=\d)", " "),
     )
 )  # fmt: skip
-_HAS_WORDS = re.compile(r"[^\x00-\x7f]|kor|\dk| k")
+_HAS_WORDS = re.compile(r"[^\x00-\x7f]|kor|\dk| k|duan|hao")
+#: Chinese numerals in Latin letters, and sections of streets with them: "er duan".
+_SOUNDS: Final = ("yi", "er", "san", "si", "wu", "liu", "qi", "ba", "jiu")
+_SECTIONS = re.compile(rf"(?<![^\W_])({'|'.join(_SOUNDS)})[\s-]*(?=duan(?![^\W_]))", re.IGNORECASE)
 
 
 def spell_numbers(text: str) -> str:
@@ -70,6 +75,7 @@ def spell_numbers(text: str) -> str:
         text = _FRACTION.sub(lambda m: " " + unicodedata.normalize("NFKC", m[0]), text)
         text = text.replace("\u2044", "/")
     text = spell_numerals(unicodedata.normalize("NFKC", text.replace("№", " ")))
+    text = _SECTIONS.sub(lambda m: f"{_SOUNDS.index(m[1].lower()) + 1} ", text)
     for pattern, form in _SPELLINGS:
         text = pattern.sub(form, text)
     return text
@@ -85,8 +91,11 @@ def join_number(words: Sequence[str]) -> str:
     key = ""
     for word in words:
         is_attached = word.isalpha() or _ATTACHED.match(word)
+        latin = _latin(word)
+        if is_attached and latin[0] == "c" and not word.isalpha():
+            latin = "s" + latin[1:]  # the Cyrillic letter is often typed so
         attached = not key or (is_attached and key[-1].isdigit())
-        key += _latin(word) if attached else f"-{_latin(word)}"
+        key += latin if attached else f"-{latin}"
     return key
 
 
@@ -124,6 +133,18 @@ def parse_numbers(text: str) -> tuple[str, ...]:
             if leading_number(match[1]) >= 100:
                 keys[match[2]] = None
     return tuple(keys)
+
+
+@lru_cache(maxsize=65_536)
+def is_hyphened(text: str) -> bool:
+    """Return whether a number is two with a hyphen between them: 89-63."""
+    return "/" not in text and _RANGE.match(text) is not None
+
+
+def is_range(text: str) -> bool:
+    """Return whether a number is a range of several: 12-14."""
+    match = _RANGE.match(text)
+    return match is not None and int(match[1]) < int(match[2]) <= int(match[1]) + MAX_RANGE
 
 
 def leading_number(key: str) -> int:
@@ -167,6 +188,12 @@ def iter_candidates(words: Sequence[str]) -> Iterator[Candidate]:
                 parts = 3
         for count in range(parts, 0, -1):
             yield Candidate(join_number(words[start : start + count]), start, start + count)
+
+
+def spell_corpus(key: str) -> list[str]:
+    """Return what a number with a stroke may be in Russian: 3/7 → 3к7, 3с7."""
+    one, _, other = key.partition("-")
+    return [f"{one}k{other}", f"{one}s{other}"] if one.isdigit() and other.isdigit() else []
 
 
 def split_hyphenless(key: str) -> list[str]:
