@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,9 @@ import pytest
 from mapyard.geocoding.geocoder import Geocoder, open_geocoder
 from mapyard.store.reader import open_store
 from osm_files import EXAMPLES, square, write_osm
+
+#: Cases by topic, where all of this folder are collected.
+TOPICS = pytest.StashKey[Counter[str]]()
 
 # One thousandth of a degree is about 111 m north-south and 75 m east-west here.
 WEST, SOUTH = 9.5, 47.2
@@ -131,6 +135,15 @@ def write_country(path: Path) -> Path:
     return write_osm(path, nodes, ways, relations)
 
 
+@pytest.fixture
+def topics(request: pytest.FixtureRequest) -> Counter[str]:
+    """How many cases each topic has."""
+    found = request.config.stash.get(TOPICS, None)
+    if found is None:
+        pytest.skip("only where all of the folder is collected")
+    return found
+
+
 @pytest.fixture(scope="session")
 def country(build_once: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Data folder of the country."""
@@ -178,3 +191,13 @@ def open_map(build_once: Callable[..., Path]) -> Callable[[str], Geocoder]:
         return _open(build_once(f"{name}-text", data / f"{name}.osm.pbf", ["text"]))
 
     return open_it
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Count the cases of each topic, for test_topics.py."""
+    here = Path(__file__).parent
+    files = {item.path for item in items if here in item.path.parents}
+    is_whole = files >= set(here.glob("test_*.py")) and not any("::" in a for a in config.args)
+    if is_whole:
+        topics = [mark.args[0] for item in items for mark in item.iter_markers("topic")]
+        config.stash[TOPICS] = Counter(topics)

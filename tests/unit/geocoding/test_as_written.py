@@ -14,6 +14,7 @@ OpenMap = Callable[[str], Geocoder]
 OpenOsm = Callable[..., Geocoder]
 VADUZ, BALTIMORE, QUEENS = "vaduz-cut", "baltimore-cut", "queens-cut"
 TAIPEI, MOSCOW = "taipei-2024-03", "moscow-2013-11"
+LEEDS, FILAIDHOO = "leeds-cut", "filaidhoo-cut"
 
 
 def ask(geocoder: Geocoder, text: str) -> dict[str, Any]:
@@ -73,6 +74,7 @@ COUNTRIES = [
 ]
 
 
+@pytest.mark.topic("countries")
 @pytest.mark.parametrize(("where", "text"), COUNTRIES)
 def test_countries_and_states_are_no_lost_words(open_map: OpenMap, where: str, text: str) -> None:
     found = ask(open_map(where), text)
@@ -81,12 +83,14 @@ def test_countries_and_states_are_no_lost_words(open_map: OpenMap, where: str, t
     assert found["confidence"] > 0.9
 
 
+@pytest.mark.topic("countries")
 def test_a_country_elsewhere_is_said(open_map: OpenMap) -> None:
     found = ask(open_map(VADUZ), "Städtle 32, Vaduz, Austria")
     assert found["match"]["unmatched"] == ["austria"]
     assert found["confidence"] <= 0.7
 
 
+@pytest.mark.topic("countries")
 @pytest.mark.parametrize("text", ["9490, li", "9490 LI", "LI-9490", "9490, Liechtenstein"])
 def test_a_postcode_and_its_country(open_map: OpenMap, text: str) -> None:
     found = ask(open_map(VADUZ), text)
@@ -147,6 +151,7 @@ FILLERS = [
 ]
 
 
+@pytest.mark.topic("fillers")
 @pytest.mark.parametrize(("where", "text", "number", "ignored"), FILLERS)
 def test_what_says_nothing_about_where_is_left_out(
     open_map: OpenMap, where: str, text: str, number: str, ignored: list[str] | None
@@ -159,6 +164,7 @@ def test_what_says_nothing_about_where_is_left_out(
         assert found["match"].get("ignored", []) == ignored
 
 
+@pytest.mark.topic("fillers")
 @pytest.mark.parametrize(
     "text",
     ["asdf qwer zxcv", "asdfghjkl", "lorem ipsum dolor sit", "x7q9 zzkw", "Vaduz foo baz qux"],
@@ -167,6 +173,7 @@ def test_garbage_finds_nothing(open_map: OpenMap, text: str) -> None:
     assert open_map(VADUZ).forward(text, 3) == []
 
 
+@pytest.mark.topic("fillers")
 def test_each_lost_word_lowers_the_confidence(open_map: OpenMap) -> None:
     geocoder = open_map(VADUZ)
     texts = ["Städtle 32 Vaduz", "Städtle 32 Vaduz qwv", "Städtle 32 Vaduz qwv zxk"]
@@ -221,9 +228,24 @@ NUMBERS = [
     (TAIPEI, "2號 中山北路二段27巷", "2號"),
     (TAIPEI, "中山北路二段27巷 No. 2", "2號"),
     (TAIPEI, "中山北路2段27巷2号之2", "2之2號"),
+    (TAIPEI, "南京西路八號", "8號"),
+    (TAIPEI, "中山北路二段二十七巷二號", "2號"),
+    # One of two numbers of a house.
+    (FILAIDHOO, "334 Filaidhoo", "334"),
+    (FILAIDHOO, "335 Filaidhoo", "335"),
+    (FILAIDHOO, "334/335 Filaidhoo", "334/335"),
+    (FILAIDHOO, "Filaidhoo 220", "220"),
+    # A corpus with a stroke, and a number of which only the structures are mapped.
+    (MOSCOW, "Руставели 3/7", "3 к7"),
+    (MOSCOW, "улица Руставели, 3 / 7", "3 к7"),
+    (MOSCOW, "улица Руставели 9/11", "9/11"),
+    (MOSCOW, "улица Руставели 13/12", "13/12 к2"),
+    (MOSCOW, "Новомосковская 10/16", "10/16 c1"),
+    (MOSCOW, "Новомосковская 10/16 стр. 1", "10/16 c1"),
 ]
 
 
+@pytest.mark.topic("numbers")
 @pytest.mark.parametrize(("where", "text", "number"), NUMBERS)
 def test_house_numbers_of_the_world(open_map: OpenMap, where: str, text: str, number: str) -> None:
     found = ask(open_map(where), text)
@@ -261,6 +283,13 @@ SCRIPTS = [
     (TAIPEI, "南京西路八號", "南京西路 8"),
     (TAIPEI, "Taibei, Nanjing Xi Lu 8", "南京西路 8"),
     (TAIPEI, "Zhongshan North Road Section 2", "中山北路二段"),
+    (TAIPEI, "Zhongshan N Rd Sec 2", "中山北路二段"),
+    (TAIPEI, "zhongshan bei lu er duan 2 hao", "中山北路二段 2號"),
+    (TAIPEI, "Zhongshan beilu erduan 2", "中山北路二段 2號"),
+    (TAIPEI, "zhongshanbei lu 2 duan 27 xiang 2", "中山北路二段27巷 2號"),
+    (TAIPEI, "Nanjing Dong Lu Yi Duan 2", "南京東路一段 2號"),
+    (TAIPEI, "nanjingdong lu yiduan 2 hao", "南京東路一段 2號"),
+    (TAIPEI, "Nánjīng Xīlù 8", "南京西路 8"),
     (MOSCOW, "Ул. Королева 12", "Корол"),
     (MOSCOW, "Goncharova 5, Moskva", "Гончарова, 5"),
     (MOSCOW, "GONCHAROVA 5 MOSCOW", "Гончарова, 5"),
@@ -279,6 +308,7 @@ SCRIPTS = [
 ]
 
 
+@pytest.mark.topic("scripts")
 @pytest.mark.parametrize(("where", "text", "shown"), SCRIPTS)
 def test_names_in_other_scripts(open_map: OpenMap, where: str, text: str, shown: str) -> None:
     assert shown in ask(open_map(where), text)["display_name"]
@@ -337,6 +367,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.topic("kinds")
 @pytest.mark.parametrize(("where", "text", "kind"), KINDS)
 def test_words_for_kinds_in_many_languages(
     open_map: OpenMap, where: str, text: str, kind: str
@@ -394,6 +425,7 @@ CROSSINGS = [
 ]  # fmt: skip
 
 
+@pytest.mark.topic("crossings")
 @pytest.mark.parametrize(("where", "text", "shown"), CROSSINGS)
 def test_crossings_of_two_streets(open_map: OpenMap, where: str, text: str, shown: str) -> None:
     found = ask(open_map(where), text)
@@ -401,6 +433,7 @@ def test_crossings_of_two_streets(open_map: OpenMap, where: str, text: str, show
     assert found["source"] == "place"
 
 
+@pytest.mark.topic("crossings")
 def test_a_crossing_lies_on_both_streets(open_map: OpenMap) -> None:
     geocoder = open_map(QUEENS)
     lon, lat = geocoder.forward("Hillside Ave & Winchester Blvd", 1)[0]["geometry"]["coordinates"]
@@ -408,6 +441,7 @@ def test_a_crossing_lies_on_both_streets(open_map: OpenMap) -> None:
     assert {"Hillside Avenue", "Winchester Boulevard"} <= {s["properties"]["name"] for s in streets}
 
 
+@pytest.mark.topic("crossings")
 @pytest.mark.parametrize("text", ["Fritsch & Co", "Städtle 32 und 34", "Post und Bank"])
 def test_an_and_is_not_always_a_crossing(open_map: OpenMap, text: str) -> None:
     assert ask(open_map(VADUZ), text)["subcategory"] != "intersection"
@@ -447,9 +481,17 @@ TYPED = [
     (TAIPEI, "臺北市南京西路8號"),
     (TAIPEI, "8號 南京西路"),
     (TAIPEI, "nanjing west road"),
+    (LEEDS, "29 Eastgate, Leeds, LS2 7LY"),
+    (LEEDS, "3 Quarry Hill, LS2 7PD"),
+    (LEEDS, "Kendells Bistro"),
+    (LEEDS, "LS9 8AB, 59 Brussels Street"),
+    (FILAIDHOO, "Filaidhoo 334/335"),
+    (QUEENS, "89-63 220th Street, Queens"),
+    (TAIPEI, "天津街 65號, 臺北市"),
 ]
 
 
+@pytest.mark.topic("typing")
 @pytest.mark.parametrize(("where", "text"), TYPED)
 def test_what_is_found_while_typing_stays(open_map: OpenMap, where: str, text: str) -> None:
     geocoder = open_map(where)
@@ -462,12 +504,14 @@ def test_what_is_found_while_typing_stays(open_map: OpenMap, where: str, text: s
     assert seen
 
 
+@pytest.mark.topic("typing")
 @pytest.mark.parametrize("begin", ["Schlo", "Apoth", "Restaur", "Museu", "pharm"])
 def test_kinds_are_completed(open_map: OpenMap, begin: str) -> None:
     kinds = {f["properties"]["subcategory"] for f in open_map(VADUZ).autocomplete(begin, 5)}
     assert kinds & {"castle", "pharmacy", "restaurant", "museum"}
 
 
+@pytest.mark.topic("order")
 def test_a_street_in_another_town_has_a_low_confidence(geocoder: Geocoder) -> None:
     found = geocoder.structured(Address("Clematisweg", "2", city="Altdorf"), 5)
     first, *others = [feature["properties"] for feature in found]
@@ -479,6 +523,7 @@ def test_a_street_in_another_town_has_a_low_confidence(geocoder: Geocoder) -> No
     assert all("altdorf" in p["match"]["unmatched"] for p in elsewhere)
 
 
+@pytest.mark.topic("order")
 @pytest.mark.parametrize(
     "written", ["LI", "Liechtenstein", "Fürstentum Liechtenstein", "liechtenstein"]
 )
@@ -488,6 +533,7 @@ def test_a_country_alone(geocoder: Geocoder, written: str) -> None:
     assert geocoder.structured(Address(country="AT"), 1) == []
 
 
+@pytest.mark.topic("order")
 def test_names_and_kinds_in_fields(geocoder: Geocoder) -> None:
     found = geocoder.structured(Address(name="restaurant", city="Altdorf"), 1)
     assert found[0]["properties"]["name"] == "Vesuvio"
@@ -526,9 +572,24 @@ POSTCODES = [
     (TAIPEI, "104 南京西路8號", "8號"),
     (TAIPEI, "10441 臺北市南京西路8號", "8號"),
     (TAIPEI, "南京西路8號 104", "8號"),
+    # Of three figures and two more; the house has the shorter one, others the longer.
+    (TAIPEI, "南京西路8號, 104-41", "8號"),
+    (TAIPEI, "中山北路二段 2號, 104-50", "2號"),
+    (TAIPEI, "10450 中山北路二段2號", "2號"),
+    (LEEDS, "29 Eastgate, Leeds LS2 7LY", "29"),
+    (LEEDS, "29 Eastgate, LS27LY", "29"),
+    (LEEDS, "29 eastgate ls2 7ly", "29"),
+    (LEEDS, "LS2 7LY, 29 Eastgate", "29"),
+    (LEEDS, "LS27LY 29 Eastgate", "29"),
+    (LEEDS, "29 Eastgate, LS2-7LY", "29"),
+    (LEEDS, "29 Eastgate, LS2", "29"),
+    (LEEDS, "29 Eastgate, Leeds, LS2 7", "29"),
+    (LEEDS, "59 Brussels Street LS9 8AB, UK", "59"),
+    (LEEDS, "1 Lady Beck Close, ls2 7qx, United Kingdom", "1"),
 ]
 
 
+@pytest.mark.topic("postcodes")
 @pytest.mark.parametrize(("where", "text", "number"), POSTCODES)
 def test_postcodes_longer_and_shorter(
     open_map: OpenMap, where: str, text: str, number: str
@@ -557,6 +618,7 @@ TYPOS = [
 ]
 
 
+@pytest.mark.topic("scripts")
 @pytest.mark.parametrize(("where", "text", "street", "number"), TYPOS)
 def test_typos_in_other_scripts(
     open_map: OpenMap, where: str, text: str, street: str, number: str
@@ -581,12 +643,14 @@ HAN = [
 ]
 
 
+@pytest.mark.topic("scripts")
 @pytest.mark.parametrize(("text", "street", "number"), HAN)
 def test_addresses_in_han(open_map: OpenMap, text: str, street: str, number: str) -> None:
     found = ask(open_map(TAIPEI), text)
     assert (found["street"], found["house_number"]) == (street, number)
 
 
+@pytest.mark.topic("typing")
 @pytest.mark.parametrize("begin", ["中山北路二", "9號 中山北路二", "南京東路一"])
 def test_a_numeral_that_is_no_number_yet(open_map: OpenMap, begin: str) -> None:
     streets = [f["properties"].get("street", "") for f in open_map(TAIPEI).autocomplete(begin, 10)]
@@ -599,6 +663,7 @@ def test_one_sound_is_not_a_name(open_map: OpenMap) -> None:
         assert "南京" in str(feature["properties"])
 
 
+@pytest.mark.topic("order")
 @pytest.mark.parametrize("town", ["Incles", "Soldeu"])
 def test_the_same_number_in_two_towns_of_a_street(open_osm: OpenOsm, town: str) -> None:
     nodes: dict[int, Any] = {1: (1.65, 42.58), 2: (1.67, 42.58)}
@@ -610,6 +675,27 @@ def test_the_same_number_in_two_towns_of_a_street(open_osm: OpenOsm, town: str) 
     assert (found["city"], found["match"]["unmatched"]) == (town, [])
 
 
+@pytest.mark.topic("numbers")
+def test_blocks_of_queens(open_osm: OpenOsm) -> None:
+    """A number between two of its block; no range, and no number of another street's ends."""
+    numbers = ["89-61", "89-65", "91-03", "21-31", "33-40", "93-12", "93-30"]
+    nodes: dict[int, Any] = {1: (-73.74, 40.73), 2: (-73.73, 40.73)}
+    for i, number in enumerate(numbers):
+        tags = {"addr:street": "220th Street", "addr:housenumber": number}
+        nodes[10 + i] = (-73.739 + 0.0005 * i, 40.7301, tags)
+    ways = {5: ([1, 2], {"highway": "residential", "name": "220th Street"})}
+    geocoder = open_osm("blocks", nodes, ways)
+    found = ask(geocoder, "89-63 220th Street")
+    assert (found["house_number"], found["source"]) == ("89-63", "interpolation")
+    lon = geocoder.forward("89-63 220th Street", 1)[0]["geometry"]["coordinates"][0]
+    assert -73.739 < lon < -73.7385
+    assert ask(geocoder, "93-20 220th Street")["source"] == "interpolation"
+    # Of another block, another side, not between, no number of that kind.
+    for number in ("90-63", "93-21", "93-50", "25", "90"):
+        assert "house_number" not in ask(geocoder, f"{number} 220th Street"), number
+
+
+@pytest.mark.topic("numbers")
 def test_a_number_of_many_words(open_osm: OpenOsm) -> None:
     """Of a street whose name is the number of another house."""
     numbers = ["Ferry Terminal First Floor", "G.E.K.A.M Building 9th Floor", "H. Marine Dream"]

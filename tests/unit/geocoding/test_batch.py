@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,10 @@ from mapyard.geocoding.answer.batch import (
     read_ndjson,
 )
 from mapyard.geocoding.geocoder import Geocoder
+
+OpenMap = Callable[[str], Geocoder]
+
+pytestmark = pytest.mark.topic("batch")
 
 
 def test_rows_of_all_forms_keep_their_order(geocoder: Geocoder) -> None:
@@ -135,3 +140,61 @@ def test_ndjson_names_the_bad_line() -> None:
     assert read_ndjson('"Weg 1"\n\n{"q": "Weg 2"}\n') == ["Weg 1", {"q": "Weg 2"}]
     with pytest.raises(InvalidRequest, match="line 2 is no JSON"):
         read_ndjson('"Weg 1"\n{"q": \n')
+
+
+#: Header and row of files as people have them, and the element that is meant (of Vaduz or Leeds).
+FILES = [
+    ("vaduz-cut", "q", "Städtle 32, Vaduz", "way/28712148"),
+    ("vaduz-cut", "Adresse", "Städtle 32, Vaduz", "way/28712148"),
+    ("vaduz-cut", "address,city", "Städtle 32,Vaduz", "way/28712148"),
+    ("vaduz-cut", "Strasse;Hausnummer;PLZ;Ort", "Städtle;32;9490;Vaduz", "way/28712148"),
+    ("vaduz-cut", "Straße;Nr;Ort", "Städtle;32;Vaduz", "way/28712148"),
+    ("vaduz-cut", "STREET,HOUSENUMBER,ZIP", "Städtle,32,9490", "way/28712148"),
+    ("vaduz-cut", "rue,numero,ville,pays", "Städtle,32,Vaduz,Liechtenstein", "way/28712148"),
+    ("vaduz-cut", "street\thouse_number\tcity", "Städtle\t32\tVaduz", "way/28712148"),
+    ("vaduz-cut", "id,street,city", "7,Städtle 32,Vaduz", "way/28712148"),
+    ("vaduz-cut", "turnover;q;note", "100;Städtle 32;none", "way/28712148"),
+    ("vaduz-cut", "q,country", "Städtle 32,LI", "way/28712148"),
+    ("vaduz-cut", "lat,lon", "47.1396,9.5223", "way/28712148"),
+    ("vaduz-cut", "latitude;longitude", "47,1396;9,5223", "way/28712148"),
+    ("vaduz-cut", "y,x", "47.1396,9.5223", "way/28712148"),
+    ("vaduz-cut", "company,city", "Kunstmuseum Liechtenstein,Vaduz", "way/28712148"),
+    ("vaduz-cut", "name,lat,lon", "Restaurant Engel,47.1408,9.5225", "node/315636971"),
+    ("leeds-cut", "street,postcode", "29 Eastgate,LS2 7LY", "node/5407217956"),
+    ("leeds-cut", "street,number,postal_code", "Eastgate,29,LS27LY", "node/5407217956"),
+    ("leeds-cut", "address,postcode,country", "29 Eastgate,LS2 7LY,GB", "node/5407217956"),
+    ("leeds-cut", "full_address", '"29 Eastgate, Leeds, LS2 7LY"', "node/5407217956"),
+]
+
+
+@pytest.mark.parametrize(("where", "header", "row", "element"), FILES)
+def test_files_as_people_have_them(
+    open_map: OpenMap, where: str, header: str, row: str, element: str
+) -> None:
+    _, rows, _ = read_csv(f"{header}\n{row}\n")
+    (found,) = answer_rows(open_map(where), rows, Options(), no_deadline())
+    assert found.error == ""
+    assert found.features[0]["id"] == element
+
+
+#: Rows that cannot be read, and what is said of them.
+BAD_ROWS: list[tuple[Any, str]] = [
+    ("", "is empty"),
+    ("   ", "is empty"),
+    (None, "must be a text"),
+    (True, "must be a text"),
+    ([1, 2, 3], "must be a text"),
+    ({}, "has no address"),
+    ({"lat": 91, "lon": 0}, "lat"),
+    ({"lat": "x", "lon": "y"}, "lat"),
+    ({"q": "Vaduz", "limit": 0}, "limit"),
+    ({"q": "Vaduz", "limit": 99}, "limit"),
+]
+
+
+@pytest.mark.parametrize(("row", "message"), BAD_ROWS)
+def test_bad_rows_say_why_and_spoil_no_others(geocoder: Geocoder, row: Any, message: str) -> None:
+    bad, good = answer_rows(geocoder, [row, "Neustadt"], Options(), no_deadline())
+    assert message in bad.error
+    assert bad.features == []
+    assert good.features

@@ -6,6 +6,8 @@ from mapyard.geocoding.read.coordinates import find_coordinates
 from mapyard.geocoding.read.grids import unproject
 from mapyard.geocoding.read.plus_codes import find_plus_code
 
+pytestmark = pytest.mark.topic("coordinates")
+
 
 @pytest.mark.parametrize(
     "text",

@@ -8,6 +8,8 @@ import pytest
 from mapyard.errors import InvalidRequest
 from mapyard.geocoding.build.importance import rate_place, rate_poi, read_importance_file
 
+pytestmark = pytest.mark.topic("order")
+
 
 def test_places_come_before_points_of_interest() -> None:
     city = rate_place({"population": "500000", "wikidata": "Q1"}, "city", 8)

@@ -44,6 +44,7 @@ FIRST = [
 ]
 
 
+@pytest.mark.topic("order")
 @pytest.mark.parametrize(("text", "name", "category"), FIRST)
 def test_first_result(
     monaco_geocoder: Geocoder, text: str, name: str | None, category: str | None

@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from mapyard.geocoding.read.plus_codes import decode_plus_code, encode_plus_code, find_plus_code
 
+pytestmark = pytest.mark.topic("coordinates")
+
 
 def test_plus_codes_of_the_specification() -> None:
     # From the test data of the specification.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 from mapyard.geocoding.geocoder import Feature, Geocoder
+
+pytestmark = pytest.mark.topic("reverse")
 
 WEST, SOUTH = 9.5, 47.2
 
@@ -156,3 +159,52 @@ def test_a_house_in_a_large_area_with_another_number(geocoder: Geocoder) -> None
     assert found["properties"]["house_number"] == "41"
     (found,) = look(geocoder, 36.3, 1.3)
     assert found["properties"]["house_number"] == "40"
+
+
+# ---- on maps of the world ---------------------------------------------------------------------
+
+OpenMap = Callable[[str], Geocoder]
+VADUZ, LEEDS, TAIPEI, MOSCOW = "vaduz-cut", "leeds-cut", "taipei-2024-03", "moscow-2013-11"
+#: Where, at what position, how; what is there.
+THERE: list[tuple[str, float, float, dict[str, Any], str]] = [
+    (VADUZ, 9.5223, 47.1396, {}, "Kunstmuseum Liechtenstein, Städtle 32"),
+    (VADUZ, 9.5228, 47.1406, {"layer": "poi"}, "Restaurante Cesare, Städtle 15"),
+    (VADUZ, 9.5224, 47.1373, {"layer": "street"}, "Peter-Kaiser-Platz"),
+    (VADUZ, 9.5150, 47.1429, {"layer": "natural"}, "Giessen"),
+    (VADUZ, 9.5243, 47.1411, {"layer": ("poi", "street")}, "Schlossweg"),
+    (VADUZ, 9.5219, 47.1391, {"zoom": 18}, "Äulestrasse 51"),
+    (VADUZ, 9.5219, 47.1391, {"zoom": 16}, "Städtle"),
+    (VADUZ, 9.5219, 47.1391, {"zoom": 10}, "Vaduz"),
+    (VADUZ, 9.5219, 47.1391, {"zoom": 10, "langs": ("ru",)}, "Вадуц"),
+    (LEEDS, -1.5370, 53.7988, {}, "29 Eastgate"),
+    (LEEDS, -1.5337, 53.7974, {}, "BBC Yorkshire, 2 St. Peter's Square"),
+    (LEEDS, -1.533189, 53.797135, {"layer": "poi"}, "Kendells Bistro, 3 St. Peter's Square"),
+    (LEEDS, -1.5355, 53.7974, {"layer": "natural"}, "Lady Beck"),
+    (LEEDS, -1.5362, 53.7995, {}, "1 Lady Beck Close"),
+    (LEEDS, -1.5353, 53.7985, {"layer": "street"}, "Regent Street"),
+    (LEEDS, -1.5325, 53.7983, {"zoom": 14}, "Quarry Hill"),
+    (LEEDS, -1.5360, 53.7985, {"layer": "poi"}, "Arthur Louis Aaron, Eastgate"),
+    (MOSCOW, 37.5876, 55.8076, {}, "Новодмитровская улица, 5А с5"),
+    (TAIPEI, 121.5207, 25.0526, {}, "台灣, 104, 南西商圈 南京西路"),
+    ("filaidhoo-cut", 72.9405, 5.4915, {}, "334/335 Filaidhoo"),
+]
+
+
+@pytest.mark.parametrize(("where", "lon", "lat", "options", "shown"), THERE)
+def test_what_is_there(
+    open_map: OpenMap, where: str, lon: float, lat: float, options: dict[str, Any], shown: str
+) -> None:
+    found = open_map(where).reverse(lon, lat, **options)
+    assert found[0]["properties"]["display_name"].startswith(shown)
+
+
+@pytest.mark.parametrize("where", [VADUZ, LEEDS, MOSCOW, "baltimore-cut", "queens-cut"])
+def test_every_house_is_at_its_own_point(open_map: OpenMap, where: str) -> None:
+    geocoder = open_map(where)
+    g = geocoder.gazetteer
+    seen = missed = 0
+    for entry in range(0, len(g.address_row), 3):
+        lon, lat = float(g.address_lon[entry]) / 1e7, float(g.address_lat[entry]) / 1e7
+        numbers = [f["properties"].get("house_number") for f in geocoder.reverse(lon, lat, limit=3)]
+        seen, missed = seen + 1, missed + (g.number_text(entry) not in numbers)
+    assert missed <= seen * 0.02

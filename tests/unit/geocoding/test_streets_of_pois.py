@@ -9,6 +9,8 @@ import pytest
 
 from mapyard.geocoding.geocoder import Geocoder
 
+pytestmark = pytest.mark.topic("addresses")
+
 OpenOsm = Callable[..., Geocoder]
 
 # One thousandth of a degree is 111 m to the north and 55 m to the east here.
@@ -60,6 +62,9 @@ def town(open_osm: OpenOsm) -> Geocoder:
         3: ([20, 21, 22, 23, 20],
             {"building": "yes", "addr:street": "Bakgata", "addr:housenumber": "7"}),
     }  # fmt: skip
+    nodes |= {40: _at(130, 2), 41: _at(170, 2), 42: _at(130, 3), 43: _at(170, 3)}
+    ways[4] = ([40, 41], {"railway": "tram", "name": "Line 1"})
+    ways[5] = ([42, 43], {"public_transport": "platform", "name": "Torvet"})
     for number, (name, where, tags, _) in enumerate(STANDS, start=100):
         nodes[number] = (*_at(*where), {"name": name, **tags})
     return open_osm("streets-of-pois", nodes, ways)
@@ -79,6 +84,11 @@ def test_the_street_that_it_stands_on(
     assert found.get("street") == street
     assert (street or "Nyby") in found["display_name"]
     assert (street or "Nyby") in found["full_address"]
+
+
+def test_lines_pass_by_but_for_platforms(town: Geocoder) -> None:
+    assert "street" not in _find(town, "Line 1")
+    assert _find(town, "Torvet")["street"] == "Storgata"
 
 
 @pytest.mark.parametrize("text", ["On the pavement, Storgata", "On the pavement Main Street Nyby"])

@@ -225,7 +225,9 @@ class Writer:
         street, number = self._street_and_number(result, entry, langs)
         postcode = self._postcode(document, entry)
         written = g.city_text(entry, document)
-        city = (written if not langs else "") or region.city or written
+        city = written or region.city
+        if written and langs and self.region(document, entry, ()).city == written:
+            city = region.city  # the same in the asked language
         if result.crossing >= 0:
             name = street = f"{name} & {self.name(result.crossing, langs)}"
         row = result.row if result.row >= 0 else self._row(result)
@@ -240,7 +242,7 @@ class Writer:
         lon, lat = result.position or self._position(result)
         state = region.state or g.state_text(document)
         if kind == PLACE and not is_house:
-            region = _keep_wider(region, int(g.place_rank[document]))
+            region = _keep_wider(region, int(g.place_rank[document]), self._iso_of_place(document))
             city = region.city
             state = region.state
             lines = [name, region.city, region.county, region.state, region.country]
@@ -250,11 +252,13 @@ class Writer:
                 "number": number if street else "",
                 # A bare number, or the quarter where there is no street.
                 "street": street or number or (region.suburb if kind != POSTCODE else ""),
-                "postcode": postcode, "city": city, "state": state,
+                "postcode": postcode,
+                # The house of a village without streets: "5 Oldtown", not "5 Oldtown, Oldtown".
+                "city": city if city != street or postcode else "", "state": state,
                 "state_code": self._state_code(region.country_code, state),
                 "country": region.country,
             }  # fmt: skip
-            own = "" if kind == POSTCODE else name
+            own = "" if kind == POSTCODE or name == street else name
             address, lines = self._format(own, tuple(parts.values()), region.country_code)
         properties: dict[str, Any] = {
             "display_name": join_lines(lines),
@@ -316,6 +320,15 @@ class Writer:
     def _iso(self, region: Region, state: str) -> str:
         code = self._state_code(region.country_code, state)
         return region.iso or (f"{region.country_code}-{code}" if code else "")
+
+    def _iso_of_place(self, document: int) -> str:
+        """Return the code of a place, or of the smallest area that has one and is no smaller."""
+        g = self._gazetteer
+        iso = ""
+        for place in (*g.chain_places(int(g.chain[document])), document):
+            if g.place_rank[place] <= g.place_rank[document]:
+                iso = g.tags(place).get("ISO3166-2", iso)
+        return iso
 
     def _box(self, result: Result, row: int) -> list[float] | None:
         """Return west, south, east, north of what has an extent, of all pieces of a street."""
@@ -411,9 +424,10 @@ def address_line(street: str, number: str, address: list[str]) -> str:
     return next((line for line in address if street and street in line and number in line), "")
 
 
-def _keep_wider(region: Region, rank: int) -> Region:
+def _keep_wider(region: Region, rank: int, iso: str) -> Region:
     """Return the areas that a place of a rank lies in, without itself and what lies in it."""
     return region._replace(
+        iso=iso,
         suburb="",
         city=region.city if rank > SETTLEMENT else "",
         county=region.county if rank > COUNTY else "",

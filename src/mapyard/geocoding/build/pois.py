@@ -103,6 +103,10 @@ def find_streets_of(made: Assembly, parents: Parents, streets: StreetPieces) -> 
         open_ &= ~np.isin(pois.rows, store.rows_with_key(key))
     for key, value in _NO_STREET_TAGS:
         open_ &= ~np.isin(pois.rows, store.rows_with_tag(key, value))
+    # Railways, cables and hedges pass by; a platform may be a line.
+    is_line = (pois.rows >= store.way_start) & (pois.rows < store.relation_start)
+    is_line &= ~store.is_area(pois.rows)
+    open_ &= ~is_line | np.isin(pois.rows, store.rows_with_key("public_transport"))
     chosen = np.flatnonzero(open_)
     parent = made.assignment.parent
     signs = np.flatnonzero((addresses.street.codes >= 0) & (parent >= made.first_street))

@@ -65,6 +65,8 @@ _STATE_ZIP = re.compile(r"^[a-z]{2}\d{5}$")
 #: A number and what follows it behind a comma, which is no part of it: "4, 104".
 _BREAKS = re.compile(r"(?<![^\W_])(\d+[a-z]?)\s*,[\s,]*(?=([^\W_]+))")
 _HYPHENED = re.compile(r"(?<![\w-])(\d{2,5})\s?-\s?(\d{2,4})(?![\w-])")
+#: The beginning of a British postcode: "LS2 7" of LS2 7LY.
+_OUTWARD = re.compile(r"(?<!\w)([a-z]{1,2}\d[a-z\d]?)\s+(\d)(?=\s*(?:,|$))", re.IGNORECASE)
 _STROKES = re.compile(r"(?<![\d/])(\d{1,4})\s?/\s?(\d{1,3})(?![\d/])")
 _RANGES = re.compile(r"(?<![\d-])(\d{1,5})\s*[-–—]\s*(\d{1,5})(?![\d-])")
 # Areas of Chinese and Japanese addresses, each to the end of its word for what it is.
@@ -236,7 +238,10 @@ def understand(gazetteer: Gazetteer, text: str, *, complete: bool = False) -> Un
 
 
 def _join_postcodes(gazetteer: Gazetteer, text: str) -> str:
-    """Return a text with postcodes as they are mapped: 104-41 as 10441, or 104 if that is all."""
+    """Return a text with postcodes as they are mapped: 104-41 as 10441, or 104 if that is all.
+
+    The beginning of one, written apart, becomes one word: LS2 7.
+    """
 
     def join(match: re.Match[str]) -> str:
         codes = (match[1] + match[2], match[1])
@@ -244,7 +249,11 @@ def _join_postcodes(gazetteer: Gazetteer, text: str) -> str:
         is_number = gazetteer.is_number(match[0].replace(" ", ""))
         return match[0] if is_number or not known else known
 
-    return _HYPHENED.sub(join, text)
+    def join_parts(match: re.Match[str]) -> str:
+        code = fold(match[1] + match[2])
+        return code if gazetteer.postings.complete("context", code, 1) else match[0]
+
+    return _OUTWARD.sub(join_parts, _HYPHENED.sub(join, text))
 
 
 def _find_begun(words: list[Word]) -> int:
