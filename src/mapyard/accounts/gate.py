@@ -103,6 +103,25 @@ class AccountsGate:
         decision.key_id = identity.key_id
         return decision
 
+    def admit_premium(self, decision: Decision, count: int) -> list[Decision]:
+        """Count an admitted standard request as `count` premium ones, now that it is known to be.
+
+        The units of the standard one go back first. The last decision may forbid: then those
+        before it are to be settled as refused too. May wait for a server or the disk.
+        """
+        limits = self._lookup.find_account(decision.account_id).limits
+        self._limiter.give_back(decision)
+        made: list[Decision] = []
+        for number in range(count):
+            one = self._limiter.check(
+                decision.account_id, limits, premium=True, is_counted=number == 0
+            )
+            one.key_id = decision.key_id
+            made.append(one)
+            if not one.allowed:
+                break
+        return made
+
     def begin_map(self, account_id: int, key_id: int) -> MapGrant:
         """Begin a map session for an account; may wait for the database and the disk."""
         identity = self._lookup.find_account(account_id)

@@ -52,8 +52,13 @@ class Limiter(Protocol):
         """Whether `check` answers without asking a server or opening a file."""
         ...
 
-    def check(self, account_id: int, limits: Limits, *, premium: bool) -> Decision:
-        """Admit a request and reserve its units, or say which limit forbids it."""
+    def check(
+        self, account_id: int, limits: Limits, *, premium: bool, is_counted: bool = False
+    ) -> Decision:
+        """Admit a request and reserve its units, or say which limit forbids it.
+
+        `is_counted` says that the window holds it already: units alone are taken.
+        """
         ...
 
     def give_back(self, decision: Decision) -> None:
@@ -93,8 +98,13 @@ class LocalLimiter:
         """Whether `check` answers without asking a server or opening a file."""
         return account_id in self._files
 
-    def check(self, account_id: int, limits: Limits, *, premium: bool) -> Decision:
-        """Admit a request and reserve its units, or say which limit forbids it."""
+    def check(
+        self, account_id: int, limits: Limits, *, premium: bool, is_counted: bool = False
+    ) -> Decision:
+        """Admit a request and reserve its units, or say which limit forbids it.
+
+        `is_counted` says that the window holds it already: units alone are taken.
+        """
         if account_id not in self._files:
             self._open_first(account_id)
         now_s = self._clock()
@@ -117,7 +127,7 @@ class LocalLimiter:
         with self._lock, self._open(account_id) as file:
             if file.words[_RING + window.CAPACITY] < limits.per_minute:
                 _grow(file, limits.per_minute)
-            count, wait_ns = self._take(file.words, limits, decision)
+            count, wait_ns = self._take(file.words, limits, decision, is_counted=is_counted)
         decision.allowed = not decision.code
         decision.remaining = max(0, limits.per_minute - count)
         decision.reset_s = whole_seconds(now_s + wait_ns / 1e9)
@@ -156,7 +166,9 @@ class LocalLimiter:
             while self._files:
                 self._files.popitem()[1].close()
 
-    def _take(self, words: window.Words, limits: Limits, decision: Decision) -> tuple[int, int]:
+    def _take(
+        self, words: window.Words, limits: Limits, decision: Decision, *, is_counted: bool
+    ) -> tuple[int, int]:
         """Count the request, or set the code of what forbids it; the file is locked.
 
         Returns the admissions inside the window with this one, and the ns until they are one fewer.
@@ -165,7 +177,7 @@ class LocalLimiter:
         now_ns = self._monotonic_ns()
         premium, units = decision.premium, decision.units
         count = window.count_recent(ring, now_ns, self._window_ns)
-        if count >= limits.per_minute:
+        if count >= limits.per_minute and not is_counted:
             decision.code = "rate_limited"
             return count, window.free_at_ns(ring, self._window_ns, limits.per_minute) - now_ns
         wait_ns = window.oldest_ns(ring) + self._window_ns - now_ns if count else 0
@@ -189,6 +201,8 @@ class LocalLimiter:
             words[at_month + 1 + premium] += 1
         else:
             words[at_month] += units
+        if is_counted:
+            return count, wait_ns
         window.push(ring, now_ns)
         return count + 1, wait_ns if count else self._window_ns
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, ForeignKey, Index, LargeBinary, String, text
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    ForeignKey,
+    Index,
+    LargeBinary,
+    String,
+    Text,
+    UniqueConstraint,
+    text,
+)
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 
@@ -243,3 +253,35 @@ class WebhookDelivery(Base):
     next_attempt_at: Mapped[int] = _time()
     delivered_at: Mapped[int | None] = _time()
     last_error: Mapped[str] = mapped_column(String(200))
+
+
+class UserDataset(Base):
+    """A dataset of somebody's own; what it holds lies in a folder (userdata/)."""
+
+    __tablename__ = "user_datasets"
+    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    account_id: Mapped[int] = mapped_column(ForeignKey("accounts.id"))
+    name: Mapped[str] = mapped_column(String(200))
+    slug: Mapped[str] = mapped_column(String(64))
+    description: Mapped[str | None] = mapped_column(Text)
+    attribution: Mapped[str | None] = mapped_column(String(500))
+    license: Mapped[str | None] = mapped_column(String(200))
+    source_url: Mapped[str | None] = mapped_column(String(2_000))
+    strict_mode: Mapped[bool] = mapped_column(default=False)
+    is_public: Mapped[bool] = mapped_column(default=False)
+    #: pending, processing, ready, error.
+    status: Mapped[str] = mapped_column(String(16), default="pending")
+    error_message: Mapped[str | None] = mapped_column(String(1_000))
+    #: The upload that is being read; what an earlier one comes to is thrown away.
+    upload: Mapped[str | None] = mapped_column(String(36))
+    #: The folder that is served, None before the first import.
+    version: Mapped[str | None] = mapped_column(String(36))
+    source_format: Mapped[str | None] = mapped_column(String(16))
+    feature_count: Mapped[int | None] = mapped_column(BigInteger)
+    storage_bytes: Mapped[int | None] = mapped_column(BigInteger)
+    problem_count: Mapped[int | None] = mapped_column(BigInteger)
+    #: schema, bbox, problems of the version that is served.
+    described: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    inserted_at: Mapped[int] = _time()
+    updated_at: Mapped[int] = _time()
+    __table_args__ = (UniqueConstraint("account_id", "slug", name="uq_user_datasets_slug"),)

@@ -88,3 +88,28 @@ def overage_micro_usd(standard_requests: int, premium_requests: int) -> int:
         standard_requests * OVERAGE_STANDARD_MICRO_USD
         + premium_requests * OVERAGE_PREMIUM_MICRO_USD
     )
+
+
+class DatasetLimits(msgspec.Struct, frozen=True):
+    """What an account may keep in datasets of its own."""
+
+    datasets: int
+    #: Of one dataset: bytes of an upload, rows, bytes on disk.
+    upload_bytes: int
+    features: int
+    storage_bytes: int
+
+
+_MB: Final = 1_000_000
+_DATASET_LIMITS: Final = {
+    "free": DatasetLimits(3, 20 * _MB, 10_000, 100 * _MB),
+    "pro-100k": DatasetLimits(20, 500 * _MB, 1_000_000, 1_000 * _MB),
+    "pro-300k": DatasetLimits(50, 1_000 * _MB, 2_000_000, 2_000 * _MB),
+    "pro-1m": DatasetLimits(100, 2_000 * _MB, 5_000_000, 5_000 * _MB),
+    "enterprise": DatasetLimits(1_000, 4_000 * _MB, 10_000_000, 10_000 * _MB),
+}
+
+
+def dataset_limits(plan_id: str | None) -> DatasetLimits:
+    """Return what a plan allows in datasets; None, where no keys are asked for, is enterprise."""
+    return _DATASET_LIMITS[get_plan(plan_id or "enterprise").id]

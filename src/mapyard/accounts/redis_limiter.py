@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, cast
 
 import redis
@@ -28,7 +29,8 @@ _MONTH_LIFE_S: Final = 70 * 86_400
 
 # KEYS: window list (newest first), day counters, month counters; the last two without their
 # period, which the server's clock gives. ARGV: window µs, limit, units, premium, day cap or -1,
-# month units or -1, overage, days per period are counted as in decisions.day_and_month.
+# month units or -1, overage, whether the window holds it already, then months as in
+# decisions.day_and_month: the earliest, and starts with what begins there.
 _CHECK: Final = """
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -50,7 +52,7 @@ while oldest and oldest <= now - window do
   oldest = tonumber(redis.call('LINDEX', KEYS[1], -1))
 end
 local count = redis.call('LLEN', KEYS[1])
-if count >= limit then
+if count >= limit and ARGV[8] == '0' then
   local free = tonumber(redis.call('LINDEX', KEYS[1], limit - 1)) + window
   return {'rate_limited', now, count, free, 0}
 end
@@ -61,8 +63,8 @@ if day_cap >= 0 and used + units > day_cap then
   return {'daily_limit_exceeded', now, count, oldest or 0, 0}
 end
 -- The month by the calendar: the caller sends the bounds of the months around now.
-local month = ARGV[8]
-for i = 9, #ARGV, 2 do
+local month = ARGV[9]
+for i = 10, #ARGV, 2 do
   if tonumber(time[1]) >= tonumber(ARGV[i]) then month = ARGV[i + 1] end
 end
 month = KEYS[3] .. month
@@ -79,6 +81,7 @@ else
   redis.call('HINCRBY', month, 'u', units)
 end
 redis.call('EXPIRE', month, MONTH_LIFE)
+if ARGV[8] == '1' then return {'', now, count - 1, oldest or now, overage} end
 redis.call('LPUSH', KEYS[1], string.format('%.0f', now))
 redis.call('PEXPIRE', KEYS[1], math.ceil(window / 1000) + 1000)
 return {'', now, count, oldest or now, overage}
@@ -119,10 +122,18 @@ class RedisLimiter:
         """Whether `check` answers without waiting: while the local limiter stands in."""
         return self.is_away and self._fallback.is_at_hand(account_id)
 
-    def check(self, account_id: int, limits: Limits, *, premium: bool) -> Decision:
-        """Admit a request and reserve its units, or say which limit forbids it."""
+    def check(
+        self, account_id: int, limits: Limits, *, premium: bool, is_counted: bool = False
+    ) -> Decision:
+        """Admit a request and reserve its units, or say which limit forbids it.
+
+        `is_counted` says that the window holds it already: units alone are taken.
+        """
+        local = partial(
+            self._fallback.check, account_id, limits, premium=premium, is_counted=is_counted
+        )
         if self.is_away:
-            return self._fallback.check(account_id, limits, premium=premium)
+            return local()
         units = PREMIUM_UNITS if premium else STANDARD_UNITS
         cap = limits.day_premium_units if premium else limits.day_standard_units
         _, month = day_and_month(time.time())
@@ -134,6 +145,7 @@ class RedisLimiter:
             -1 if cap is None else cap,
             -1 if limits.month_units is None else limits.month_units,
             int(limits.overage),
+            int(is_counted),
             month - 2,
         ]
         for near in (month - 1, month, month + 1):
@@ -142,7 +154,7 @@ class RedisLimiter:
             answer = cast("list[Any]", self._check(keys=self._keys(account_id), args=arguments))
         except redis.RedisError as error:
             self._stand_in(error)
-            return self._fallback.check(account_id, limits, premium=premium)
+            return local()
         return self._decision(answer, account_id, limits, units, premium=premium)
 
     def give_back(self, decision: Decision) -> None:

@@ -40,7 +40,7 @@ COMMANDS: Final[dict[str, Command]] = {
     "build": _data("build", "Build a dataset out of OpenStreetMap extracts."),
     "update": _data("update", "Fetch and apply what changed since."),
     "status": _data("status", "Show the served dataset and its age."),
-    "datasets": _data("datasets", "List, show, verify, use and prune datasets."),
+    "datasets": _data("datasets", "Maps of a data folder; files of your own."),
     "export": _data("export", "Write elements to a file: GeoParquet, GeoPackage, CSV, …"),
     "tiles": _data("tiles", "Write vector tiles to a file."),
     "geocode": _ask("Find an address or place, or those of a CSV file.", "mapyard.cli.geocode"),

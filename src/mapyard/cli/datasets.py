@@ -1,4 +1,4 @@
-"""`mapyard datasets`: list, show, verify, use and prune the datasets of a data folder."""
+"""`mapyard datasets`: the maps of a data folder, and the datasets of people's own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from mapyard.errors import MapyardError
 from mapyard.settings import get_settings
 
 app = typer.Typer(
-    help="List, show, verify, use and prune the datasets of a data folder.", no_args_is_help=True
+    help="List, show, verify, use and prune the maps of a data folder; import files of your own.",
+    no_args_is_help=True,
 )
 Data = Annotated[Path | None, typer.Option(help="Data folder; default MAPYARD_DATA, else ./data.")]
 DatasetId = Annotated[str, typer.Argument(help="Dataset id, or: current.")]
@@ -116,3 +117,63 @@ def problems(dataset_id: DatasetId = "current", data: Data = None) -> None:
         for name, reason in items:
             table.add_row(kind, name, reason)
     Console().print(table)
+
+
+Account = Annotated[
+    str, typer.Option(help="Mail address of the account; default: the operator's.", metavar="EMAIL")
+]
+
+
+@app.command("import")
+def import_source(
+    file: Annotated[Path, typer.Argument(help="CSV, GeoJSON, NDJSON, GeoParquet, GPKG or .zip.")],
+    slug: Annotated[str, typer.Option(help="Its name in queries; default: the file's name.")] = "",
+    name: Annotated[str, typer.Option(help="What people call it; default: the slug.")] = "",
+    account: Account = "",
+    encoding: Annotated[str, typer.Option(help="Such as windows-1252.")] = "",
+    layer: Annotated[str, typer.Option(help="Of a GeoPackage, or Shapefile in a .zip.")] = "",
+    lat: Annotated[str, typer.Option(help="Column of the latitude.")] = "",
+    lon: Annotated[str, typer.Option(help="Column of the longitude.")] = "",
+    geometry: Annotated[str, typer.Option(help="Column of WKT, GeoJSON or WKB.")] = "",
+    address: Annotated[str, typer.Option(help="Column of addresses, to be geocoded.")] = "",
+    strict: Annotated[bool, typer.Option("--strict", help="Fail at the first wrong row.")] = False,
+    data: Data = None,
+) -> None:
+    """Import a file of your own as a dataset, or replace what a dataset holds.
+
+    Examples:
+
+      mapyard datasets import shops.csv
+
+      mapyard datasets import trees.geojson --slug trees --name "City trees"
+
+      mapyard datasets import customers.csv --address where --encoding windows-1252
+    """
+    from mapyard.cli.own_datasets import import_own
+    from mapyard.userdata.rows import Options
+
+    options = Options(
+        name=file.name, encoding=encoding, layer=layer, lat=lat, lon=lon, geometry=geometry,
+        address=address, strict=strict,
+    )  # fmt: skip
+    import_own(file, slug, name, account, options, data)
+
+
+@app.command("imported")
+def list_imported(account: Account = "", data: Data = None) -> None:
+    """List the datasets of an account's own: slug, state, rows, size."""
+    from mapyard.cli.own_datasets import print_own
+
+    print_own(account, data)
+
+
+@app.command("delete")
+def delete_imported(
+    slug: Annotated[str, typer.Argument(help="Slug or id of the dataset.")],
+    account: Account = "",
+    data: Data = None,
+) -> None:
+    """Delete a dataset of an account's own, with all its rows."""
+    from mapyard.cli.own_datasets import delete_own
+
+    delete_own(slug, account, data)

@@ -34,10 +34,12 @@ EXPOSED: Final = (
 class Admission:
     """What was decided about one request."""
 
-    __slots__ = ("account_id", "decision", "error", "key_id", "key_name")
+    __slots__ = ("account_id", "decision", "error", "further", "key_id", "key_name")
 
     def __init__(self) -> None:
         self.decision: Decision | None = None
+        #: Of what counts as several requests, the ones beyond the first.
+        self.further: list[Decision] = []
         #: Why the request is refused, or None.
         self.error: MapyardError | None = None
         self.account_id = 0
@@ -175,6 +177,19 @@ class Admissions:
             return gate.authenticate_account(self._open_account, may_wait=may_wait)
         return gate.authenticate(key, may_wait=may_wait)
 
+    def count_premium(self, admission: Admission, count: int) -> None:
+        """Let an admitted request count as `count` premium ones, now that its body is known.
+
+        The refusal, if any, is in `error`. May wait for a server or the disk.
+        """
+        if self.gate is None or admission.decision is None or not admission.account_id:
+            return
+        made = self.gate.admit_premium(admission.decision, count)
+        # The refused one, if any, says in headers and error which limit it was.
+        admission.decision, admission.further = made[-1], made[:-1]
+        if not admission.decision.allowed:
+            admission.error = admission.decision.error()
+
     def visit(self, client: str) -> Admission:
         """Count a page or public endpoint for its address; the refusal, if any, is in `error`."""
         admission = Admission()
@@ -196,6 +211,5 @@ class Admissions:
     ) -> None:
         """Note the outcome."""
         if self.gate is not None and admission.account_id and admission.decision is not None:
-            self.gate.settle(
-                admission.decision, status, route, took_ms, code=code, request_id=request
-            )
+            for decision in (admission.decision, *admission.further):
+                self.gate.settle(decision, status, route, took_ms, code=code, request_id=request)

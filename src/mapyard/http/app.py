@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from functools import partial
@@ -26,7 +27,7 @@ from mapyard.http.answer import Answer
 from mapyard.http.apart import Apart
 from mapyard.http.context import Context
 from mapyard.http.cors import Cors
-from mapyard.http.endpoints import Asked, Endpoint
+from mapyard.http.endpoints import Asked, Endpoint, UploadBounds
 from mapyard.http.errors import MethodNotAllowed, encode_error, internal_error
 from mapyard.http.languages import with_languages
 from mapyard.http.parameters import read_params
@@ -188,6 +189,9 @@ class Application:
             self.requests.running -= 1
             if request.body_bytes:
                 request.let_go()
+            if request.upload is not None:  # unless the handler has moved it
+                unlink = partial(request.upload.unlink, missing_ok=True)
+                self.asking.submit(unlink, always=True)
             self._note(request)
 
     async def _answer(self, request: Request) -> None:
@@ -264,7 +268,7 @@ class Application:
         if endpoint is None:
             raise MethodNotAllowed(request.method, found[0].allowed)
         if endpoint.apart and self.apart is not None:
-            await self._run_apart(request, self.apart)
+            await self._run_apart(request, endpoint, values, self.apart)
         else:
             await self._run(request, endpoint, values)
 
@@ -283,8 +287,11 @@ class Application:
 
     async def _run(self, request: Request, endpoint: Endpoint, values: Mapping[str, str]) -> None:
         body = b""
-        if request.method not in ("GET", "HEAD"):
+        if endpoint.upload is not None:
+            await self._save_upload(request, endpoint.upload)
+        elif request.method not in ("GET", "HEAD"):
             body = await request.read_body(self.services.settings)
+        await self._count_premium(request, endpoint, values, body)
         snapshot = self.services.snapshots.lease() if endpoint.needs_dataset else None
         deadline = RequestDeadline(self.services.settings.timeout_s)
         head = request.method == "HEAD"
@@ -332,6 +339,16 @@ class Application:
             if snapshot is not None:
                 snapshot.release()
 
+    async def _save_upload(self, request: Request, find_bounds: UploadBounds) -> None:
+        """Take the body of an upload into a file."""
+
+        async def run[T](job: Callable[[], T]) -> T:
+            return await asyncio.wrap_future(self.asking.submit(job, always=True))
+
+        account = request.admission.account_id
+        limit, folder = await run(lambda: find_bounds(self.services, account))
+        await request.save_body(folder / os.urandom(16).hex(), limit, run)
+
     def _read_params(
         self, request: Request, endpoint: Endpoint, values: Mapping[str, str], body: bytes
     ) -> tuple[Raw, Any, tuple[str, ...]]:
@@ -371,10 +388,31 @@ class Application:
                 release()
             raise
 
-    async def _run_apart(self, request: Request, apart: Apart) -> None:
+    async def _count_premium(
+        self, request: Request, endpoint: Endpoint, values: Mapping[str, str], body: bytes
+    ) -> None:
+        """Count a request as the premium ones that its parameters come to; raise when refused."""
+        count = endpoint.count_premium
+        if count is None or self.admissions.gate is None:
+            return
+
+        def work() -> None:
+            params = read_params(endpoint, request, values, body)[1]
+            if number := count(params):
+                self.admissions.count_premium(request.admission, number)
+
+        await asyncio.wrap_future(self.asking.submit(work))
+        if request.admission.error is not None:
+            metrics.REFUSED.labels(request.admission.error.code).inc()
+            raise request.admission.error
+
+    async def _run_apart(
+        self, request: Request, endpoint: Endpoint, values: Mapping[str, str], apart: Apart
+    ) -> None:
         body = b""
         if request.method not in ("GET", "HEAD"):
             body = await request.read_body(self.services.settings)
+        await self._count_premium(request, endpoint, values, body)
         deadline = RequestDeadline(self.services.settings.timeout_s)
         snapshot = self.services.snapshots.lease()
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from pathlib import Path
 
 from mapyard.deadline import Deadline
 from mapyard.http.request import Request
@@ -69,6 +70,12 @@ class Context(Call):
     def elapsed_s(self) -> float:
         """Return the seconds since the request came."""
         return time.perf_counter() - self._request.started_s
+
+    @property
+    def upload(self) -> Path:
+        """Return the file that took the body, at an endpoint for uploads."""
+        assert self._request.upload is not None
+        return self._request.upload
 
     @property
     def account_id(self) -> int:

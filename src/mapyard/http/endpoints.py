@@ -6,6 +6,7 @@ See docs/develop/endpoints.md for one whole example.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, NamedTuple
 
@@ -20,6 +21,11 @@ Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 #: Gets the context of a request and its parameters: `(ctx: Context, params) -> Answer`.
 Handler = Callable[[Any, Any], Answer]
+#: Gets the parameters of a request.
+PremiumCounter = Callable[[Any], int]
+#: Gets the services and the account that asks; returns the most bytes that it may upload, and the
+#: folder that takes them.
+UploadBounds = Callable[[Any, int], tuple[int, Path]]
 MapUse = Literal["", "begin", "open", "tile"]
 
 
@@ -59,7 +65,9 @@ class Endpoint:
         self.heavy: bool = options["heavy"]
         self.apart: bool = options["apart"]
         self.premium: bool = options["premium"]
+        self.count_premium: PremiumCounter | None = options["count_premium"]
         self.public: bool = options["public"]
+        self.upload: UploadBounds | None = options["upload"]
         self.map_session: MapUse = options["map_session"]
         self.needs_dataset: bool = options["needs_dataset"]
         self.texts: Mapping[str, str] = options["texts"]
@@ -102,7 +110,9 @@ def endpoint(
     heavy: bool = False,
     apart: bool = False,
     premium: bool = False,
+    count_premium: PremiumCounter | None = None,
     public: bool = False,
+    upload: UploadBounds | None = None,
     map_session: MapUse = "",
     needs_dataset: bool = True,
     languages: bool = False,
@@ -131,7 +141,11 @@ def endpoint(
         apart: runs in a process of its own where there are such, and is killed with it when it
             takes too long or too much; uses nothing of `ctx.services` but settings and resources.
         premium: counts four units.
+        count_premium: gives the number of premium requests that the parameters come to, where
+            that is known only then; 0 leaves it a standard request.
         public: needs no key and counts nothing.
+        upload: the body is a file, which `ctx.upload` names; it is deleted at the end unless the
+            handler moves it. Gives bounds and folder.
         map_session: "open" where the token of a map session serves as a key, "tile" where it counts
             one of the session's tiles; "begin" where one begins, which keys that only read may do.
         needs_dataset: False where an answer needs none: it works before the first build.
@@ -155,9 +169,9 @@ def endpoint(
     options = {
         "path": path, "methods": tuple(methods), "summary": summary, "tag": tag,
         "aliases": tuple(aliases), "inline": inline, "heavy": heavy, "apart": apart,
-        "premium": premium,
-        "public": public, "map_session": map_session, "needs_dataset": needs_dataset,
-        "languages": languages, "texts": texts or {},
+        "premium": premium, "count_premium": count_premium,
+        "public": public, "upload": upload, "map_session": map_session,
+        "needs_dataset": needs_dataset, "languages": languages, "texts": texts or {},
         "refused": refused or {}, "strict": strict,
         "media_types": tuple(media_types), "schema": schema, "headers": headers or {},
         "errors": tuple(errors), "examples": tuple(examples),

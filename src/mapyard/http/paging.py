@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 from mapyard.http.answer import GEOJSON, Answer
 from mapyard.http.context import Context
 from mapyard.library.results.elements import Elements
-from mapyard.results.pages import PageEnd, page_headers, write_collection
+from mapyard.results.pages import ATTRIBUTION, PageEnd, page_headers, write_collection
 from mapyard.results.streams import MEDIA_TYPES, Format, stream_features
 
 #: Headers of list answers, for the reference.
@@ -33,10 +33,14 @@ def answer_page(
     features: Sequence[bytes],
     end: PageEnd,
     members: Sequence[tuple[str, bytes]] = (),
+    attribution: str = ATTRIBUTION,
 ) -> Answer:
     """Return a page of features (JSON each) with its headers; `members` as in write_collection."""
     in_body = ctx.is_client_library or is_early_path(ctx)
-    body = write_collection(features, pagination=end if in_body else None, members=members)
+    pagination = end if in_body else None
+    body = write_collection(
+        features, pagination=pagination, members=members, attribution=attribution
+    )
     return Answer(body, GEOJSON, headers=page_headers(end, ctx.path, _read_query(ctx)))
 
 
@@ -48,5 +52,7 @@ def _read_query(ctx: Context) -> list[tuple[str, str]]:
 def stream_elements(ctx: Context, found: Elements, stream_format: Format) -> Answer:
     """Return all elements of a list as a stream."""
     chunks = found.iter_chunks()
-    body = stream_features(ctx.store, chunks, found.output, stream_format, ctx.deadline)
+    body = stream_features(
+        found.store, chunks, found.output, stream_format, ctx.deadline, found.attribution
+    )
     return Answer(body, MEDIA_TYPES[stream_format])

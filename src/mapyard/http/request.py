@@ -7,6 +7,9 @@ import os
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from functools import partial
+from io import FileIO
+from pathlib import Path
 from typing import Any, Final
 
 from mapyard.deadline import Cancelled
@@ -23,7 +26,19 @@ ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 #: Bytes of bodies that all requests of this process hold; one event loop, no lock.
 _held: Final = {"bytes": 0}
+#: Longest pause of an upload, seconds, and what of it is held until it is written.
+_UPLOAD_PAUSE_S: Final = 60.0
+_UPLOAD_BYTES: Final = 1 << 20
 _HOST: Final = re.compile(r"[A-Za-z0-9._\[\]:-]{1,255}")
+
+
+def _write_all(file: FileIO, data: bytes) -> None:
+    view = memoryview(data)
+    try:
+        while view:
+            view = view[file.write(view) :]
+    except OSError as error:
+        raise Overloaded(f"the server cannot keep the file: {error.strerror}") from None
 
 
 class Request:
@@ -32,7 +47,7 @@ class Request:
     __slots__ = (
         "admission", "body_bytes", "bytes_sent", "client", "code", "headers", "id",
         "ignored", "method", "must_close", "receive", "route", "scope",
-        "send", "started_s", "status", "statuses", "took_s", "vary", "write_error",
+        "send", "started_s", "status", "statuses", "took_s", "upload", "vary", "write_error",
     )  # fmt: skip
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -66,6 +81,8 @@ class Request:
         self.bytes_sent = 0
         #: What is held of the body.
         self.body_bytes = 0
+        #: The file that took the body, of an upload.
+        self.upload: Path | None = None
         #: The connection cannot be used again: a body was left unread.
         self.must_close = False
 
@@ -119,6 +136,50 @@ class Request:
         except TimeoutError:
             self.must_close = True
             raise Timeout(f"the body did not arrive within {settings.timeout_s:g} s") from None
+
+    async def save_body(
+        self, path: Path, limit: int, run: Callable[[Callable[[], object]], Awaitable[object]]
+    ) -> None:
+        """Write the body to a new file as it comes; `run` runs what touches the disk.
+
+        Raises TooLarge, Timeout when nothing comes for a minute, Cancelled when the client leaves.
+        """
+        encoding = self.headers.get("content-encoding", "identity")
+        length = self.headers.get("content-length", "")
+        if encoding != "identity":
+            self.must_close = True
+            raise InvalidRequest.of(
+                "body", f"content-encoding {encoding} is not read; send it plain, or as .zip"
+            )
+        if length.isdigit() and int(length) > limit:
+            raise self._too_large(limit, int(length))
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        size = 0
+        waiting: list[bytes] = []
+        waiting_bytes = 0
+        self.upload = path
+        with os.fdopen(fd, "wb", buffering=0) as file:
+            while True:
+                try:
+                    async with asyncio.timeout(_UPLOAD_PAUSE_S):
+                        message = await self.receive()
+                except TimeoutError:
+                    self.must_close = True
+                    raise Timeout(f"nothing of the body came for {_UPLOAD_PAUSE_S:g} s") from None
+                if message["type"] == "http.disconnect":
+                    raise Cancelled
+                chunk = message.get("body", b"")
+                size += len(chunk)
+                waiting_bytes += len(chunk)
+                if size > limit:
+                    raise self._too_large(limit, size)
+                waiting.append(chunk)
+                is_last = not message.get("more_body")
+                if waiting_bytes >= _UPLOAD_BYTES or is_last:
+                    await run(partial(_write_all, file, b"".join(waiting)))
+                    waiting, waiting_bytes = [], 0
+                if is_last:
+                    return
 
     def let_go(self) -> None:
         """The body is not held any more."""

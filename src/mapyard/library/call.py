@@ -32,6 +32,11 @@ class Call:
         self.max_bytes = max_bytes or resources.settings.query_bytes
 
     @property
+    def account_id(self) -> int | None:
+        """Return the account that asks; None where the data folder itself is open."""
+        return None
+
+    @property
     def snapshot(self) -> Snapshot:
         """Return the dataset that the question is answered from."""
         if self._snapshot is None:

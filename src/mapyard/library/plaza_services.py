@@ -12,10 +12,12 @@ from mapyard.elevation.profile import find_heights
 from mapyard.errors import NotInstalled
 from mapyard.library.call import Call
 from mapyard.library.macro_places import make_geocode
+from mapyard.library.own_datasets import open_dataset
 from mapyard.library.question import find_question
 from mapyard.library.ways import get_rasters
 from mapyard.osm.elements import TYPE_BY_NAME
 from mapyard.plazaql.run.services import Services
+from mapyard.store.reader import Store
 
 
 def make_services(call: Call) -> Services:
@@ -44,4 +46,12 @@ def make_services(call: Call) -> Services:
         found = find_heights(get_rasters(call), np.column_stack([lon, lat]))
         return found.heights_m
 
-    return Services(ask, find_boundary, find_heights_at)
+    attributions: list[str] = []
+
+    def find_own(name: str) -> Store:
+        own = open_dataset(call, name)
+        if own.attribution and own.attribution not in attributions:
+            attributions.append(own.attribution)
+        return own.store
+
+    return Services(ask, find_boundary, find_heights_at, find_own, attributions)

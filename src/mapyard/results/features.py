@@ -37,6 +37,11 @@ _FEATURES: Final = [
 ]
 #: By element type and kind of geometry, without tags and with them.
 _UNTAGGED, _TAGGED = _FEATURES
+#: Features of people's own datasets, which have no type and no properties but theirs.
+_OWN: Final = [
+    f'{{"type":"Feature","id":"%d"%b,"geometry":{wrapper},"properties":{{%b%b}}}}'.encode()
+    for wrapper in WRAPPERS
+]
 _WAY_FORM: Final = len(WRAPPERS)
 _RELATION_FORM: Final = 2 * len(WRAPPERS)
 
@@ -59,7 +64,7 @@ def write_features(
     count = len(rows)
     if not count:
         return []
-    if count <= _FEW and output == DEFAULT_OUTPUT and extra is None:
+    if count <= _FEW and output == DEFAULT_OUTPUT and extra is None and not store.is_own:
         ends = [b""] * count if distances_m is None else _write_distances(distances_m)
         return [
             write_feature(store, row, end=end) for row, end in zip(rows.tolist(), ends, strict=True)
@@ -80,6 +85,13 @@ def write_features(
         more = [m + d for m, d in zip(more, _write_distances(distances_m), strict=True)]
     if extra is not None:
         more = [m + b"," + e if e else m for m, e in zip(more, extra, strict=True)]
+    if store.is_own:
+        return [
+            _OWN[kind] % (number, member, body, text, end if text else end[1:])
+            for kind, number, member, body, text, end in zip(
+                kinds.tolist(), store.ids[rows].tolist(), members, bodies, tags, more, strict=True
+            )
+        ]
     return [
         (_TAGGED if text else _UNTAGGED)[form] % (osm_id, osm_id, member, body, osm_id, text, end)
         for form, osm_id, member, body, text, end in zip(
@@ -101,7 +113,7 @@ def write_feature(
 
     `end` are further properties, each after a comma; they go with default options only.
     """
-    if output is not DEFAULT_OUTPUT and output != DEFAULT_OUTPUT:
+    if store.is_own or (output is not DEFAULT_OUTPUT and output != DEFAULT_OUTPUT):
         return write_features(store, np.array([row]), output)[0]
     tags = store.row_tag_members_json(row)
     if b'"@' in tags:

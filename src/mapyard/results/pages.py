@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -11,7 +12,6 @@ import orjson
 ATTRIBUTION: Final = "© OpenStreetMap contributors (ODbL)"
 GEOJSON: Final = "application/geo+json; charset=utf-8"
 
-_HEAD: Final = b'{"type":"FeatureCollection","attribution":' + orjson.dumps(ATTRIBUTION)
 #: Parameters that a Link never repeats: secrets, and what it sets itself.
 _NOT_IN_LINK: Final = frozenset(("api_key", "cursor", "offset", "limit"))
 
@@ -65,15 +65,16 @@ def write_collection(
     *,
     pagination: PageEnd | None = None,
     members: Sequence[tuple[str, bytes]] = (),
+    attribution: str = ATTRIBUTION,
 ) -> bytes:
-    """Return a FeatureCollection with attribution.
+    """Return a FeatureCollection with attribution, where there is one.
 
     `features` are JSON; `pagination` adds the body member that early client libraries read;
     `members` are further top-level members as (name, JSON).
     """
     if pagination is not None:
         members = [*members, ("pagination", orjson.dumps(pagination._asdict()))]
-    head = open_collection(members)
+    head = open_collection(members, attribution)
     if not features:
         return head + b"]}"
     # One join and nothing behind it: the features of a page may be megabytes.
@@ -83,7 +84,15 @@ def write_collection(
     return b",".join(parts)
 
 
-def open_collection(members: Sequence[tuple[str, bytes]] = ()) -> bytes:
+def open_collection(
+    members: Sequence[tuple[str, bytes]] = (), attribution: str = ATTRIBUTION
+) -> bytes:
     """Return the start of a FeatureCollection, up to its first feature; members as (name, JSON)."""
     extra = [b'"' + name.encode() + b'":' + value for name, value in members]
-    return b",".join([_HEAD, *extra]) + b',"features":['
+    return b",".join([_make_head(attribution), *extra]) + b',"features":['
+
+
+@lru_cache(maxsize=256)
+def _make_head(attribution: str) -> bytes:
+    head = b'{"type":"FeatureCollection"'
+    return head + b',"attribution":' + orjson.dumps(attribution) if attribution else head

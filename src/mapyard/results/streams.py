@@ -20,7 +20,7 @@ from mapyard.deadline import Deadline
 from mapyard.osm.elements import TYPE_NAMES
 from mapyard.results.features import find_names, write_features, write_tags
 from mapyard.results.output import Output
-from mapyard.results.pages import open_collection
+from mapyard.results.pages import ATTRIBUTION, open_collection
 from mapyard.results.shaping import find_boxes, find_centers, iter_shaped
 from mapyard.store.reader import Rows, Store
 
@@ -43,6 +43,7 @@ def stream_features(
     output: Output,
     stream_format: Format,
     deadline: Deadline | None = None,
+    attribution: str = ATTRIBUTION,
 ) -> Iterator[bytes]:
     """Yield the features of all chunks in a format.
 
@@ -51,7 +52,7 @@ def stream_features(
     batches = _iter_batches(chunks)
     match stream_format:
         case "geojson":
-            return _stream_geojson(store, batches, output, deadline)
+            return _stream_geojson(store, batches, output, deadline, attribution)
         case "ndjson":
             return _stream_ndjson(store, batches, output, deadline)
         case "csv":
@@ -66,9 +67,13 @@ def _iter_batches(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
 
 
 def _stream_geojson(
-    store: Store, batches: Iterator[Chunk], output: Output, deadline: Deadline | None
+    store: Store,
+    batches: Iterator[Chunk],
+    output: Output,
+    deadline: Deadline | None,
+    attribution: str,
 ) -> Iterator[bytes]:
-    yield open_collection()
+    yield open_collection(attribution=attribution)
     separator = b"\n"
     for rows, distances_m in batches:
         features = write_features(store, rows, output, distances_m=distances_m, deadline=deadline)
@@ -90,9 +95,9 @@ def _stream_csv(
 ) -> Iterator[bytes]:
     """Write a header row and one row per element.
 
-    Columns: @type, @id, lon, lat (center of the box), distance_m in proximity queries, @name where
-    languages are asked for, then the asked tags (`output[fields]`) or name and all tags as a JSON
-    object, then the geometry as WKT.
+    Columns: @type (but for people's own datasets), @id, lon, lat (center of the box), distance_m in
+    proximity queries, @name where languages are asked for, then the asked tags (`output[fields]`)
+    or name and all tags as a JSON object, then the geometry as WKT.
     """
     named = output.fields is not None
     tag_columns = output.fields if output.fields is not None else ["name", "tags"]
@@ -101,7 +106,7 @@ def _stream_csv(
         lines = io.StringIO()
         writer = csv.writer(lines)
         if header is None:
-            header = ["@type", "@id", "lon", "lat"]
+            header = _first_columns(store)
             header += ["distance_m"] if distances_m is not None else []
             header += ["@name"] if output.lang else []
             header += tag_columns + (["geometry"] if output.geometry else [])
@@ -122,8 +127,12 @@ def _stream_csv(
             writer.writerow([*leading, *texts, *trailing])
         yield lines.getvalue().encode()
     if header is None:
-        header = ["@type", "@id", "lon", "lat", *(["@name"] if output.lang else []), *tag_columns]
+        header = [*_first_columns(store), *(["@name"] if output.lang else []), *tag_columns]
         yield (",".join([*header, *(["geometry"] if output.geometry else [])]) + "\r\n").encode()
+
+
+def _first_columns(store: Store) -> list[str]:
+    return [*([] if store.is_own else ["@type"]), "@id", "lon", "lat"]
 
 
 def _find_columns(
@@ -132,8 +141,9 @@ def _find_columns(
     geometries = store.geometries(rows)
     centers = np.round(find_centers(find_boxes(geometries)), output.precision)
     known = ~np.isnan(centers[:, 0])
+    kinds: list[object] = [TYPE_NAMES[kind] for kind in store.types(rows).tolist()]
     columns: list[list[object]] = [
-        [TYPE_NAMES[kind] for kind in store.types(rows).tolist()],
+        *([] if store.is_own else [kinds]),
         store.ids[rows].tolist(),
         *([v if k else "" for v, k in zip(axis.tolist(), known.tolist(), strict=True)]
           for axis in centers.T),

@@ -22,6 +22,8 @@ class ElementColumns:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.info: dict[str, Any] = json.loads((folder / "store.json").read_text())
+        #: Whether the rows are somebody's own and no elements of OpenStreetMap.
+        self.is_own = bool(self.info.get("is_own"))
         self.node_count: int = self.info["nodes"]
         self.way_count: int = self.info["ways"]
         self.relation_count: int = self.info["relations"]

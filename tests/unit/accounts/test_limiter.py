@@ -263,3 +263,15 @@ def test_months_are_calendar_months() -> None:
         assert month == (date.year - 1970) * 12 + date.month - 1
         first = dt.datetime(date.year, date.month, 1, tzinfo=dt.UTC).timestamp()
         assert month_start_s(month) == first
+
+
+def test_what_is_counted_already_takes_units_alone(limiter: LocalLimiter) -> None:
+    tight = Limits(2, 500, 8, None, overage=False)
+    ask(limiter, tight, 2)
+    further = limiter.check(1, tight, premium=True, is_counted=True)
+    assert (further.allowed, further.units, further.remaining) == (True, 4, 0)
+    assert ask(limiter, tight, 1) == ["rate_limited"]
+    assert limiter.check(1, tight, premium=True, is_counted=True).allowed
+    refused = limiter.check(1, tight, premium=True, is_counted=True)
+    assert refused.code == "daily_limit_exceeded"
+    assert limiter.used(1) == (2, 8, 10)

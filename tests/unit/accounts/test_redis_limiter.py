@@ -131,3 +131,13 @@ def test_without_redis_each_machine_goes_on_by_itself(
     assert not LocalLimiter(tmp_path).is_away
     assert caplog.text.count("Redis does not answer") == 1
     limiter.close()
+
+
+def test_what_is_counted_already_takes_units_alone(limiter: object) -> None:
+    check = limiter.check  # type: ignore[attr-defined]
+    tight = Limits(2, 500, 8, None, overage=False)
+    assert ask(limiter, tight, 3) == ["", "", "rate_limited"]
+    further = check(1, tight, premium=True, is_counted=True)
+    assert (further.allowed, further.units, further.remaining) == (True, 4, 0)
+    assert check(1, tight, premium=True, is_counted=True).allowed
+    assert check(1, tight, premium=True, is_counted=True).code == "daily_limit_exceeded"

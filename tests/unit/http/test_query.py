@@ -106,25 +106,6 @@ def test_errors_name_line_and_column(client: LocalClient) -> None:
     error(ask(client, ""), 400, "invalid_request")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "route(point(43.73, 7.42), point(43.74, 7.43));",
-        "$i = isochrone(center: point(43.73, 7.42), time: 60); search(node).within($i);",
-        "search(node).within(isochrone(center: point(43.73, 7.42), time: 60));",
-        "elevation(point(43.73, 7.42));",
-    ],
-)
-def test_what_counts_as_premium_is_refused_by_name(client: LocalClient, text: str) -> None:
-    message = error(ask(client, text), 501, "not_implemented")
-    assert message.startswith("line 1, column ")
-    assert "ask its own endpoint" in message
-
-
-def test_pipelines_are_refused(client: LocalClient) -> None:
-    error(client.post("/api/v1/query", json={"steps": []}), 501, "not_implemented")
-
-
 def test_overpass_ql_is_told_apart(client: LocalClient) -> None:
     expected = features(client.post("/api/v1/overpass", json={"data": CAFES}))
     assert features(ask(client, CAFES)) == expected

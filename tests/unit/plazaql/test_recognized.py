@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from mapyard.http.errors import NotOffered
-from mapyard.http.routes.query import _refuse_premium, is_plazaql
+from mapyard.errors import TooLarge
+from mapyard.http.routes.query import QueryParams, count_premium, is_plazaql
 
 
 @pytest.mark.parametrize(
@@ -49,17 +49,25 @@ def test_a_megabyte_is_looked_at_once(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "count"),
     [
-        "search(node).elevation();", "search(node).sort(elevation());",
-        "search(node).filter(elevation() > 400);", "elevation(point(47.1, 9.5));",
-        "search(node).around(500, route(origin: point(47.1, 9.5), destination: point(47.2, 9.5)));",
+        ("search(node).elevation();", 1),
+        ("search(node).sort(elevation());", 1),
+        ("search(node).filter(elevation() > 400);", 1),
+        ("elevation(point(47.1, 9.5));", 1),
+        ("search(node).around(9, route(origin: point(47.1, 9.5), destination: point(1, 2)));", 1),
+        ("$a = isochrone(point(47.1, 9.5), 60); $b = isochrone(point(47.2, 9.5), 60);\n"
+         "search(node).within($a) + search(node).within($b);", 2),
+        ('nearest(point(47.1, 9.5)); search(node, elevation: "3").length();', 0),
+        ('search(node, name: "route(origin");', 0),
+        ("node[route=bus](1,2,3,4);out; // elevation(", 0),
     ],
 )  # fmt: skip
-def test_what_is_premium_is_not_had_for_a_standard_request(text: str) -> None:
-    with pytest.raises(NotOffered, match="is not offered in a query over HTTP"):
-        _refuse_premium(text)
+def test_calls_of_premium_services_are_counted(text: str, count: int) -> None:
+    assert count_premium(QueryParams(data=text)) == count
 
 
-def test_what_is_standard_is_let_through() -> None:
-    _refuse_premium('nearest(point(47.1, 9.5)); search(node, elevation: "3").length();')
+def test_too_many_premium_calls_are_refused_by_place() -> None:
+    text = "\n".join(["elevation(point(47.1, 9.5));"] * 11)
+    with pytest.raises(TooLarge, match=r"line 11, column 1: elevation\(\) is one call"):
+        count_premium(QueryParams(data=text))

@@ -461,9 +461,10 @@ def test_services(m: Any) -> None:
     table = m.plazaql(f"matrix(sources: [{POINT}], destinations: [point(43.7314, 7.4197)]);")
     assert table.result
     assert m.plazaql(f"optimize({POINT}, point(43.7314, 7.4197), point(43.735, 7.42));")
-    for text in ("ev_route(point(1, 2), point(1, 2), 5);", 'search(dataset("mine"));'):
-        with pytest.raises(Unsupported):
-            m.plazaql(text)
+    trip = m.plazaql(f"ev_route({POINT}, point(43.7314, 7.4197), battery: 60000);")
+    assert trip[0].properties["energy_used_wh"] > 0
+    expected = m.route(AT, (7.4197, 43.7314), ev={"battery_capacity_wh": 60_000})
+    assert trip[0].properties["distance_m"] == expected.properties["distance_m"]
 
 
 WRONG = [

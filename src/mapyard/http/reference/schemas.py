@@ -47,6 +47,7 @@ _NUMBERS: Final = _array(_NUMBER)
 _INTEGERS: Final = _array(_INTEGER)
 _TEXTS: Final = _array(_TEXT)
 _OR_NONE: Final = {"type": "null"}
+_MAYBE_INTEGER: Final = {"type": ["integer", "null"]}
 _MAYBE_TEXT: Final = {"type": ["string", "null"]}
 _MAYBE_METERS: Final = {"type": ["number", "null"], "description": "meters"}
 _MAYBE_SECONDS: Final = {"type": ["number", "null"], "description": "seconds"}
@@ -248,6 +249,42 @@ SCHEMAS: Final[dict[str, Schema]] = {
         "required": ["job_id", "status"],
     },
     "JobCancelled": _object(["job_id", "cancelled"], job_id=_TEXT, cancelled=_BOOLEAN),
+    "Dataset": _object(
+        ["id", "name", "slug", "scope", "status", "inserted_at", "updated_at"],
+        id=_TEXT,
+        name=_TEXT,
+        slug=_TEXT,
+        scope={"enum": ["plaza", "user"], "description": "the map, or an account's own"},
+        status={"enum": ["pending", "processing", "ready", "error"]},
+        error_message=_MAYBE_TEXT,
+        description=_MAYBE_TEXT,
+        attribution=_MAYBE_TEXT,
+        license=_MAYBE_TEXT,
+        source_url=_MAYBE_TEXT,
+        source_format=_MAYBE_TEXT,
+        strict_mode=_BOOLEAN,
+        is_public=_BOOLEAN,
+        feature_count=_MAYBE_INTEGER,
+        address_count=_MAYBE_INTEGER,
+        edge_count=_MAYBE_INTEGER,
+        storage_bytes=_MAYBE_INTEGER,
+        bbox={"oneOf": [_BOX, _OR_NONE]},
+        schema_definition={
+            "type": ["object", "null"],
+            "additionalProperties": _object(["type", "count"], type=_TEXT, count=_INTEGER),
+            "description": "per property its type, and how many rows have it",
+        },
+        problem_count=_MAYBE_INTEGER,
+        problems=_array(_object(["row", "message"], row=_INTEGER, message=_TEXT)),
+        inserted_at={"type": "string", "format": "date-time"},
+        updated_at={"type": "string", "format": "date-time"},
+    ),
+    "Datasets": _object(["datasets"], datasets=_array(ref("Dataset"))),
+    "DatasetProblems": _object(
+        ["problem_count", "problems"],
+        problem_count=_MAYBE_INTEGER,
+        problems=_array(_object(["row", "message"], row=_INTEGER, message=_TEXT)),
+    ),
     "OptimizeResult": {"oneOf": [ref("Tour"), ref("Job"), ref("TourPlan")]},
     "TourStep": {
         **_open(

@@ -24,6 +24,7 @@ MODULES: tuple[str, ...] = (
     "query",
     "sparql",
     "sparql_protocol",
+    "datasets",
     "tiles",
     "docs",
     "limits",

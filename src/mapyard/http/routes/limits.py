@@ -15,6 +15,7 @@ from mapyard.accounts.plans import (
     PREMIUM_UNITS,
     STANDARD_UNITS,
     WINDOW_S,
+    dataset_limits,
 )
 from mapyard.http.answer import JSON, Answer
 from mapyard.http.background import Job, JobContext
@@ -59,6 +60,7 @@ def limits(ctx: Context, params: NoParams) -> Answer:
                 ),
                 **msgspec.to_builtins(plan.limits),
                 "map_per_minute": plan.limits.map_per_minute,
+                "own_datasets": msgspec.to_builtins(dataset_limits(plan.id)),
             }
             for plan in PLANS.values()
         ],

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import orjson
 from msgspec import Meta
 
-from mapyard.errors import InvalidRequest
+from mapyard.errors import InvalidRequest, TooLarge
 from mapyard.http.answer import GEOJSON, Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
-from mapyard.http.errors import NotOffered
 from mapyard.http.paging import PAGE_HEADERS, answer_page
 from mapyard.http.routes.features import FeaturesParams, features
 from mapyard.http.routes.overpass import DEFAULT_LIMIT, MAX_LIMIT, NDJSON, OverpassParams, overpass
+from mapyard.library import pipeline as pipelines
 from mapyard.library.questions import plazaql as library
 from mapyard.library.results.plaza import PlazaResult
 from mapyard.params.parser import Params, spelled
@@ -31,11 +31,17 @@ _PLAZAQL: Final = re.compile(
     r"point|linestring|polygon|circle)\s*\(|^[ \t]*(?:\$|\#\w+\()",
     re.MULTILINE,
 )
+#: A look that costs nothing, before a query is read for what it calls.
+_MAY_BE_PREMIUM: Final = re.compile("|".join(PREMIUM))
 #: Texts and comments, which say nothing of the language; one without an end goes to the end, so
 #: that each character is looked at once.
 _TEXTS: Final = re.compile(
     r'"(?:[^"\\]|\\.?)*+"?|\'(?:[^\'\\]|\\.?)*+\'?|/\*.*?(?:\*/|\Z)|//[^\n]*+', re.DOTALL
 )
+
+
+#: Premium calls that one query may hold.
+MAX_PREMIUM_CALLS: Final = 10
 
 
 class QueryParams(Params, kw_only=True):
@@ -48,9 +54,14 @@ class QueryParams(Params, kw_only=True):
             examples=['search(node, amenity: "cafe").limit(10);'],
         ),
     ] = ""  # fmt: skip
-    steps: Annotated[list[dict[str, str]] | None, Meta(description="pipelines are not offered")] = (
-        None
-    )
+    steps: Annotated[
+        list[dict[str, Any]] | None,
+        Meta(
+            max_length=pipelines.MAX_STEPS,
+            description="a pipeline instead of a query: steps of type overpass, sparql, filter, "
+            "transform (docs/plazaql.md)",
+        ),
+    ] = None
     limit: Annotated[
         int | None,
         Meta(ge=1, le=MAX_LIMIT, description="page size: 1,000 of PlazaQL, 20 of Overpass QL"),
@@ -67,9 +78,30 @@ class QueryParams(Params, kw_only=True):
     ] = "json"
 
 
+def is_plazaql(text: str) -> bool:
+    """Return whether a query is written in PlazaQL; what is in neither language is Overpass QL."""
+    return _PLAZAQL.search(_TEXTS.sub(" ", text)) is not None
+
+
+def count_premium(params: QueryParams) -> int:
+    """Return the calls in a query that cost what a request to the service's own endpoint does."""
+    if not _MAY_BE_PREMIUM.search(params.data) or not is_plazaql(params.data):
+        return 0
+    calls = [call for call in find_calls(read_program(params.data)) if call.name in PREMIUM]
+    if len(calls) > MAX_PREMIUM_CALLS:
+        at = calls[MAX_PREMIUM_CALLS].at
+        raise TooLarge(
+            f"line {at.line}, column {at.column}: {calls[MAX_PREMIUM_CALLS].name}() is one call of "
+            f"a premium service too many: a query may hold {MAX_PREMIUM_CALLS}; send several",
+            details={"limit": MAX_PREMIUM_CALLS, "count": len(calls)},
+        )
+    return len(calls)
+
+
 @endpoint(
     "/api/v1/query",
     methods=("POST",),
+    count_premium=count_premium,
     summary="Run a query in PlazaQL or Overpass QL",
     tag="Query languages",
     heavy=True,
@@ -92,39 +124,28 @@ def query(ctx: Context, params: QueryParams) -> Answer:
     """Return the features of all outputs of a query; of several each with `@output`.
 
     A value (`.count()`) is in `result`, or by the name of its output in `outputs`. What is written
-    in Overpass QL is answered as by /api/v1/overpass. See docs/plazaql.md.
+    in Overpass QL is answered as by /api/v1/overpass. A query with calls of premium services
+    (route, isochrone, matrix, elevation, …) counts as one premium request per call, at most 10;
+    any other as a standard request. `steps` run as a pipeline: the answer is `{"steps": […]}`, a
+    FeatureCollection each. See docs/plazaql.md.
     """
     if params.steps is not None:
-        raise NotOffered("pipelines of steps are not offered; send each query as `data`")
+        if params.data:
+            raise InvalidRequest.of("steps", "and data exclude each other")
+        return Answer.json(pipelines.run_pipeline(ctx, params.steps))
     if not params.data:
-        raise InvalidRequest.of("data", "is required")
+        raise InvalidRequest.of("data", "is required (or steps)")
     if not is_plazaql(params.data):
         asked = OverpassParams(
             data=params.data, limit=params.limit or DEFAULT_LIMIT, cursor=params.cursor,
             offset=params.offset, format=params.format,
         )  # fmt: skip
         return overpass(ctx, asked)
-    _refuse_premium(params.data)
     found = library.plazaql(ctx, library.PlazaQuestion(data=params.data))
     if params.format != "json":
         as_lines = params.format == "ndjson"
         return Answer(found.stream(as_lines=as_lines), NDJSON if as_lines else GEOJSON)
     return _page(ctx, params, found)
-
-
-def is_plazaql(text: str) -> bool:
-    """Return whether a query is written in PlazaQL; what is in neither language is Overpass QL."""
-    return _PLAZAQL.search(_TEXTS.sub(" ", text)) is not None
-
-
-def _refuse_premium(text: str) -> None:
-    """Refuse what counts as a premium request, as long as a query counts as a standard one."""
-    for call in find_calls(read_program(text)):
-        if call.name in PREMIUM:
-            raise NotOffered(
-                f"line {call.at.line}, column {call.at.column}: {call.name}() is not offered in a "
-                f"query over HTTP; ask its own endpoint, and give its answer as a geometry"
-            )
 
 
 def _page(ctx: Context, params: QueryParams, found: PlazaResult) -> Answer:
@@ -144,7 +165,7 @@ def _page(ctx: Context, params: QueryParams, found: PlazaResult) -> Answer:
         (name, orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY))
         for name, value in found.outputs.members().items()
     ]
-    return answer_page(ctx, written[:limit], end, members)
+    return answer_page(ctx, written[:limit], end, members, found.attribution)
 
 
 @endpoint(

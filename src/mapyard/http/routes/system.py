@@ -1,30 +1,20 @@
-"""Addresses for operators, and the paths that clients know and this service does not offer."""
+"""Addresses for operators."""
 
 from __future__ import annotations
 
 import hmac
-from typing import Annotated
-
-from msgspec import Meta
 
 from mapyard.errors import NotFound
 from mapyard.http import metrics
 from mapyard.http.answer import JSON, Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
-from mapyard.http.errors import NotOffered
 from mapyard.http.freshness import render_freshness
 from mapyard.http.trust import is_trusted
-from mapyard.params.parser import NoParams, Params
+from mapyard.params.parser import NoParams
 from mapyard.version import __version__
 
 TEXT = "text/plain"
-
-
-class DatasetParams(Params):
-    """The id of a dataset of one's own."""
-
-    id: Annotated[str, Meta(description="id of the dataset")] = ""
 
 
 @endpoint(
@@ -108,38 +98,3 @@ def _has_token(ctx: Context) -> bool:
     token = ctx.settings.metrics_token
     given = ctx.headers.get("authorization", "")
     return bool(token) and hmac.compare_digest(given.encode(), f"Bearer {token}".encode())
-
-
-@endpoint(
-    "/api/v1/datasets",
-    methods=("GET", "POST"),
-    aliases=(
-        "/api/v1/datasets/{id}",
-        "/api/v1/datasets/{id}/features",
-    ),
-    summary="Datasets of one's own (not offered)",
-    tag="Not offered",
-    inline=True,
-    needs_dataset=False,
-    media_types=(JSON,),
-)
-def datasets(ctx: Context, params: DatasetParams) -> Answer:
-    """Always answer 501 not_implemented: this service serves OpenStreetMap data only."""
-    raise NotOffered(
-        "datasets of one's own are not offered; this service serves OpenStreetMap data, "
-        "built by its operator with: mapyard build"
-    )
-
-
-@endpoint(
-    "/api/v1/datasets/{id}",
-    methods=("DELETE",),
-    summary="Delete a dataset of one's own (not offered)",
-    tag="Not offered",
-    inline=True,
-    needs_dataset=False,
-    media_types=(JSON,),
-)
-def delete_dataset(ctx: Context, params: DatasetParams) -> Answer:
-    """Always answer 501 not_implemented."""
-    return datasets(ctx, params)

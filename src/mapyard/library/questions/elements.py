@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -121,11 +121,26 @@ def features(call: Call, params: FeatureFilter) -> Elements:
     return list_elements(call, params)
 
 
-def list_elements(call: Call, params: FeatureFilter, where: Condition | None = None) -> Elements:
+class Source(NamedTuple):
+    """What a list is of, where it is not the map: a store, and for what its cursors hold."""
+
+    store: Store
+    version: str
+    attribution: str
+
+
+def list_elements(
+    call: Call,
+    params: FeatureFilter,
+    where: Condition | None = None,
+    source: Source | None = None,
+) -> Elements:
     """Return the elements of a filter for which a condition holds besides."""
-    store = call.store
+    if source is None:
+        source = Source(call.store, call.snapshot.id, ATTRIBUTION)
+    store = source.store
     tags, region, rest = split(where)
-    own = _read_region(params)
+    own = read_region(params)
     if own is not None and region is not None:
         rest = region if rest is None else Every((region, rest))
     query = FeatureQuery(
@@ -139,7 +154,7 @@ def list_elements(call: Call, params: FeatureFilter, where: Condition | None = N
         order = params.output.sort
         if page.cursor is None and page.offset is None and order != "osm_id":
             page = page._replace(offset=0)
-        return list_features(store, call.snapshot.id, query, page, call.deadline, order=order)
+        return list_features(store, source.version, query, page, call.deadline, order=order)
 
     def iter_chunks() -> Iterator[Chunk]:
         if params.output.sort != "osm_id":
@@ -147,12 +162,15 @@ def list_elements(call: Call, params: FeatureFilter, where: Condition | None = N
         after_eid = None
         if params.cursor is not None:
             (after_eid,) = decode_cursor(
-                params.cursor, call.snapshot.id, query.hash("features"), tuple[int]
+                params.cursor, source.version, query.hash("features"), tuple[int]
             )
         skip = params.offset or 0 if params.cursor is None else 0
         return _iter_chunks(store, query, after_eid, skip, params.limit, call.deadline)
 
-    return Elements(call, read_output(params), find_page, iter_chunks)
+    return Elements(
+        call, read_output(params), find_page, iter_chunks, store=store,
+        attribution=source.attribution,
+    )  # fmt: skip
 
 
 def _iter_sorted(find_page: Any, limit: int | None) -> Iterator[Chunk]:
@@ -208,7 +226,8 @@ _RELATIONS = ("within", "intersects", "contains", "crosses", "touches")
 _NEGATIONS = ("not_within", "not_intersects", "not_contains")
 
 
-def _read_region(params: FeatureFilter) -> Region | None:
+def read_region(params: FeatureFilter) -> Region | None:
+    """Return the place that a filter names, None for everywhere; raise for two of them."""
     given = [
         name
         for name in ("bbox", "around", *_RELATIONS, *_NEGATIONS, "h3")

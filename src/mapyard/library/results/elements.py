@@ -15,6 +15,7 @@ from mapyard.results.features import write_features
 from mapyard.results.output import Output
 from mapyard.results.pages import ATTRIBUTION, PageEnd
 from mapyard.results.streams import Chunk
+from mapyard.store.reader import Store
 
 
 class Page(NamedTuple):
@@ -36,9 +37,15 @@ class Elements(Features):
         output: Output,
         find_page: Callable[[int], Listing],
         iter_chunks: Callable[[], Iterator[Chunk]],
+        *,
+        store: Store | None = None,
+        attribution: str = ATTRIBUTION,
     ) -> None:
-        super().__init__(members={"attribution": ATTRIBUTION})
+        """Make a list out of what finds it; `store` is the map's unless given."""
+        super().__init__(members={"attribution": attribution} if attribution else {})
         self.call = call
+        self.store = call.store if store is None else store
+        self.attribution = attribution
         self.output = output
         self._find_page = find_page
         self.iter_chunks = iter_chunks
@@ -58,7 +65,7 @@ class Elements(Features):
     ) -> list[bytes]:
         """Return features of rows as JSON texts."""
         return write_features(
-            self.call.store,
+            self.store,
             rows,
             self.output,
             distances_m=distances_m,

@@ -27,7 +27,8 @@ class PlazaResult(PlazaFeatures):
     """The same from a dataset: elements are found and written when looked at."""
 
     def __init__(self, outputs: Outputs) -> None:
-        super().__init__(members={"attribution": ATTRIBUTION, **outputs.members()})
+        self.attribution = " | ".join([ATTRIBUTION, *outputs.attributions])
+        super().__init__(members={"attribution": self.attribution, **outputs.members()})
         self.outputs = outputs
 
     def iter_written(self) -> Iterator[Written]:

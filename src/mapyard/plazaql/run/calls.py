@@ -48,6 +48,9 @@ def ask_service(
         case "route":
             asked = {key: _geojson(given[key], at) for key in ("origin", "destination")}
             return _features(services.ask("route", asked | mode))
+        case "ev_route":
+            asked = {key: _geojson(given[key], at) for key in ("origin", "destination")}
+            return _features(services.ask("route", asked | mode | {"ev": _read_car(given, at)}))
         case "isochrone":
             time_s = read_number(given["time"], at, "time")
             asked = {"center": _geojson(given["center"], at), "time": [time_s], **mode}
@@ -75,6 +78,13 @@ def _read_mode(given: Mapping[str, Any], at: At) -> dict[str, str]:
     if not isinstance(mode, str):
         raise fail(at, "mode must be a text", 'write mode: "foot"')
     return {"mode": _MODES.get(mode, mode)}
+
+
+def _read_car(given: Mapping[str, Any], at: At) -> dict[str, float]:
+    """Return the electric car of ev_route; `battery` is in watt-hours."""
+    names = {"battery": "battery_capacity_wh", "initial_charge_pct": "initial_charge_pct",
+             "min_charge_pct": "min_charge_pct"}  # fmt: skip
+    return {to: read_number(given[name], at, name) for name, to in names.items() if name in given}
 
 
 def _matrix(given: Mapping[str, Any], rest: list[Any], at: At) -> dict[str, Any]:

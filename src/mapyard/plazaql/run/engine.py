@@ -10,7 +10,6 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from mapyard.deadline import Deadline
-from mapyard.errors import Unsupported
 from mapyard.features.regions import AroundRegion
 from mapyard.osm.elements import NODE, RELATION, WAY
 from mapyard.plazaql.parse.syntax import (
@@ -82,7 +81,7 @@ class Run:
         self._store = store
         self._services = services
         self._deadline = deadline
-        self._methods = Methods(store, services, deadline, self._evaluate)
+        self._methods = Methods(services, deadline, self._evaluate)
         self._known: dict[str, Value] = {}
         self._directives: list[Directive] = []
         self._most: int | None = None
@@ -152,8 +151,8 @@ class Run:
             return sorted({str(text) for text in found if text is not None})
         if not isinstance(value, Elements):
             raise fail(expression.at, f"{expression.variable} has no tags", "use a search")
-        kvs = self._store.tag_values(value.find(), expression.key)
-        return self._store.values(distinct(kvs[kvs >= 0]))
+        kvs = value.store.tag_values(value.find(), expression.key)
+        return value.store.values(distinct(kvs[kvs >= 0]))
 
     def _combine(self, expression: Binary) -> Value:
         left, right = self._evaluate(expression.left), self._evaluate(expression.right)
@@ -166,10 +165,13 @@ class Run:
             return Features([*left.features, *right.features], {**left.members, **right.members})
         if not (isinstance(left, Elements) and isinstance(right, Elements)):
             raise fail(expression.at, f"{sign} stands between two sets of elements")
+        if left.store is not right.store:
+            raise fail(expression.at, f"{sign} stands between two sets of one dataset",
+                       "put out each by itself: $$.mine = …; $$.map = …;")  # fmt: skip
         one, other = left.find(), right.find()
         is_both = np.isin(one, other)
         rows = distinct(one, other) if sign == "+" else one[is_both == (sign == "&")]
-        return left.of_rows(self._store.sort_by_eid(rows))
+        return left.of_rows(left.store.sort_by_eid(rows))
 
     # ---- functions ------------------------------------------------------------------------------
 
@@ -183,7 +185,7 @@ class Run:
         if name == "boundary":
             return self._boundary(bound, at)
         if name == "dataset":
-            raise Unsupported("dataset(): this server has no datasets besides the map")
+            raise fail(at, "dataset() is searched", 'write search(dataset("my-shops"), name: *)')
         given = {key: self._evaluate(value) for key, value in bound.named.items()
                  if not isinstance(value, Word)}  # fmt: skip
         rest = [self._evaluate(value) for value in bound.rest]
@@ -204,9 +206,11 @@ class Run:
 
     def _search(self, bound: Bound, at: At) -> Elements:
         types: tuple[int, ...] = (NODE, WAY, RELATION)
+        store = self._store
         for value in bound.rest:
             if isinstance(value, Call) and value.name == "dataset":
-                self._evaluate(value)
+                store = self._dataset(value)
+                continue
             if not isinstance(value, Word) or value.name not in TYPES:
                 raise fail(
                     value.at, "this is no type of elements", "write node, way, relation, nwr"
@@ -214,13 +218,21 @@ class Run:
             types = _TYPES.get(value.name, types)
         if len(bound.rest) > 1:
             raise fail(bound.rest[1].at, "one type of elements is enough", "nwr means all")
-        found = self._methods.with_tags(Elements(self._store, self._deadline, types), bound.filters)
+        found = self._methods.with_tags(Elements(store, self._deadline, types), bound.filters)
         for directive in self._directives:
             method = Method(
                 Word("", directive.at), directive.name, directive.arguments, directive.at
             )
             found = self._methods.apply(found, method)
         return found
+
+    def _dataset(self, call: Call) -> Store:
+        slug = self._evaluate(
+            bind(FUNCTIONS["dataset"], "dataset", call.arguments, call.at).named["slug"]
+        )
+        if not isinstance(slug, str):
+            raise fail(call.at, "dataset() takes a text", 'write dataset("my-shops")')
+        return self._services.find_dataset(slug)
 
     def _boundary(self, bound: Bound, at: At) -> Shape:
         names = [a for a in bound.filters if a.key == "name" and isinstance(a.value, Text)]
@@ -254,7 +266,9 @@ class Run:
             bound.filters,
         )
         rows = near.find()
-        order = np.argsort(self._methods.rowwise(rows).distances_m(shape, Call("distance", (), at)))
+        order = np.argsort(
+            self._methods.rowwise(near.store, rows).distances_m(shape, Call("distance", (), at))
+        )
         count = read_count(given.get("limit", 20.0), at, "limit", 1)
         look = Look(columns=(("distance_m", shape),))
         return near.having(look=look).of_rows(rows[order[:count]])

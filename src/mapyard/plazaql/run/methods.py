@@ -46,18 +46,16 @@ _REGIONS: Final = (
 class Methods:
     """The methods of one query; `evaluate` gives the values of their arguments."""
 
-    def __init__(
-        self, store: Store, services: Services, deadline: Deadline, evaluate: Evaluate
-    ) -> None:
-        self._store = store
+    def __init__(self, services: Services, deadline: Deadline, evaluate: Evaluate) -> None:
         self._services = services
         self._deadline = deadline
         self._evaluate = evaluate
 
     def with_tags(self, elements: Elements, filters: list[Argument]) -> Elements:
         """Return the set with tag filters, and of some ids only where those are named."""
+        store = elements.store
         read: TagConditions = read_filters(
-            self._store, filters, self._evaluate, self._deadline, with_ids=True
+            store, filters, self._evaluate, self._deadline, with_ids=True
         )
         found = elements.having(
             tags=(*elements.tags, *read.tags), tests=(*elements.tests, *read.tests)
@@ -65,9 +63,9 @@ class Methods:
         if read.ids is None:
             return found
         rows = np.concatenate(
-            [self._store.find_rows(element_type, read.ids) for element_type in elements.types]
+            [store.find_rows(element_type, read.ids) for element_type in elements.types]
         )
-        rows = self._store.sort_by_eid(distinct(rows[rows >= 0]))
+        rows = store.sort_by_eid(distinct(rows[rows >= 0]))
         if elements.given is not None:
             rows = rows[np.isin(rows, elements.given)]
         return found.having(given=rows)
@@ -148,7 +146,7 @@ class Methods:
                 return self._group(elements, bound.named["expression"])
             case "count":
                 return Answer(len(elements.find()))
-        numbers = self.rowwise(elements.find()).numbers(bound.named["expression"])
+        numbers = self.rowwise(elements.store, elements.find()).numbers(bound.named["expression"])
         return Answer(aggregate(name, numbers))
 
     def _add(self, elements: Elements, region: Region) -> Elements:
@@ -171,19 +169,19 @@ class Methods:
         found = self.with_tags(elements, bound.filters) if bound.filters else elements
         for condition in bound.rest:
             # Bound now: the expression is looked at when the rows are.
-            found = found.having(tests=(*found.tests, self._make_test(condition)))
+            found = found.having(tests=(*found.tests, self._make_test(found.store, condition)))
         if not bound.filters and not bound.rest:
             raise fail(at, ".filter() needs a condition", 'write .filter(wheelchair: "yes")')
         return found
 
-    def _make_test(self, condition: Expression) -> Any:
+    def _make_test(self, store: Store, condition: Expression) -> Any:
         # What is wrong with it is said at once, and of no rows.
-        self.rowwise(np.empty(0, np.int64)).truths(condition)
-        return lambda rows: self.rowwise(np.asarray(rows, np.int64)).truths(condition)
+        self.rowwise(store, np.empty(0, np.int64)).truths(condition)
+        return lambda rows: self.rowwise(store, np.asarray(rows, np.int64)).truths(condition)
 
-    def rowwise(self, rows: Ints) -> Rowwise:
-        """Return the values of expressions for rows."""
-        return Rowwise(self._store, rows, self._services, self._constant, self._deadline)
+    def rowwise(self, store: Store, rows: Ints) -> Rowwise:
+        """Return the values of expressions for rows of a store."""
+        return Rowwise(store, rows, self._services, self._constant, self._deadline)
 
     def _constant(self, expression: Expression) -> Any:
         """Return what a variable or a geometry in an expression about elements is."""
@@ -196,24 +194,28 @@ class Methods:
         source = self._evaluate(bound.named["source"])
         if not isinstance(source, Elements):
             raise fail(bound.named["source"].at, f".{name}() takes a set of elements")
+        if elements.store.is_own or source.store.is_own:
+            raise fail(at, f".{name}() is for elements of the map; datasets have no members")
         role = self._evaluate(bound.named["role"]) if "role" in bound.named else None
         if role is not None and not isinstance(role, str):
             raise fail(at, "role must be a text")
         find = find_members if name == "member_of" else find_holders
-        rows = find(self._store, source.find(), role)
+        rows = find(source.store, source.find(), role)
         return elements.having(tests=(*elements.tests, _among(rows)))
 
     def _expand(self, elements: Elements, direction: Expression) -> Elements:
         name = direction.name if isinstance(direction, Atom) else ""
         if name not in ("down", "up"):
             raise fail(direction.at, "this is no direction", "write .expand(:down) or .expand(:up)")
+        if elements.store.is_own:
+            raise fail(direction.at, ".expand() is for elements of the map; datasets have none")
         rows = elements.find()
         more = (
-            find_members(self._store, rows, None)
+            find_members(elements.store, rows, None)
             if name == "down"
-            else find_holders(self._store, rows, None)
+            else find_holders(elements.store, rows, None)
         )
-        return elements.of_rows(self._store.sort_by_eid(distinct(rows, more)))
+        return elements.of_rows(elements.store.sort_by_eid(distinct(rows, more)))
 
     def _texts(self, bound: Bound, at: At) -> list[str]:
         values = [self._evaluate(value) for value in bound.rest]
@@ -240,16 +242,16 @@ class Methods:
         if isinstance(by, Atom):
             if by.name != "qt":
                 raise fail(by.at, f":{by.name} is no order", 'write :qt, or t["name"]')
-            keys = find_quadtiles(self._store, rows).astype(np.float64)
+            keys = find_quadtiles(elements.store, rows).astype(np.float64)
         else:
-            keys = find_keys(self.rowwise(rows).vector(by))
+            keys = find_keys(self.rowwise(elements.store, rows).vector(by))
         keys = -keys if is_down else keys
         # Stable, so that equal ones keep the order of their eids; unknown ones come last.
         return elements.of_rows(rows[np.argsort(keys, kind="stable")])
 
     def _group(self, elements: Elements, expression: Expression) -> Groups:
         rows = elements.find()
-        return make_groups(elements, rows, self.rowwise(rows).vector(expression))
+        return make_groups(elements, rows, self.rowwise(elements.store, rows).vector(expression))
 
     def count_groups(self, groups: Groups, method: Method) -> Answer:
         """Return one number per group."""
@@ -258,7 +260,7 @@ class Methods:
         counts = np.bincount(groups.numbers[known], minlength=len(groups.keys))
         if method.name == "count":
             return Answer(dict(zip(map(write_key, groups.keys), counts.tolist(), strict=True)))
-        values = self.rowwise(groups.rows).numbers(bound.named["expression"])
+        values = self.rowwise(groups.elements.store, groups.rows).numbers(bound.named["expression"])
         found = {
             write_key(key): aggregate(method.name, values[groups.numbers == number])
             for number, key in enumerate(groups.keys)

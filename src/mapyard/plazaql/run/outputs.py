@@ -27,6 +27,11 @@ class Outputs:
         self._services = services
         self._rows: dict[int, Ints] = {}
 
+    @property
+    def attributions(self) -> list[str]:
+        """Return whom to name beside OpenStreetMap."""
+        return self._services.attributions
+
     def members(self) -> dict[str, Any]:
         """Return what stands beside the features: `result` of the only output, or `outputs`."""
         found: dict[str, Any] = {}

@@ -1,0 +1,133 @@
+"""Vector tiles of people's own datasets: one layer, `features`, with all properties."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import orjson
+import shapely
+from numpy.typing import NDArray
+
+from mapyard.geo.bbox import Bbox
+from mapyard.store.flags import AREA
+from mapyard.store.reader import Store
+from mapyard.tiles.cut import cut
+from mapyard.tiles.mercator import (
+    BUFFER,
+    EXTENT_BITS,
+    GRID_SIZE,
+    TileId,
+    project,
+    tile_bounds_deg,
+)
+from mapyard.tiles.mvt import Batch, encode_tile, encode_value
+from mapyard.tiles.shapes import LINE, POINT, POLYGON, Shapes, concatenate, points
+from mapyard.tiles.snap import snap_geometries, snap_rows
+
+LAYER: Final = "features"
+#: Features of one tile; of more, a fixed share is shown, the same in every tile of the zoom.
+MOST: Final = 20_000
+type Ints = NDArray[np.int64]
+
+
+class _Values(NamedTuple):
+    """Encoded values by index, as the encoder asks for them."""
+
+    messages: list[bytes]
+
+    def take(self, indexes: Ints) -> list[bytes]:
+        return [self.messages[index] for index in indexes.tolist()]
+
+
+def render_own_tile(store: Store, tile: TileId) -> bytes:
+    """Return the uncompressed tile, b"" when nothing is in it."""
+    west, south, east, north = tile_bounds_deg(tile)
+    margin = (east - west) * BUFFER / (1 << EXTENT_BITS)
+    box = Bbox(
+        max(west - margin, -180.0), max(south - margin, -90.0),
+        min(east + margin, 180.0), min(north + margin, 90.0),
+    )  # fmt: skip
+    rows = _thin(store.search_box(box).astype(np.int64))
+    if not len(rows):
+        return b""
+    kinds = _find_kinds(store, rows)
+    parts: list[Shapes] = []
+    sources: list[Ints] = []
+    for kind in (POINT, LINE, POLYGON):
+        chosen = np.flatnonzero(kinds == kind)
+        if not len(chosen):
+            continue
+        snapped, owner = _snap(store, rows[chosen], kind)
+        # Groups of their own, so that no two features are joined.
+        shapes, left = cut(snapped, kind, tile, np.arange(len(snapped)))
+        parts.append(shapes)
+        sources.append(chosen[owner[left]])
+    source = np.concatenate(sources)
+    if not len(source):
+        return b""
+    order = np.argsort(source, kind="stable")
+    source = source[order]
+    counts, attributes, values, names, messages = _read_tags(store, rows[source])
+    batch = Batch(
+        np.zeros(len(source), np.int64), kinds[source], store.ids[rows[source]].astype(np.uint64),
+        concatenate(parts).take(order), counts, attributes, values,
+    )  # fmt: skip
+    return encode_tile(batch, [LAYER], names, _Values(messages))
+
+
+def _thin(rows: Ints) -> Ints:
+    """Return so many rows that a tile stays small; which ones does not depend on the tile."""
+    if len(rows) <= MOST:
+        return rows
+    mixed = rows.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    order = np.argsort(mixed, kind="stable")[:MOST]
+    return np.sort(rows[order])
+
+
+def _find_kinds(store: Store, rows: Ints) -> NDArray[np.uint8]:
+    kinds = np.full(len(rows), POINT, np.uint8)
+    shapes = np.flatnonzero(rows >= store.way_start)
+    is_area = (store.flags(rows[shapes]) & AREA) > 0
+    types = shapely.get_type_id(store.geometries(rows[shapes]))
+    kinds[shapes] = np.where(is_area, POLYGON, np.where(types == 4, POINT, LINE))
+    return kinds
+
+
+def _snap(store: Store, rows: Ints, kind: int) -> tuple[Shapes, Ints]:
+    """Return shapes on the grid; a MultiPoint gives one point for each of its points."""
+    if kind != POINT:
+        return snap_geometries(store.geometries(rows), kind)
+    several = np.flatnonzero(rows >= store.way_start)
+    if not len(several):
+        return snap_rows(store, rows, kind)
+    single = np.flatnonzero(rows < store.way_start)
+    shapes, owner = snap_rows(store, rows[single], kind)
+    positions, place = shapely.get_coordinates(store.geometries(rows[several]), return_index=True)
+    grid = np.clip(np.rint(project(positions)), 0, GRID_SIZE).astype(np.int64)
+    return concatenate([shapes, points(grid)]), np.concatenate([single[owner], several[place]])
+
+
+def _read_tags(store: Store, rows: Ints) -> tuple[Ints, Ints, Ints, list[str], list[bytes]]:
+    """Return counts of pairs, names and values by index, and both lists."""
+    names: dict[str, int] = {}
+    values: dict[tuple[type, Any], int] = {}
+    counts: list[int] = []
+    pairs: list[list[tuple[int, int]]] = []
+    for text in store.tags_json(rows):
+        found = []
+        for name, value in orjson.loads(text).items():
+            if value is None:
+                continue
+            if isinstance(value, list | dict):
+                value = orjson.dumps(value).decode()
+            if isinstance(value, int) and not -(2**63) <= value < 2**63:
+                value = str(value)
+            key = (type(value), value)
+            found.append((names.setdefault(name, len(names)), values.setdefault(key, len(values))))
+        counts.append(len(found))
+        pairs.append(found)
+    flat = np.array(list(chain.from_iterable(pairs)), np.int64).reshape(-1, 2)
+    messages = [encode_value(value) for _, value in values]
+    return np.array(counts, np.int64), flat[:, 0], flat[:, 1], list(names), messages

@@ -1,0 +1,1 @@
+"""From a file to portions of rows: one module per format."""
