@@ -7,7 +7,7 @@ import re
 from osm_files import ROOT
 
 LINK = re.compile(r"\]\((?!https?://|#|mailto:)([^)#\s]+)")
-CODE = re.compile(r"```.*?```|`[^`]*`", re.DOTALL)
+CODE = re.compile(r"```.*?```|`[^`]*`|^    .*?$", re.DOTALL | re.MULTILINE)
 
 
 def test_relative_links_of_documents_exist() -> None:

@@ -21,10 +21,18 @@ from mapyard.settings import list_settings
 
 NOTE: Final = "<!-- Written by `mapyard docs`. Change the code, not this page. -->\n"
 BASE_URL: Final = "http://localhost:4000"
-#: Commands that need what only their reader has; tests run all others.
+#: Commands that need what only their reader has, by path or method and path; tests run all others.
 _NOT_RUN: Final = {
     "/api/v1/optimize/{job_id}": "needs the id of a job of yours",
     "/metrics": "needs the operator's token",
+    "POST /api/v1/datasets": "makes a dataset",
+    "PATCH /api/v1/datasets/{id}": "needs a dataset of yours",
+    "DELETE /api/v1/datasets/{id}": "needs a dataset of yours",
+    "/api/v1/datasets/{id}/source": "needs a dataset and a file of yours",
+    "/api/v1/datasets/{id}/problems": "needs a dataset of yours",
+    "/api/v1/datasets/{id}/features/{row}": "needs a dataset of yours",
+    "/api/v1/datasets/{id}/tiles.json": "needs a dataset of yours",
+    "/api/v1/datasets/{id}/tiles/{z}/{x}/{y}": "needs a dataset of yours",
 }
 
 
@@ -119,8 +127,9 @@ def _endpoint(entry: dict[str, Any]) -> Iterator[str]:
                 for param in entry["params"]
             ),
         )
-    if entry["path"] in _NOT_RUN:
-        yield f"<!-- not run: {_NOT_RUN[entry['path']]} -->\n"
+    for name in (entry["path"], f"{entry['methods'][0]} {entry['path']}"):
+        if name in _NOT_RUN:
+            yield f"<!-- not run: {_NOT_RUN[name]} -->\n"
     if entry["curl"]:
         yield f"```sh\n{entry['curl']}\n```\n"
     for response in entry["responses"]:

@@ -183,7 +183,8 @@ def _example(
     request: dict[str, Any] = {"method": method.upper(), "path": filled, "body": ""}
     if operation["security"]:
         command += ["-H", f"X-API-Key: {_KEY}"]
-    if method == "get":
+    upload = operation.get("x-upload", False)
+    if method in ("get", "delete") or upload:
         pairs = [
             f"{quote(name, safe='[]:@')}={_quote_value(one)}"
             for name, value in rest.items()
@@ -194,6 +195,10 @@ def _example(
         request["body"] = orjson.dumps(rest, option=orjson.OPT_INDENT_2).decode() if rest else "{}"
         compact = orjson.dumps(rest).decode()
         command += ["-H", "Content-Type: application/json", "-d", compact]
+    if method not in ("get", "post") and not upload:
+        command += ["-X", method.upper()]
+    if upload:
+        command += ["-T", "FILE"]
     if re.search(r"[\[{]", request["path"]):
         command.append("-g")  # else curl takes brackets for a range
     command.append(base_url + request["path"])
@@ -226,7 +231,7 @@ def _wrap(command: list[str]) -> str:
     lines = [command[0]]
     words = [shlex.quote(word) for word in command[1:]]
     while words:
-        width = 2 if words[0] in ("-H", "-d", "-g") else 1
+        width = 2 if words[0] in ("-H", "-d", "-g", "-X", "-T") else 1
         lines.append("  " + " ".join(words[:width]))
         words = words[width:]
     return " \\\n".join(lines)

@@ -106,6 +106,7 @@ def build_openapi(endpoints: Iterable[Endpoint], base_url: str = "") -> Schema:
     }
 
 
+_BINARY: Final = {"type": "string", "format": "binary"}
 #: Paths that without /api/v1 would be called like another one.
 _SHORT_PATHS: Final = {"/sparql": "sparql_protocol"}
 
@@ -132,15 +133,22 @@ def _operation(endpoint: Endpoint, path: str, method: str) -> Schema:
     if endpoint.premium:
         operation["x-premium"] = True
     in_path = re.findall(r"{(\w+)}", path)
+    in_query = method in ("GET", "DELETE") or endpoint.upload is not None
     parameters = [
         parameter
         for field in fields
-        if method == "GET" or field.name in in_path
+        if in_query or field.name in in_path
         for parameter in _parameters(field, in_path)
     ]
     if parameters:
         operation["parameters"] = parameters
-    if method in ("POST", "PUT", "PATCH"):
+    if endpoint.upload is not None:
+        operation["x-upload"] = True
+        operation["requestBody"] = {
+            "required": True,
+            "content": {"application/octet-stream": {"schema": _BINARY}},
+        }
+    elif method in ("POST", "PUT", "PATCH"):
         in_body = [field for field in fields if field.name not in in_path]
         if in_body:
             operation["requestBody"] = _request_body(endpoint, in_body)

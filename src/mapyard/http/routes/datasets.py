@@ -398,6 +398,7 @@ def dataset_problems(ctx: Context, params: DatasetParams) -> Answer:
     headers=PAGE_HEADERS,
     media_types=(GEOJSON, "text/csv", "application/jsonl"),
     errors=("not_found", "invalid_cursor", "stale_cursor"),
+    examples=[Example({"id": accounts.MAP_SLUG, "tags[amenity]": "cafe", "limit": 2})],
 )
 def dataset_features(ctx: Context, params: RowsParams) -> Answer:
     """Return rows as features in the order of the file, with all filters of /api/v1/features.
