@@ -375,6 +375,30 @@ def test_words_for_kinds_in_many_languages(
     assert ask(open_map(where), text)["subcategory"] == kind
 
 
+NEAR = [
+    "Restaurant near Kunstmuseum Liechtenstein",
+    "restaurant nahe Kunstmuseum Liechtenstein",
+    "restaurant près de Kunstmuseum Liechtenstein",
+    "restaurante cerca de Kunstmuseum Liechtenstein",
+    "ristorante vicino a Kunstmuseum Liechtenstein",
+    "restaurant a prop de Kunstmuseum Liechtenstein",
+    "restaurace u Kunstmuseum Liechtenstein",
+    "restauracja obok Kunstmuseum Liechtenstein",
+    "ресторан рядом с Kunstmuseum Liechtenstein",
+    "ravintola lähellä Kunstmuseum Liechtenstein",
+]
+
+
+@pytest.mark.topic("kinds")
+@pytest.mark.parametrize("text", NEAR)
+def test_what_is_near_comes_by_distance(open_map: OpenMap, text: str) -> None:
+    geocoder = open_map(VADUZ)
+    found = geocoder.forward(text, 3)
+    assert [f["properties"]["match"]["near"] for f in found] == ["kunstmuseum liechtenstein"] * 3
+    assert found[0]["properties"]["name"] == "CAFE im kunstmuseum"
+    assert found[0]["properties"]["match"]["unmatched"] == []
+
+
 CROSSINGS = [
     (VADUZ, "Städtle und Herrengasse", "Städtle & Herrengasse"),
     (VADUZ, "Städtle und Herrengasse Kreuzung", "Städtle & Herrengasse"),

@@ -40,7 +40,9 @@ PAIRS: list[tuple[str, Tags, Tags]] = [
     ("Vostor", {"place": "island"}, {"place": "islet"}),
     ("Wexlin", {"place": "town"}, {"natural": "peak"}),
     ("Yarmok", {"place": "village"}, {"leisure": "playground"}),
-]
+    ("Zemlan", {"natural": "peak", "wikidata": "Q4", "wikipedia": "ca:Z"},
+     {"waterway": "river", "wikidata": "Q5"}),
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,7 @@ POIS: Final[dict[str, float]] = {
     "aeroway=aerodrome": 0.42, "railway=station": 0.40, "railway=halt": 0.34,
     "amenity=university": 0.34, "amenity=hospital": 0.34, "tourism=museum": 0.32,
     "tourism=attraction": 0.32, "historic=castle": 0.32, "leisure=stadium": 0.32,
-    "amenity=townhall": 0.30, "natural=peak": 0.28, "tourism=hotel": 0.26, "amenity=theatre": 0.28,
+    "amenity=townhall": 0.30, "natural=peak": 0.32, "tourism=hotel": 0.26, "amenity=theatre": 0.28,
     "leisure=park": 0.26, "waterway=river": 0.34, "waterway=stream": 0.2, "natural=water": 0.26,
     "amenity=casino": 0.28, "leisure=marina": 0.28, "amenity=bus_station": 0.28,
     "tourism=viewpoint": 0.2, "tourism=information": 0.1, "highway=bus_stop": 0.16,

@@ -169,7 +169,10 @@ def _find_near(
     if not around or (around[0].confidence or 0) < 0.75:
         return []
     lon, lat = gazetteer.position(around[0].document)
-    kind = understand(gazetteer, " ".join(words[: query.near]))
+    asked = words[: query.near]
+    while len(asked) > 1 and asked[-1] in NEAR_WORDS | IN_WORDS:
+        asked.pop()
+    kind = understand(gazetteer, " ".join(asked))
     if not filters.allows("poi"):
         return []
     filters = filters._replace(layer="poi")

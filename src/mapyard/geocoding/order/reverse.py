@@ -106,7 +106,7 @@ def find_in_layers(
     for layer in layers:
         if layer != "admin":
             near += find(gazetteer, lon, lat, radius_m, limit, layer, keep)
-    near.sort(key=lambda result: result.distance_m or 0.0)
+    near.sort(key=lambda result: _count_distance(result.distance_m or 0.0))
     areas = _find_areas(gazetteer, lon, lat) if "admin" in layers else []
     # The smallest area has its place even where there is much around.
     kept = max(0, limit - 1) if areas else limit
@@ -271,8 +271,9 @@ def _list_streets(
 
 
 def _list_pois(g: Gazetteer, around: _Around, pois: Ints) -> list[Result]:
-    """Return points of interest by distance; of those around the position the smallest first."""
-    order = pois[np.lexsort((_sizes(g, around.document_rows[pois]), around.document_m[pois]))]
+    """Return points of interest by distance; of those at the position the smallest first."""
+    away_m = np.array([_count_distance(m) for m in around.document_m[pois].tolist()], np.float64)
+    order = pois[np.lexsort((_sizes(g, around.document_rows[pois]), away_m))]
     results: dict[int, Result] = {}
     for i in order.tolist():
         document = int(around.documents[i])
@@ -280,6 +281,11 @@ def _list_pois(g: Gazetteer, around: _Around, pois: Ints) -> list[Result]:
             distance_m = float(around.document_m[i])
             results[document] = Result(document, score=1.0, distance_m=distance_m)
     return list(results.values())
+
+
+def _count_distance(distance_m: float) -> float:
+    """Return a distance, 0 for what is as good as here."""
+    return 0.0 if distance_m <= _AT else distance_m
 
 
 def _sizes(g: Gazetteer, rows: NDArray[Any]) -> NDArray[np.float64]:

@@ -25,9 +25,12 @@ CATEGORY_KEYS: Final = (
 )  # fmt: skip
 
 _NEAR_WORDS: Final = (
-    "near nearby around close next nahe bei beim um pres proche vicino cerca perto bij naast ved"
+    "near nearby around close next nahe bei beim um pres proche vicino cerca perto prop bij naast "
+    "nabij ved nar naer lahella poblizu blizko blizu u kod pri kolo obok blisko niedaleko yakin "
+    "yakininda kozeleben langa aproape dekat gan κοντα рядом возле около у близ біля поруч "
+    "قرب בקרבת ליד"
 )
-_IN_WORDS: Final = "in at by im a au aux de dans en em i to"
+_IN_WORDS: Final = "in at by im a au aux de dans en em i to с"
 #: Words between a kind and a place that ask for what is around it: "museum near Schaan".
 NEAR_WORDS: Final = frozenset(_NEAR_WORDS.split())
 #: Words that may also ask for what is in it, or be part of a name: "hôtel de Paris".
