@@ -735,3 +735,32 @@ def test_a_number_of_many_words(open_osm: OpenOsm) -> None:
     for number in numbers:
         found = ask(geocoder, f"Boduthakuru Magu {number}, Male")
         assert (found["house_number"], found["match"]["unmatched"]) == (number, [])
+
+
+@pytest.fixture(scope="module")
+def island(open_osm: OpenOsm) -> Geocoder:
+    nodes: dict[int, Any] = {
+        1: (73.51, 4.17), 2: (73.52, 4.17),
+        3: (73.515, 4.171, {"place": "town", "name": "Malda"}),
+        4: (73.515, 4.1701, {"shop": "travel_agency", "name": "Select", "addr:street": "Odi Magu",
+                             "addr:housenumber": "H. Marine Dream"}),
+        5: (73.6, 4.17, {"addr:street": "Odi Magu", "addr:housenumber": "1", "addr:city": "Elsen",
+                         "addr:postcode": "10598"}),
+    }  # fmt: skip
+    nodes |= {100 + i: (73.5 + i / 1e3, 4.3, {"shop": "tea", "name": f"Malda {i}"})
+              for i in range(60)}  # fmt: skip
+    ways = {9: ([1, 2], {"highway": "primary", "name": "Odi Magu"})}
+    return open_osm("island", nodes, ways)
+
+
+@pytest.mark.topic("numbers")
+@pytest.mark.parametrize("text", ["H. Marine Dream", "Marine Dream", "H. Marine Dream, Odi Magu"])
+def test_a_house_name_in_place_of_a_number(island: Geocoder, text: str) -> None:
+    assert island.forward(text, 1)[0]["id"] == "node/4"
+
+
+@pytest.mark.topic("postcodes")
+def test_a_town_with_the_postcode_of_another(island: Geocoder) -> None:
+    found = ask(island, "Malda 10598")
+    assert (found["name"], found["match"]["unmatched"]) == ("Malda", ["10598"])
+    assert found["confidence"] <= 0.7

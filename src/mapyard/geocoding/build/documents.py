@@ -93,6 +93,9 @@ class DocumentTexts:
             # An operator is a name only where nothing else is.
             if key in tags and (key != "operator" or not names):
                 names += split_values(tags[key])
+        number = tags.get("addr:housenumber", "")
+        if number and not any(map(str.isdigit, number)):
+            names.append(number)  # the name of a house, as such houses without another one have it
         names += find_brand_names(tags.get("brand") or tags.get("name", ""))
         if label is not None and label not in names:
             names.append(label)

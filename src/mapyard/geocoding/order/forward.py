@@ -276,7 +276,11 @@ class Ranking:
     def _find_scores(self) -> Floats:
         self.text = self._worth @ self._weights / self._weights.sum()
         scores: Floats = self._fixed + TEXT * self.text + HOUSE * (self._entry >= 0)
-        scores[~(self._is_called & (self.text >= MIN_MATCHED))] = -1.0
+        # A town whose name is all but a number, such as another town's postcode, is one, too.
+        others = ~self._has_digit & ~self._little
+        is_town = (self._kinds == PLACE) & (self._whole > 0)
+        is_town &= (self._worth[:, others] > 0).all(axis=1)
+        scores[~(self._is_called & ((self.text >= MIN_MATCHED) | is_town))] = -1.0
         return scores
 
     @property
