@@ -54,3 +54,9 @@ def test_iter_candidates(query: str, expected: list[str]) -> None:
 def test_leading_number() -> None:
     assert leading_number("12a") == 12
     assert leading_number("funaadu") == -1
+
+
+@pytest.mark.parametrize("letter", ["ا", "އ", "ອ", "ཨ", "ᄋ"])
+def test_letters_that_have_no_sound(letter: str) -> None:
+    assert parse_numbers(f"5 {letter}")[0] == "5"
+    assert parse_numbers(f"{letter} 5")[0].strip("-") == "5"

@@ -92,7 +92,7 @@ def join_number(words: Sequence[str]) -> str:
     for word in words:
         is_attached = word.isalpha() or _ATTACHED.match(word)
         latin = _latin(word)
-        if is_attached and latin[0] == "c" and not word.isalpha():
+        if is_attached and latin[:1] == "c" and not word.isalpha():
             latin = "s" + latin[1:]  # the Cyrillic letter is often typed so
         attached = not key or (is_attached and key[-1].isdigit())
         key += latin if attached else f"-{latin}"
