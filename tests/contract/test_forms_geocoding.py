@@ -139,7 +139,7 @@ def test_the_five_forms_say_the_same(server: Server, form: str) -> None:
     if form in ("json", "jsonv2"):
         (place,) = body
         assert place["osm_id"] == 5986438
-        assert place["category" if form == "jsonv2" else "class"] == "place"
+        assert place["category" if form == "jsonv2" else "class"] == "boundary"
         south, north, west, east = map(float, place["boundingbox"])
         assert south < float(place["lat"]) < north
         assert west < float(place["lon"]) < east

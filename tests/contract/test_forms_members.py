@@ -282,7 +282,7 @@ def test_every_documented_member_is_there(server: Server, name: str) -> None:
 
 def test_xml_has_every_documented_attribute(server: Server) -> None:
     search = {"q": "Rue Grimaldi", "format": "xml", **ALL_DETAILS, "limit": 2}
-    there = {"lat": 43.7384, "lon": 7.4246, "format": "xml", **ALL_DETAILS}
+    there = {"lat": 43.7384, "lon": 7.4246, "zoom": 10, "format": "xml", **ALL_DETAILS}
     found = ET.fromstring(server.get("/nominatim/search", params=search).text)
     around = ET.fromstring(server.get("/nominatim/reverse", params=there).text)
     elements = [found, *found.findall("place"), around, *around.findall("result")]

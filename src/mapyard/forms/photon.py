@@ -34,7 +34,7 @@ _OUR_LAYERS: Final[dict[str, Literal["house", "street", "admin", "poi"]]] = {
 }  # fmt: skip
 #: Most local rank of each layer of areas.
 _LAYERS_BY_RANK: Final = (
-    (4, "country"), (9, "state"), (13, "county"), (19, "city"), (20, "district"), (25, "locality"),
+    (4, "country"), (9, "state"), (13, "county"), (16, "city"), (21, "district"), (25, "locality"),
     (27, "street"),
 )  # fmt: skip
 
@@ -231,7 +231,7 @@ def _identity(feature: Feature) -> tuple[Any, ...]:
 def _layer_of(properties: dict[str, Any]) -> str:
     if properties.get("category") not in ("place", "boundary", "highway"):
         return "house" if properties.get("house_number") else "other"
-    rank = places.find_rank(properties)
+    rank = places.find_address_rank(properties)
     return next((name for most, name in _LAYERS_BY_RANK if rank <= most), "house")
 
 

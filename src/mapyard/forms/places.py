@@ -23,12 +23,21 @@ _RANKS: Final = {
     "country": 4, "state": 8, "region": 8, "province": 8, "county": 12, "district": 12,
     "municipality": 14, "city": 16, "town": 18, "borough": 18, "village": 19, "suburb": 19,
     "hamlet": 20, "quarter": 20, "neighbourhood": 20, "island": 17, "islet": 20,
-    "isolated_dwelling": 22, "farm": 22, "locality": 22, "city_block": 25, "square": 25,
+    "isolated_dwelling": 22, "farm": 22, "locality": 25, "city_block": 25, "square": 25,
 }  # fmt: skip
-_STREET_RANK, _HOUSE_RANK = 26, 30
+_STREET_RANK, _SMALL_ROAD_RANK, _HOUSE_RANK = 26, 27, 30
+_SMALL_ROADS: Final = frozenset(
+    ("service", "cycleway", "path", "footway", "steps", "bridleway", "track", "motorway_link",
+     "primary_link", "trunk_link", "secondary_link", "tertiary_link")
+)  # fmt: skip
 #: Levels of boundaries with a rank; of others it is that of a settlement.
 _LEVELS: Final = frozenset(map(str, range(2, 13)))
 _SETTLEMENT_RANK: Final = 16
+
+
+def is_boundary(properties: Properties) -> bool:
+    """Return whether a place is an administrative boundary, whatever else it is called."""
+    return (properties.get("tags") or {}).get("boundary") == "administrative"
 
 
 def find_rank(properties: Properties) -> int:
@@ -37,13 +46,24 @@ def find_rank(properties: Properties) -> int:
         return _HOUSE_RANK
     category, kind = properties.get("category"), properties.get("subcategory")
     if category == "highway":
-        return _STREET_RANK
-    if category == "boundary" and kind == "administrative":
-        level = str((properties.get("tags") or {}).get("admin_level", ""))
+        return _SMALL_ROAD_RANK if kind in _SMALL_ROADS else _STREET_RANK
+    if is_boundary(properties):
+        level = str(properties["tags"].get("admin_level", ""))
         return 2 * int(level) if level in _LEVELS else _SETTLEMENT_RANK
     if category == "place" and kind == "postcode":
         return 21
     return _RANKS.get(str(kind), _HOUSE_RANK) if category in ("place", "boundary") else _HOUSE_RANK
+
+
+def find_address_rank(properties: Properties) -> int:
+    """Return how local a place is as a part of addresses: a settlement, or the rank of its level.
+
+    A city may be a state too, by the level of its boundary.
+    """
+    is_settlement = properties.get("subcategory") in ("city", "town", "village")
+    if is_settlement and not properties.get("house_number"):
+        return _SETTLEMENT_RANK
+    return find_rank(properties)
 
 
 def find_area_rank(area: Area) -> int:

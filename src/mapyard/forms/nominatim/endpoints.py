@@ -241,4 +241,4 @@ def _is_of_type(feature: Feature, kind: str | None) -> bool:
     if kind is None:
         return True
     least, most = _RANKS_OF_TYPE[kind]
-    return least <= places.find_rank(feature["properties"]) <= most
+    return least <= places.find_address_rank(feature["properties"]) <= most

@@ -12,6 +12,7 @@ from mapyard.forms import places
 from mapyard.forms.nominatim.params import Shown
 from mapyard.geocoding.answer.answers import Area
 from mapyard.library.call import Call
+from mapyard.osm.elements import TYPE_BY_NAME
 
 LICENCE: Final = "Data © OpenStreetMap contributors, ODbL 1.0. http://osm.org/copyright"
 Properties = Mapping[str, Any]
@@ -26,7 +27,6 @@ _LABELS: Final = {
     9: "city_district", 10: "suburb", 11: "neighbourhood",
 }  # fmt: skip
 _COUNTRY_LEVEL: Final = 2
-_HOUSE_RANK: Final = 30
 _NAME_KEYS: Final = frozenset(
     (
         "name", "alt_name", "old_name", "official_name", "short_name", "loc_name", "int_name",
@@ -62,7 +62,7 @@ def describe(
         lon, lat = feature["geometry"]["coordinates"]
         tags = call.store.tags(row) if row >= 0 else {}
         rank = places.find_rank(properties)
-        category, kind = properties.get("category") or "place", properties.get("subcategory")
+        category, kind = _find_main_tag(call, properties)
         place: dict[str, Any] = {
             "place_id": places.find_place_id(properties, lon, lat),
             "osm_type": properties.get("osm_type"),
@@ -70,10 +70,10 @@ def describe(
             "lat": lat,
             "lon": lon,
             "category": category,
-            "type": kind or "yes",
+            "type": kind,
             "place_rank": rank,
             "importance": properties.get("score", 0.0),
-            "addresstype": find_address_type(properties, rank),
+            "addresstype": find_address_type(properties, category, kind),
             "name": properties.get("name") or properties.get("street", "") if rank != 30
             else properties.get("name", ""),
             "display_name": properties["display_name"],
@@ -82,7 +82,7 @@ def describe(
             "shape": shape,
         }  # fmt: skip
         if addressdetails:
-            place["address"] = find_address(properties)
+            place["address"] = find_address(properties, category, kind)
             place["levels"] = find_levels(properties)
         if params.extratags:
             place["extratags"] = {
@@ -97,15 +97,28 @@ def describe(
     return found
 
 
-def find_address_type(properties: Properties, rank: int) -> str:
-    """Return the part of an address that a place is."""
+def _find_main_tag(call: Call, properties: Properties) -> tuple[str, str]:
+    """Return key and value of what a place is there: boundaries and buildings by these tags."""
+    if places.is_boundary(properties):
+        return "boundary", "administrative"
+    category = str(properties.get("category") or "place")
+    kind = str(properties.get("subcategory") or "yes")
+    if (category, kind) == ("place", "house") and properties.get("osm_type") in TYPE_BY_NAME:
+        row = call.store.find_row(TYPE_BY_NAME[properties["osm_type"]], properties["osm_id"])
+        building = call.store.tags(row).get("building") if row >= 0 else None
+        if building:
+            return "building", building
+    return category, kind
+
+
+def find_address_type(properties: Properties, category: str, kind: str) -> str:
+    """Return the part of an address that a place with a main tag is."""
     areas = properties.get("areas")
     if is_area(properties):
         return label_area(areas[-1]) if areas else str(properties.get("subcategory") or "place")
-    category, kind = str(properties.get("category") or "place"), properties.get("subcategory")
-    if category == "highway" and rank < _HOUSE_RANK:
+    if category == "highway":
         return "road"
-    return str(kind) if category == "place" and kind == "postcode" else category
+    return kind if (category, kind) == ("place", "postcode") else category
 
 
 def is_area(properties: Properties) -> bool:
@@ -125,9 +138,11 @@ def label_area(area: Area) -> str:
     return area.get("place") or _LABELS.get(level, "administrative")
 
 
-def find_address(properties: Properties) -> dict[str, str]:
-    """Return the parts of an address in Nominatim's names and order, small to large."""
-    category = properties.get("category")
+def find_address(properties: Properties, category: str, kind: str) -> dict[str, str]:
+    """Return the parts of an address in Nominatim's names and order, small to large.
+
+    `category` and `kind` are the main tag of the place, under which its name stands.
+    """
     parts: dict[str, str] = {}
 
     def put(key: str, value: Any) -> None:
@@ -135,8 +150,8 @@ def find_address(properties: Properties) -> dict[str, str]:
             parts[key] = str(value)
 
     name = properties.get("name")
-    if name and category not in (None, "highway") and not is_area(properties):
-        put(str(category if category != "place" else properties["subcategory"]), name)
+    if name and properties.get("category") not in (None, "highway") and not is_area(properties):
+        put(category if category != "place" else kind, name)
     put("house_number", properties.get("house_number"))
     put("road", properties.get("street") or (name if category == "highway" else None))
     country = properties.get("country")

@@ -11,7 +11,7 @@ import orjson
 import shapely
 from numpy.typing import NDArray
 
-from mapyard.errors import MapyardError
+from mapyard.errors import InvalidRequest, MapyardError
 from mapyard.forms.osrm.params import BadValue, Drawn, Geometries, Overview
 from mapyard.geo.sphere import haversine_m
 from mapyard.http.answer import Answer
@@ -32,6 +32,8 @@ _ANNOTATIONS: Final = {
     "distance": "shape_attributes.length", "duration": "shape_attributes.time",
     "speed": "shape_attributes.speed",
 }  # fmt: skip
+#: The original's other annotations.
+_NOT_SERVED: Final = ("nodes", "weight")
 _SHAPE_FORMATS: Final[dict[Geometries, str]] = {
     "polyline": "polyline5", "polyline6": "polyline6", "geojson": "geojson",
 }  # fmt: skip
@@ -95,11 +97,14 @@ def read_annotations(text: str) -> list[str]:
     if text in ("", "false"):
         return []
     known = [*_ANNOTATIONS, "datasources"]
+    names = ", ".join(known)
     asked = known if text == "true" else [part for part in text.split(",") if part]
     for name in asked:
+        if name not in known and name not in _NOT_SERVED:
+            raise InvalidRequest(f"annotations: {name[:40]!r} is not known; there are {names}")
         if name not in known:
             raise BadValue(
-                f"annotations: {name[:40]!r} is not served; there are {', '.join(known)}: ways "
+                f"annotations: {name[:40]!r} is not served; there are {names}: ways "
                 "have no numbers of nodes and no weights per segment here"
             )
     return asked

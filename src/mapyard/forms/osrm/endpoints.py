@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from mapyard.errors import InvalidRequest
+from mapyard.errors import InvalidRequest, TooLarge
 from mapyard.forms.osrm.answers import (
     JSON,
     finish_routes,
@@ -221,7 +221,9 @@ def _read_alternatives(text: str) -> int:
         return 1 if text == "true" else 0
     if not text.isascii() or not text.isdigit():
         raise InvalidRequest("alternatives: is true, false or a number")
-    return min(int(text), MAX_ALTERNATIVES)
+    if int(text[:9]) > MAX_ALTERNATIVES:
+        raise TooLarge(f"alternatives: {text[:9]}, at most {MAX_ALTERNATIVES}")
+    return int(text)
 
 
 def _read_trip_ends(params: Trip, count: int) -> tuple[int | None, int | None]:

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from mapyard.errors import TooLarge
+from mapyard.errors import InvalidRequest, TooLarge
 from mapyard.forms.osrm.answers import (
     JSON,
     make_error_writer,
@@ -18,7 +18,6 @@ from mapyard.forms.osrm.answers import (
 from mapyard.forms.osrm.params import (
     RADIUS_M,
     BadOptions,
-    BadValue,
     Common,
     read_coordinates,
     read_indexes,
@@ -50,18 +49,18 @@ class Table(Common, kw_only=True):
         str, Meta(max_length=40, description="duration, distance, or both by comma")
     ] = "duration"
     fallback_speed: Annotated[
-        float | None, Meta(gt=0, description="m/s as the crow flies, where no way leads")
+        float | None, Meta(gt=0, le=1e4, description="m/s as the crow flies, where no way leads")
     ] = None
     fallback_coordinate: Annotated[
         Literal["input", "snapped"], Meta(description="between which the crow flies")
     ] = "input"
-    scale_factor: Annotated[float, Meta(gt=0, description="multiplies durations")] = 1.0
+    scale_factor: Annotated[float, Meta(gt=0, le=1e6, description="multiplies durations")] = 1.0
 
 
 class Nearest(Common, kw_only=True):
     """A coordinate."""
 
-    number: Annotated[int, Meta(ge=1, description=f"of roads, at most {MAX_NUMBER}")] = 1
+    number: Annotated[int, Meta(ge=0, description=f"of roads, at most {MAX_NUMBER}")] = 1
 
 
 @service(
@@ -83,7 +82,7 @@ def table(ctx: Context, params: Table) -> Answer:
     mode, engine = read_mode(params), get_engine(ctx)
     asked = params.annotations.split(",")
     if not set(asked) <= {"duration", "distance"}:
-        raise BadValue("annotations: are duration, distance, or both by comma")
+        raise InvalidRequest("annotations: are duration, distance, or both by comma")
     rows = read_indexes("sources", params.sources, len(lonlat))
     columns = read_indexes("destinations", params.destinations, len(lonlat))
     if len(rows) * len(columns) > MAX_PAIRS:
@@ -141,6 +140,8 @@ def nearest(ctx: Context, params: Nearest) -> Answer:
         raise BadOptions("exactly one coordinate is needed")
     ((lon, lat),) = lonlat.tolist()
     (radius_m,) = read_list("radiuses", params.radiuses, 1, read_radius)
+    if params.number < 1:
+        raise BadOptions("number: is 1 or more")
     if params.number > MAX_NUMBER:
         raise TooLarge(f"number: {params.number}, at most {MAX_NUMBER}")
     roads = find_nearest(

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from mapyard.errors import InvalidRequest
 from mapyard.forms.osrm.answers import JSON, make_error_writer
-from mapyard.forms.osrm.params import BadOptions, read_indexes
+from mapyard.forms.osrm.params import BadOptions, BadValue, read_indexes
 from mapyard.http.context import Context
 from mapyard.http.endpoints import ErrorWriter, Example, Handler, endpoint
 
@@ -44,5 +44,5 @@ def read_waypoints(text: str, count: int) -> list[int]:
     if sorted(set(stops)) != stops:
         raise BadOptions("waypoints: are ascending")
     if stops[0] != 0 or stops[-1] != count - 1:
-        raise BadOptions("waypoints: first and last coordinates must be specified as waypoints")
+        raise BadValue("waypoints: first and last coordinates must be specified as waypoints")
     return stops
