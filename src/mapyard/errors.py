@@ -7,7 +7,10 @@ Raise the most specific class with a message that says what was wrong, where, an
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
+
+#: Statuses that client libraries take for passing ones, which they are not here.
+_FINAL: Final = (408, 501)
 
 
 class MapyardError(Exception):
@@ -31,6 +34,8 @@ class MapyardError(Exception):
         self.status = status or type(self).status
         self.details = dict(details) if details else None
         self.headers = dict(headers) if headers else {}
+        if self.status in _FINAL:
+            self.headers.setdefault("x-should-retry", "false")
 
 
 class InvalidRequest(MapyardError):  # noqa: N818 - named after its code
@@ -84,10 +89,6 @@ class Timeout(MapyardError):  # noqa: N818
     """The request's own time limit passed."""
 
     status, code = 408, "timeout"
-
-    def __init__(self, message: str, **kwargs: Any) -> None:
-        super().__init__(message, **kwargs)
-        self.headers.setdefault("x-should-retry", "false")
 
 
 class TooLarge(MapyardError):  # noqa: N818

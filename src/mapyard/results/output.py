@@ -47,16 +47,22 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
     centroid: Annotated[bool, Meta(description="the centroid instead of the geometry")] = False
     simplify: Annotated[
         float | None,
-        Meta(gt=0, le=100_000, description="simplify lines and areas by this tolerance in meters"),
+        Meta(ge=0, le=100_000, description="simplify lines and areas by this tolerance in meters"),
     ] = None
     buffer: Annotated[
         float | None,
-        Meta(gt=0, le=MAX_BUFFER_M, description="widen geometries by this many meters"),
+        Meta(ge=0, le=MAX_BUFFER_M, description="widen geometries by this many meters"),
     ] = None
     sort: Annotated[
         Literal["osm_id", "name", "distance"],
         Meta(description="order; name and distance page by offset, not by cursor"),
     ] = "osm_id"
+
+    def __post_init__(self) -> None:
+        """Take 0 as absent: client libraries send it so."""
+        for name in ("simplify", "buffer"):
+            if getattr(self, name) == 0:
+                msgspec.structs.force_setattr(self, name, None)
 
 
 DEFAULT_OUTPUT = Output()

@@ -24,7 +24,7 @@ from mapyard.accounts.jobs import (
 )
 from mapyard.deadline import Deadline
 from mapyard.errors import InvalidRequest, MapyardError, NotFound
-from mapyard.http.answer import Answer
+from mapyard.http.answer import GEOJSON, Answer
 from mapyard.http.background import Job, JobContext
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
@@ -112,7 +112,16 @@ def optimize(ctx: Context, params: OptimizeParams) -> Answer:
         queued = _queue(ctx, msgspec.to_builtins(request))
         if queued is not None:
             return queued
-    return Answer.geojson(library.compute(engine, request, ctx.deadline).to_collection())
+    found = library.compute(engine, request, ctx.deadline).to_collection()
+    return Answer.geojson(library.as_feature(found) if _wants_feature(ctx) else found)
+
+
+def _wants_feature(ctx: Context) -> bool:
+    """Return whether a client library asks that reads the tour as one feature.
+
+    Among them only those ask for GeoJSON by its type.
+    """
+    return ctx.is_client_library and GEOJSON.partition(";")[0] in ctx.accept
 
 
 def _queue(ctx: Context, request: dict[str, Any]) -> Answer | None:

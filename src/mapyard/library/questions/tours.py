@@ -269,3 +269,17 @@ def _make_route(
             "legs": legs,
         },
     }
+
+
+def as_feature(tour: dict[str, Any]) -> dict[str, Any]:
+    """Return a tour as its route, with the order of the stops."""
+    kept = ("waypoint_order", "distance_m", "duration_s", "total_cost_s", "optimization",
+            "roundtrip")  # fmt: skip
+    properties = {name: tour[name] for name in kept if name in tour}
+    properties |= {"distance": tour["distance_m"], "duration": tour["duration_s"]}
+    return {
+        "type": "Feature",
+        "status": tour["status"],
+        "geometry": tour["route"]["geometry"],
+        "properties": properties,
+    }
