@@ -764,3 +764,14 @@ def test_a_town_with_the_postcode_of_another(island: Geocoder) -> None:
     found = ask(island, "Malda 10598")
     assert (found["name"], found["match"]["unmatched"]) == ("Malda", ["10598"])
     assert found["confidence"] <= 0.7
+
+
+@pytest.mark.topic("numbers")
+def test_a_house_that_says_its_street_before_one_that_is_near_it(open_osm: OpenOsm) -> None:
+    nodes: dict[int, Any] = {
+        1: (1.51, 42.5), 2: (1.52, 42.5),
+        3: (1.512, 42.5001, {"addr:street": "Carrer Nou", "addr:housenumber": "2"}),
+        4: (1.518, 42.5001, {"addr:housenumber": "2"}),
+    }  # fmt: skip
+    ways = {5: ([1, 2], {"highway": "residential", "name": "Carrer Nou"})}
+    assert open_osm("says", nodes, ways).forward("Carrer Nou 2", 1)[0]["id"] == "node/3"

@@ -134,7 +134,10 @@ def _write_numbers(made: Assembly, folder: Path) -> None:
     parent = made.assignment.parent[address] if len(address) else address
     known = parent >= 0
     address, key, number, parent = address[known], key[known], number[known], parent[known]
-    order = np.lexsort((address, is_first[known], key, number, parent))
+    # And those that say their street, before those that are only the nearest to it.
+    addresses = made.addresses
+    says_street = (addresses.street.codes[address] >= 0) | (addresses.place.codes[address] >= 0)
+    order = np.lexsort((address, says_street, is_first[known], key, number, parent))
     write_column(folder, "house_offsets", group_offsets(parent, made.count))
     write_column(folder, "house_order", parent[order] * HOUSE_SHIFT + number[order] + 1)
     write_column(folder, "house_number", number[order].astype(np.int32))
