@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import shapely
 from numpy.typing import NDArray
 
 from mapyard.errors import MapyardError
@@ -13,6 +12,7 @@ from mapyard.geo.sphere import haversine_m
 from mapyard.routing.config import COSTINGS
 from mapyard.routing.engine import Engine
 from mapyard.routing.modes import Mode
+from mapyard.routing.snapping import make_location
 
 type Floats = NDArray[np.float64]
 
@@ -25,8 +25,6 @@ _WINDOW: Final = 2
 _INDEPENDENT_M: Final = 5.0
 #: Another road runs along if it turns no more than this from the way.
 _SAME_WAY_DEG: Final = 30.0
-#: Around a place, the way that tells its direction.
-_STEP_DEG: Final = 2e-5
 #: Errors of points are never taken for smaller, meters; other roads are looked for up to so many of
 #: them beyond the one that was chosen.
 _LEAST_ERROR_M: Final = 1.0
@@ -89,7 +87,7 @@ def _find_rivals(
 ) -> Floats:
     """Return how far the nearest other road that runs along is, at most `reach_m`."""
     locations = [
-        {"lon": lon, "lat": lat, "radius": within_m, "search_cutoff": within_m}
+        make_location(lon, lat, within_m, reach=0) | {"radius": within_m}
         for (lon, lat), within_m in zip(places.tolist(), reach_m.tolist(), strict=True)
     ]
     request = {"locations": locations, "costing": COSTINGS[mode], "verbose": True}
@@ -97,27 +95,34 @@ def _find_rivals(
         answer = engine.call("locate", request)
     except MapyardError:  # the engine finds none of the points on roads: then there are no rivals
         return reach_m
+    others = [
+        (index, edge["distance"], edge["heading"])
+        for index, row in enumerate(answer)
+        for edge in row.get("edges") or ()
+        if edge["edge_info"]["way_id"] not in way_ids
+    ]
     found_m = reach_m.copy()
-    headings = find_headings(line, places).tolist()
-    for index, (row, heading) in enumerate(zip(answer, headings, strict=True)):
-        for edge in row.get("edges") or ():
-            is_other = edge["edge_info"]["way_id"] not in way_ids
-            if is_other and _turn_deg(edge["heading"], heading) <= _SAME_WAY_DEG:
-                found_m[index] = min(found_m[index], edge["distance"])
+    asked = sorted({index for index, _, _ in others})
+    headings = dict(zip(asked, find_headings(line, places[asked]).tolist(), strict=True))
+    for index, distance_m, heading in others:
+        if _turn_deg(heading, headings[index]) <= _SAME_WAY_DEG:
+            found_m[index] = min(found_m[index], distance_m)
     return found_m
 
 
 def find_headings(line: Floats, places: Floats) -> Floats:
     """Return the direction of a line at what is nearest to each place, degrees from north."""
-    shape = shapely.LineString(line)
-    along = shapely.line_locate_point(shape, shapely.points(places))
-    before, after = (
-        shapely.get_coordinates(shapely.line_interpolate_point(shape, np.maximum(along + step, 0)))
-        for step in (-_STEP_DEG, _STEP_DEG)
-    )
-    steps = after - before
-    east = steps[:, 0] * np.cos(np.radians(places[:, 1]))
-    return np.degrees(np.arctan2(east, steps[:, 1])) % 360.0
+    if not len(places):
+        return np.zeros(0)
+    narrowing = np.array([np.cos(np.radians(places[0, 1])), 1.0])
+    at, begins = places[:, None] * narrowing, line[:-1] * narrowing
+    steps = line[1:] * narrowing - begins
+    squares = np.maximum((steps**2).sum(axis=1), 1e-30)
+    shares = np.clip(((at - begins) * steps).sum(axis=2) / squares, 0.0, 1.0)
+    away = ((begins + shares[..., None] * steps - at) ** 2).sum(axis=2)
+    away[:, (steps == 0).all(axis=1)] = np.inf  # such a piece has no direction
+    east, north = steps[away.argmin(axis=1)].T
+    return np.degrees(np.arctan2(east, north)) % 360.0
 
 
 def _turn_deg(one: float, other: float) -> float:
