@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mapyard.geo.bbox import Bbox
 from mapyard.routing import build_graph, open_routing
+from mapyard.routing.modes import TABLE_MODES
 from scenarios.ascii_map import Scene, write_scenes
 from scenarios.asking import answer
 from scenarios.storybook import read_stories
@@ -42,3 +44,13 @@ def test_it_happens_as_it_is_told(
 ) -> None:
     found, expected = answer(told[sentence], ask)
     assert found == expected, sources
+
+
+def test_every_mode_has_a_matrix_of_all_maps(told: dict[str, Scene]) -> None:
+    """Else nothing above would have asked it."""
+    engine = next(iter(told.values())).engine
+    assert engine is not None
+    for mode in TABLE_MODES:
+        table = engine.tables.find(mode)
+        assert table is not None
+        assert table.reach_m == np.inf

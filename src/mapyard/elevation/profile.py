@@ -104,15 +104,17 @@ def resample(line: Floats, interval_m: float) -> Floats:
     Raises `InvalidRequest` when that makes more than `MAX_POINTS`.
     """
     steps_m = haversine_m(line[:-1, 0], line[:-1, 1], line[1:, 0], line[1:, 1])
-    parts = np.maximum(1, np.ceil(steps_m / interval_m)).astype(np.int64)
-    count = int(parts.sum()) + 1
-    if count > MAX_POINTS:
-        least_m = float(steps_m.sum()) / (MAX_POINTS - len(line))
+    with np.errstate(over="ignore"):
+        wanted = np.maximum(1.0, np.ceil(steps_m / interval_m))
+    if not wanted.sum() < MAX_POINTS:
+        least_m = float(steps_m.sum()) / max(1, MAX_POINTS - len(line))
         raise InvalidRequest.of(
             "interval",
-            f"makes {count} positions of this line, at most {MAX_POINTS}; ask for "
-            f"{np.ceil(max(least_m, interval_m * count / MAX_POINTS)):.0f} m or more",
+            f"makes more than {MAX_POINTS} positions of this line; "
+            f"ask for {np.ceil(least_m):.0f} m or more",
         )
+    parts = wanted.astype(np.int64)
+    count = int(parts.sum()) + 1
     segment = np.repeat(np.arange(len(parts)), parts)
     first = np.concatenate(([0], np.cumsum(parts)[:-1]))
     share = (np.arange(count - 1) - first[segment]) / parts[segment]

@@ -47,8 +47,8 @@ COSTING_DEFAULTS: Final[dict[Mode, dict[str, Any]]] = {
     },
     "foot": _FOOT,
     "wheelchair": _FOOT | {"type": "wheelchair", "max_hiking_difficulty": 0},
-    # On marked paths up to T4, at a pace for a day, with no haste to leave tracks.
-    "hike": _FOOT | {"max_hiking_difficulty": 4, "walking_speed": 4.5, "use_tracks": 1},
+    # On marked paths up to T4, at a pace for a day.
+    "hike": _FOOT | {"max_hiking_difficulty": 4, "walking_speed": 4.5},
 }  # fmt: skip
 
 #: Without a time, what holds at noon of a working day does: in the local time of each place.

@@ -239,8 +239,10 @@ def test_resampling_keeps_the_lines_own_positions():
     line = np.array([[9.0, 47.0], [9.001, 47.0], [9.1, 47.0]])
     dense = resample(line, 100.0)
     assert all((dense == corner).all(axis=1).any() for corner in line)
-    with pytest.raises(InvalidRequest, match="interval"):
-        resample(line, 0.1)
+    for interval_m in (0.1, 1e-12, 1e-320):
+        with pytest.raises(InvalidRequest, match=r"interval.*ask for 1 m or more"):
+            resample(line, interval_m)
+    assert len(resample(line, 1.0)) <= 10_000
 
 
 @pytest.mark.parametrize(

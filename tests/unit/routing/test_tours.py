@@ -13,7 +13,7 @@ import pytest
 from mapyard.deadline import Deadline
 from mapyard.errors import InvalidRequest, Timeout, TooLarge, Unsupported
 from mapyard.routing import Engine, compute_matrix
-from mapyard.routing.tours.problem import Stopped, plan_tours, solve
+from mapyard.routing.tours.problem import Stopped, check_problem, plan_tours, solve
 
 CASINO, PALACE, PORT, HARBOR = (
     [7.4281, 43.7392], [7.4203, 43.7312], [7.4235, 43.7350], [7.4156, 43.7277],
@@ -200,6 +200,65 @@ def test_wrong_problems_are_refused_in_clear_words(engine: Engine) -> None:
 
     with pytest.raises(NoRoad):
         ask(engine, [{"id": 1, "start": CASINO}], [{"id": 1, "location": SEA}])
+
+
+WRONG = (1e308, True, "x", -0.0, {"a": 1}, [[1]], [None])
+
+
+@pytest.mark.parametrize("value", WRONG, ids=repr)
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        (("vehicles",), "vehicles"),
+        (("vehicles", 0, "breaks"), "vehicles[0].breaks"),
+        (("vehicles", 0, "steps"), "vehicles[0].steps"),
+        (("vehicles", 0, "time_window"), "vehicles[0].time_window"),
+        (("vehicles", 0, "skills"), "vehicles[0].skills"),
+        (("jobs",), "jobs"),
+        (("jobs", 0, "time_windows"), "jobs[0].time_windows"),
+        (("jobs", 0, "delivery"), "jobs[0].delivery"),
+        (("shipments", 0, "pickup"), "shipments[0].pickup"),
+        (("shipments", 0, "amount"), "shipments[0].amount"),
+        (("matrices",), "matrices"),
+    ],
+    ids=str,
+)
+def test_members_of_another_type_are_refused_with_their_path(
+    path: tuple[Any, ...], name: str, value: Any
+) -> None:
+    problem: dict[str, Any] = {
+        "vehicles": [{"id": 1, "start": [7.42, 43.73]}],
+        "jobs": [{"id": 1, "location": [7.42, 43.73]}],
+        "shipments": [
+            {"pickup": {"id": 2, "location": [7.42, 43.73]},
+             "delivery": {"id": 3, "location": [7.42, 43.73]}}
+        ],
+        "matrices": {},
+    }  # fmt: skip
+    at: Any = problem
+    for step in path[:-1]:
+        at = at[step]
+    at[path[-1]] = value
+    with pytest.raises((InvalidRequest, Unsupported)) as caught:
+        check_problem(problem)
+    told = str(caught.value)
+    assert name in told or name.rpartition(".")[2] in told
+
+
+@pytest.mark.parametrize(
+    ("member", "value", "told"),
+    [
+        ("max_travel_time", [1], "vehicles[0].max_travel_time: expected"),
+        ("max_tasks", "many", "vehicles[0].max_tasks: expected `int"),
+        ("time_window", [1, 2, 3], "vehicles[0].time_window: expected `array` of length"),
+        ("capacity", ["x"], "vehicles[0].capacity[0]: expected `int`"),
+    ],
+)
+def test_a_wrong_type_is_told_in_clear_words(member: str, value: Any, told: str) -> None:
+    vehicle = {"id": 1, "start": [7.42, 43.73], member: value}
+    with pytest.raises(InvalidRequest) as caught:
+        check_problem({"vehicles": [vehicle], "jobs": [{"id": 1, "location": [7.42, 43.73]}]})
+    assert told in str(caught.value)
 
 
 def test_the_search_can_be_stopped_and_ends_in_time() -> None:

@@ -151,6 +151,7 @@ def read_graph(tiles_tar: Path) -> RoadGraph:
     if len(start) != len(end):
         raise UnknownTiles("nodes and edges do not fit together")
     opposing = np.where(end >= 0, first_edge[end] + edges.opposing_index, -1)
+    _pair_twins(opposing, start, end, edges.length_m)
     limits = [
         np.column_stack(
             [
@@ -309,6 +310,24 @@ def _holds(origin: int, destination: int, rest: int) -> bool:
         (origin >> 52 & 15, origin >> 47 & 31),
         (destination >> 52 & 15, destination >> 47 & 31),
     )
+
+
+def _pair_twins(opposing: Ints, start: Ints, end: Ints, length_m: Ints) -> None:
+    """Pair edges and the edges back, in place, where two ways lead along the same nodes.
+
+    The engine tells edges back apart by their ends and lengths, so both twins have one of them.
+    """
+    inside = np.flatnonzero((opposing >= 0) & (opposing < len(opposing)))
+    alone = inside[opposing[opposing[inside]] != inside].tolist()
+    waiting: dict[tuple[int, int, int], list[int]] = {}
+    for edge in alone:
+        begin, stop, long_m = int(start[edge]), int(end[edge]), int(length_m[edge])
+        twins = waiting.get((stop, begin, long_m))
+        if twins:
+            back = twins.pop()
+            opposing[edge], opposing[back] = back, edge
+        else:
+            waiting.setdefault((begin, stop, long_m), []).append(edge)
 
 
 def _check(graph: RoadGraph) -> None:

@@ -178,12 +178,12 @@ def _find_entrances(
     ways = osmium.FileProcessor(pbf, osmium.osm.WAY).with_filter(tracker.contains_filter())
     ways = ways.with_filter(osmium.filter.KeyFilter(*_PLATFORM_KEYS))
     for way in cast("Iterable[osmium.osm.Way]", ways):
+        refs = [node.ref for node in way.nodes]
+        taken |= {frozenset(pair) for pair in pairwise(refs) if rims.issuperset(pair)}
         if way.id not in members:
-            nodes = {node.ref for node in way.nodes} & rims
+            nodes = rims.intersection(refs)
             entrances |= nodes & met
             met |= nodes
-            refs = [node.ref for node in way.nodes]
-            taken |= {frozenset(pair) for pair in pairwise(refs) if rims.issuperset(pair)}
     return entrances, taken
 
 

@@ -34,6 +34,8 @@ _CLEAR: Final = {
     "service": frozenset(("parking_aisle", "spur", "siding", "yard")),
     "smoothness": frozenset(("excellent", "good", "intermediate")),
 }
+#: What the engine takes for worse than it is: to it, all gravel is coarse.
+_SURFACES: Final = {"fine_gravel": "compacted"}
 #: Ways along which people walk though nothing calls them a way, but as walls and such.
 _PLATFORMS: Final = (
     ("railway", "platform"),
@@ -63,7 +65,7 @@ def _says_enough(highway: str, key: str, value: str) -> bool:
     """Return whether the engine reads a tag of a plain way as it is meant."""
     if key in _READ:
         return value in _CLEAR.get(key, ()) or (
-            (key == "surface" and value not in speeds.SURFACES_KMH)
+            (key == "surface" and value not in speeds.SURFACES_KMH and value not in _SURFACES)
             or (key == "oneway" and value == "yes" and highway not in directions.FOOT_WAYS)
         )
     return not key.endswith(":conditional")
@@ -86,6 +88,8 @@ def _rewrite(tags: dict[str, str], highway: str | None) -> dict[str, str]:
         kept.setdefault("wheelchair", "no")  # else opening it to walkers opens it to all of them
     if highway in WALKED:
         kept.pop("area", None)  # its rim is a way, and `areas` draws lines across it
+    if kept.get("surface") in _SURFACES:
+        kept["surface"] = _SURFACES[kept["surface"]]
     service = tags.get("service")
     if states.get("foot") == "ends" and highway is not None:
         _make_alley(kept, highway, service)

@@ -26,6 +26,7 @@ from mapyard.routing.modes import MODES, Mode
 from mapyard.routing.polyline import encode_polyline
 from mapyard.routing.route import find_routes
 from mapyard.routing.snapping import DEFAULT_RADIUS_M
+from mapyard.routing.tours.shape import check_types
 from mapyard.routing.tours.vroom_child import REFUSED
 
 MAX_STOPS: Final = 1_000
@@ -80,6 +81,9 @@ def check_problem(problem: Problem) -> None:
             "ask for",
             details={name: ["is not understood"] for name in unknown[:20]},
         )
+    if not problem.get("vehicles"):
+        raise InvalidRequest.of("vehicles", "needs one or more")
+    check_types(problem)
     tasks = list(_iter_places(problem))
     for name, count, limit in (
         ("vehicles", len(problem.get("vehicles") or ()), MAX_VEHICLES),
@@ -90,8 +94,6 @@ def check_problem(problem: Problem) -> None:
                 f"{name}: {count}, at most {limit}",
                 details={"parameter": name, "limit": limit, "count": count},
             )
-    if not problem.get("vehicles"):
-        raise InvalidRequest.of("vehicles", "needs one or more")
     if not tasks:
         raise InvalidRequest.of("jobs", "needs one job or shipment, or more")
 
@@ -99,22 +101,29 @@ def check_problem(problem: Problem) -> None:
 def _find_unknown(problem: Problem) -> Iterator[str]:
     yield from _unknown("", problem, _TOP)
     yield from _unknown("options.", problem.get("options") or {}, _OPTIONS)
-    for name, matrix in (problem.get("matrices") or {}).items():
+    matrices = problem.get("matrices")
+    for name, matrix in matrices.items() if isinstance(matrices, dict) else ():
         yield from _unknown(f"matrices.{name}.", matrix, _MATRIX)
-    for index, vehicle in enumerate(problem.get("vehicles") or ()):
+    for index, vehicle in enumerate(_list(problem, "vehicles")):
         at = f"vehicles[{index}]."
         yield from _unknown(at, vehicle, _VEHICLE)
         yield from _unknown(f"{at}costs.", vehicle.get("costs") or {}, _COSTS)
-        for number, one in enumerate(vehicle.get("breaks") or ()):
+        for number, one in enumerate(_list(vehicle, "breaks")):
             yield from _unknown(f"{at}breaks[{number}].", one, _BREAK)
-        for number, one in enumerate(vehicle.get("steps") or ()):
+        for number, one in enumerate(_list(vehicle, "steps")):
             yield from _unknown(f"{at}steps[{number}].", one, _STEP)
-    for index, job in enumerate(problem.get("jobs") or ()):
+    for index, job in enumerate(_list(problem, "jobs")):
         yield from _unknown(f"jobs[{index}].", job, _JOB)
-    for index, shipment in enumerate(problem.get("shipments") or ()):
+    for index, shipment in enumerate(_list(problem, "shipments")):
         yield from _unknown(f"shipments[{index}].", shipment, _SHIPMENT)
         for end in ("pickup", "delivery"):
             yield from _unknown(f"shipments[{index}].{end}.", shipment.get(end) or {}, _PLACE)
+
+
+def _list(found: dict[str, Any], name: str) -> list[Any]:
+    """Return a member that has to be a list, nothing where it is none: `check_types` says so."""
+    value = found.get(name)
+    return value if isinstance(value, list) else []
 
 
 def _unknown(at: str, found: Any, known: frozenset[str]) -> Iterator[str]:
@@ -127,8 +136,6 @@ def _iter_places(problem: Problem) -> Iterator[dict[str, Any]]:
     yield from problem.get("jobs") or ()
     for shipment in problem.get("shipments") or ():
         for end in ("pickup", "delivery"):
-            if end not in shipment:
-                raise InvalidRequest(f"shipments: {end} is required")
             yield shipment[end]
 
 
