@@ -67,6 +67,20 @@ NOMINATIM_STATE: Final = {
     "status": int, "message": str, "data_updated": str, "software_version": str,
     "database_version": str,
 }  # fmt: skip
+#: From the answers of the original (5.3), whose documentation names none.
+NOMINATIM_DETAILS: Final = {
+    "place_id": int, "osm_type": frozenset("NWR"), "osm_id": int, "category": str, "type": str,
+    "admin_level": int, "localname": str, "names": {"*": str}, "addresstags": {"*": str},
+    "housenumber?": str, "calculated_postcode?": str, "country_code": str, "indexed_date": str,
+    "importance": float, "calculated_importance": float, "extratags": {"*": str},
+    "calculated_wikipedia?": str, "rank_address": int, "rank_search": int, "isarea": bool,
+    "centroid": POINT, "geometry": SHAPE,
+    "address?": [{
+        "localname": str, "place_id": int, "osm_id": int, "osm_type": str,
+        "place_type": (str, type(None)), "class": str, "type": str, "admin_level": int,
+        "rank_address": int, "distance": float, "isaddress": bool,
+    }],
+}  # fmt: skip
 #: Attributes of elements in XML.
 NOMINATIM_XML: Final[dict[str, Schema]] = {
     "searchresults": {

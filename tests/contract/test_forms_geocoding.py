@@ -170,6 +170,32 @@ def test_reverse_defaults_to_xml_and_lookup_finds_elements(server: Server) -> No
     assert found[1]["address"]["house_number"] == "25"
 
 
+def test_photon_finds_what_has_a_tag_wherever_it_is(server: Server) -> None:
+    """The filter is part of the search, not of its first results."""
+    at = {"lat": AT[0], "lon": AT[1], "radius": 5}
+
+    def find(call: str, **params: Any) -> list[tuple[str, str]]:
+        answer = ask(server, f"/photon/{call}", **params)
+        assert answer.status_code == 200, answer.text
+        found = [feature["properties"] for feature in answer.json()["features"]]
+        return [(one["osm_key"], one["osm_value"]) for one in found]
+
+    pharmacies = find("reverse", osm_tag="amenity:pharmacy", limit=5, **at)
+    assert pharmacies == [("amenity", "pharmacy")] * 5
+    assert find("reverse", include="osm.amenity.pharmacy", limit=5, **at) == pharmacies
+    either = find("reverse", include="osm.amenity.bar,osm.amenity.cafe", limit=5, **at)
+    assert set(either) <= {("amenity", "bar"), ("amenity", "cafe")}
+    named = find("api", q="monaco", osm_tag="tourism:hotel", limit=5)
+    assert named
+    assert set(named) == {("tourism", "hotel")}
+    others = find("api", q="monte-carlo", exclude="osm.place", limit=10)
+    assert others
+    assert "place" not in {key for key, _ in others}
+    for wrong in ({"include": "osm"}, {"exclude": "osm..x"}):
+        params: dict[str, Any] = {"q": "a", **wrong}
+        assert ask(server, "/photon/api", **params).status_code == 400
+
+
 def test_excluded_places_do_not_come_again(server: Server) -> None:
     first = ask(server, "/nominatim/search", q="Monte-Carlo", limit=2).json()
     ids = ",".join(str(place["place_id"]) for place in first)

@@ -94,6 +94,13 @@ ANSWERS = {
         nominatim("search", "geocodejson", q="25 Rue Grimaldi", **ALL_DETAILS),
         nominatim("reverse", "geocodejson", lat=43.7384, lon=7.4246, **ALL_DETAILS),
     )),
+    "nominatim details": Asked("nominatim", schemas.NOMINATIM_DETAILS, (
+        ("/nominatim/details", {"osmtype": "W", "osmid": 94399747, "addressdetails": 1}),
+        ("/nominatim/details.php", {
+            "osmtype": "R", "osmid": 2220322, "format": "json", "polygon_geojson": 1,
+        }),
+        ("/nominatim/details", {"place_id": 2220322 << 2 | 2}),
+    )),
     "nominatim status": Asked("nominatim", schemas.NOMINATIM_STATE, (
         nominatim("status", "json"),
     )),
@@ -174,7 +181,7 @@ ANSWERS = {
         ("/ors/v2/directions/driving-car", {
             **BOTH, "id": "a", "elevation": True, "maneuvers": True,
             "attributes": ["avgspeed", "detourfactor", "percentage"],
-            "extra_info": ["surface", "waytype"],
+            "extra_info": ["surface", "waytype", "steepness", "traildifficulty"],
         }),
         ("/ors/v2/directions/foot-walking/json", {**BOTH, "geometry": False}),
     )),
@@ -182,7 +189,7 @@ ANSWERS = {
         ("/ors/v2/directions/driving-car/geojson", {
             **BOTH, "id": "a", "elevation": True, "maneuvers": True,
             "attributes": ["avgspeed", "detourfactor", "percentage"],
-            "extra_info": ["surface", "waytype"],
+            "extra_info": ["surface", "waytype", "steepness", "traildifficulty"],
         }),
     )),
     "openrouteservice matrix": Asked("openrouteservice", schemas.ORS_MATRIX, (

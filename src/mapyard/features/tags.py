@@ -75,6 +75,11 @@ def parse_tag_filters(
     return tuple(sorted(set(filters)))
 
 
+def escape_value(value: str) -> str:
+    """Return a value without the special meanings of its characters."""
+    return re.sub(r"([\\|*!~])", r"\\\1", value)
+
+
 def _split_text(text: str, has_key: Callable[[str], bool]) -> tuple[str, str]:
     if "=" in text:
         key, _, value = text.partition("=")

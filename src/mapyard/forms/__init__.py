@@ -3,7 +3,7 @@
 Each form translates parameters into our questions and answers into theirs; it holds no logic of
 search or routing. What a form wants and an engine lacks becomes an option of the engine.
 
-- `/nominatim`: search, reverse, lookup, status (nominatim/)
+- `/nominatim`: search, reverse, lookup, details, status (nominatim/)
 - `/photon`: api, structured, reverse (photon.py)
 - `/pelias`: search, autocomplete, structured, reverse, place (pelias.py)
 - `/ogc`: OGC API Features and Tiles (ogc/)
@@ -23,6 +23,7 @@ from typing import Final
 #: Modules with endpoints, in the order of the reference.
 MODULES: Final = (
     "nominatim.endpoints",
+    "nominatim.details",
     "photon",
     "pelias",
     "ogc.features",

@@ -9,13 +9,14 @@ from msgspec import Meta
 from shapely.geometry import mapping
 
 from mapyard.errors import InvalidRequest, MapyardError
+from mapyard.features.tags import escape_value
 from mapyard.forms import places
 from mapyard.geo.bbox import Bbox
 from mapyard.http.answer import Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Asked, Example, endpoint
 from mapyard.library.questions import geocoding as library
-from mapyard.params.parser import NoParams, Params, Position, spelled
+from mapyard.params.parser import NoParams, Params, Position, Tags, spelled
 
 Feature = dict[str, Any]
 JSON: Final = "application/json; charset=utf-8"
@@ -56,6 +57,19 @@ class Common(Params, kw_only=True):
     osm_tag: Annotated[
         tuple[str, ...],
         spelled("key:value, key, :value, !key, !key:value, key:!value; repeated: all must hold",
+                split=False, max_length=20),
+    ] = ()  # fmt: skip
+    include: Annotated[
+        tuple[str, ...],
+        spelled(
+            "categories, osm.key or osm.key.value, by comma: one must hold; repeated: of each",
+            split=False,
+            max_length=20,
+        ),
+    ] = ()
+    exclude: Annotated[
+        tuple[str, ...],
+        spelled("categories by comma: all must hold to leave a place out; repeated: of one",
                 split=False, max_length=20),
     ] = ()  # fmt: skip
     dedupe: Annotated[bool, Meta(description="not offered; the same place comes once")] = True
@@ -168,6 +182,7 @@ def reverse(ctx: Context, params: Reverse) -> Answer:
         layer=tuple(dict.fromkeys(_OUR_LAYERS[layer] for layer in params.layer)),
         lang=_languages(params),
         areas=True,
+        tags=_read_engine_tags(params),
     )
     found = library.reverse(ctx, question).features
     return _answer(ctx, _keep(found, params)[: min(params.limit, 20)], params)
@@ -202,7 +217,7 @@ def _where(params: Near) -> dict[str, Any]:
         focus = Position(params.lon, params.lat)
     return {
         "focus": focus, "bbox": _read_box(params.bbox), "country_code": params.countrycode,
-        "lang": _languages(params), "areas": True,
+        "lang": _languages(params), "areas": True, "tags": _read_engine_tags(params),
         "layer": tuple(dict.fromkeys(_OUR_LAYERS[layer] for layer in params.layer)),
     }  # fmt: skip
 
@@ -237,18 +252,60 @@ def _layer_of(properties: dict[str, Any]) -> str:
 
 def _enough(params: Near | Reverse, most: int) -> int:
     """Return how many results are asked for: more than are wanted where some will be dropped."""
-    return most if params.osm_tag or params.layer else min(params.limit, most)
+    is_kept = params.osm_tag or params.layer or params.include or params.exclude
+    return most if is_kept else min(params.limit, most)
 
 
 def _keep(found: list[Feature], params: Common) -> list[Feature]:
     """Return what has the wanted layer and tags."""
     tests = [_read_tag(text) for text in params.osm_tag]
+    included = [_read_categories("include", text) for text in params.include]
+    excluded = [_read_categories("exclude", text) for text in params.exclude]
     return [
         feature
         for feature in found
         if (not params.layer or _layer_of(feature["properties"]) in params.layer)
         and all(_holds(test, feature["properties"]) for test in tests)
+        and all(any(_is_of(feature, one) for one in names) for names in included)
+        and not any(all(_is_of(feature, one) for one in names) for names in excluded)
     ]
+
+
+def _find_tag(properties: dict[str, Any]) -> tuple[str, str]:
+    """Return the main tag of a place, that of the original where there is none."""
+    return properties.get("category") or "place", properties.get("subcategory") or "yes"
+
+
+def _read_categories(name: str, text: str) -> list[list[str]]:
+    """Return the labels of each category of a list."""
+    found = [one.strip().split(".") for one in text.split(",")]
+    if any(len(labels) < 2 or not all(labels) for labels in found):
+        raise InvalidRequest.of(name, "is a list of categories such as osm.amenity.cafe")
+    return found
+
+
+def _is_of(feature: Feature, labels: list[str]) -> bool:
+    """Return whether a place is of a category, or of one within it."""
+    own = ["osm", *_find_tag(feature["properties"])]
+    return own[: len(labels)] == labels
+
+
+def _read_engine_tags(params: Common) -> Tags:
+    """Return the tags that all results must have, so that the search is for them alone.
+
+    Places are tested afterwards: their kind may be that of a label node.
+    """
+    pairs = []
+    for text in params.osm_tag:
+        key, value, all_negated, value_negated = _read_tag(text)
+        if key and not all_negated and not value_negated:
+            pairs.append((key, escape_value(value) if value else "*"))
+    for text in params.include:
+        categories = _read_categories("include", text)
+        if len(categories) == 1 and categories[0][0] == "osm":
+            _, key, *values = categories[0]
+            pairs.append((key, escape_value(values[0]) if values else "*"))
+    return Tags(tuple((key, value) for key, value in pairs if key not in ("place", "boundary")))
 
 
 def _read_tag(text: str) -> tuple[str, str, bool, bool]:
@@ -263,8 +320,8 @@ def _read_tag(text: str) -> tuple[str, str, bool, bool]:
 
 def _holds(test: tuple[str, str, bool, bool], properties: dict[str, Any]) -> bool:
     key, value, all_negated, value_negated = test
-    has_key = not key or properties.get("category") == key
-    has_value = not value or properties.get("subcategory") == value
+    own_key, own_value = _find_tag(properties)
+    has_key, has_value = key in ("", own_key), value in ("", own_value)
     if value_negated:
         return has_key and not has_value
     return (has_key and has_value) != all_negated
@@ -291,8 +348,8 @@ def _answer(ctx: Context, found: list[Feature], params: Common) -> Answer:
         properties = {
             "osm_type": str(ours.get("osm_type") or " ")[0].upper().strip() or None,
             "osm_id": ours.get("osm_id"),
-            "osm_key": ours.get("category"),
-            "osm_value": ours.get("subcategory"),
+            "osm_key": _find_tag(ours)[0],
+            "osm_value": _find_tag(ours)[1],
             "type": _layer_of(ours),
             "name": ours.get("name"),
             "housenumber": ours.get("house_number"),

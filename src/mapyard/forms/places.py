@@ -18,6 +18,8 @@ Properties = Mapping[str, Any]
 #: Half of the box that is given around a point, degrees.
 _POINT_BOX_DEG: Final = 0.00005
 _TYPE_BITS: Final = 2
+#: Numbers of positions begin where those of elements end.
+_FIRST_POSITION: Final = 1 << 52
 #: Nominatim's ranks: 4 a country, 30 a house.
 _RANKS: Final = {
     "country": 4, "state": 8, "region": 8, "province": 8, "county": 12, "district": 12,
@@ -76,9 +78,21 @@ def find_place_id(properties: Properties, lon: float, lat: float) -> int:
     """Return a number for a place: of its element, or of its position where it is none."""
     kind, osm_id = properties.get("osm_type"), properties.get("osm_id")
     if kind in TYPE_BY_NAME and osm_id:
-        return int(osm_id) << _TYPE_BITS | TYPE_BY_NAME[kind]
+        return make_place_id(kind, int(osm_id))
     x, y = round((lon + 180) * 1e5), round((lat + 90) * 1e5)
-    return (1 << 52) + (x << 25) + y
+    return _FIRST_POSITION + (x << 25) + y
+
+
+def make_place_id(kind: str, osm_id: int) -> int:
+    """Return the number of an element."""
+    return osm_id << _TYPE_BITS | TYPE_BY_NAME[kind]
+
+
+def read_place_id(number: int) -> tuple[str, int] | None:
+    """Return type and id of the element of a number, None of a position."""
+    names = {code: name for name, code in TYPE_BY_NAME.items()}
+    kind = names.get(number & ((1 << _TYPE_BITS) - 1))
+    return None if kind is None or number >= _FIRST_POSITION else (kind, number >> _TYPE_BITS)
 
 
 def find_rows(call: Call, features: Sequence[Mapping[str, Any]]) -> list[int]:

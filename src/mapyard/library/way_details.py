@@ -163,7 +163,9 @@ def _grades(start_m: Floats, end_m: Floats, length_m: Floats) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class Piece:
+    """A part of a line, from one index to another, with what holds there."""
+
     begin: int
     end: int
     value: Any
@@ -184,11 +186,11 @@ def write_extras(
     for name in names:
         if name == "steepness":
             assert heights_m is not None
-            pieces = _find_slopes(path, heights_m)
+            pieces = find_slopes(path.positions, heights_m)
         else:
             values = _READERS[name](path, tags_of, store, rows)
             pieces = [
-                _Piece(begin, end, value, length_m)
+                Piece(begin, end, value, length_m)
                 for begin, end, value, length_m in zip(
                     path.begins.tolist(), path.ends.tolist(), values, path.lengths_m.tolist(),
                     strict=True,
@@ -198,7 +200,7 @@ def write_extras(
     return written
 
 
-def _write_pieces(pieces: list[_Piece]) -> dict[str, Any]:
+def _write_pieces(pieces: list[Piece]) -> dict[str, Any]:
     values, sums = [], dict[Any, float]()
     for value, group in groupby(pieces, key=lambda piece: piece.value):
         run = list(group)
@@ -276,9 +278,8 @@ _READERS: Final[dict[Extra, _Reader]] = {
 }
 
 
-def _find_slopes(path: EdgePath, heights_m: Floats) -> list[_Piece]:
-    """Return pieces of at least `_GRADE_OVER_M` with their class of steepness."""
-    positions = path.positions
+def find_slopes(positions: Floats, heights_m: Floats) -> list[Piece]:
+    """Return the pieces of a line (n, 2) with their class of steepness, 50 m and more."""
     steps_m = haversine_m(positions[:-1, 0], positions[:-1, 1], positions[1:, 0], positions[1:, 1])
     along_m = np.concatenate([[0.0], np.cumsum(steps_m)])
     cuts = np.flatnonzero(np.diff(along_m // _GRADE_OVER_M)) + 1
@@ -289,7 +290,7 @@ def _find_slopes(path: EdgePath, heights_m: Floats) -> list[_Piece]:
     lengths_m = along_m[ends] - along_m[begins]
     grades = _grades(heights_m[begins], heights_m[ends], lengths_m)
     return [
-        _Piece(begin, end, classify_steepness(grade), length_m)
+        Piece(begin, end, classify_steepness(grade), length_m)
         for begin, end, grade, length_m in zip(
             begins.tolist(), ends.tolist(), grades.tolist(), lengths_m.tolist(), strict=True
         )

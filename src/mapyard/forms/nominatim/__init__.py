@@ -1,1 +1,1 @@
-"""Nominatim's API: /search, /reverse, /lookup, /status (nominatim.org/release-docs, version 5)."""
+"""Nominatim's API: /search, /reverse, /lookup, /details, /status (version 5)."""

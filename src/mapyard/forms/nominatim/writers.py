@@ -46,10 +46,10 @@ def answer_list(
             _add_result(ET.SubElement(root, "place"), place, params)
         return _xml(root)
     if form == "geojson":
-        return _json(_geojson(found, params), params)
+        return answer_value(_geojson(found, params), params)
     if form == "geocodejson":
-        return _json(_geocodejson(found, params, query), params)
-    return _json([_plain(place, params, form) for place in found], params)
+        return answer_value(_geocodejson(found, params, query), params)
+    return answer_value([_plain(place, params, form) for place in found], params)
 
 
 def answer_one(found: Sequence[Place], params: Shown, form: str, query: str) -> Answer:
@@ -66,12 +66,12 @@ def answer_one(found: Sequence[Place], params: Shown, form: str, query: str) -> 
                 del result.attrib[name]
         return _xml(root)
     if not found:
-        return _json({"error": _NOTHING}, params)
+        return answer_value({"error": _NOTHING}, params)
     if form == "geojson":
-        return _json(_geojson(found[:1], params), params)
+        return answer_value(_geojson(found[:1], params), params)
     if form == "geocodejson":
-        return _json(_geocodejson(found[:1], params, query), params)
-    return _json(_plain(found[0], params, form), params)
+        return answer_value(_geocodejson(found[:1], params, query), params)
+    return answer_value(_plain(found[0], params, form), params)
 
 
 def write_error(error: MapyardError, asked: Asked) -> Answer:
@@ -280,7 +280,8 @@ def _xml(root: ET.Element) -> Answer:
     return Answer(ET.tostring(root, encoding="UTF-8", xml_declaration=True), XML)
 
 
-def _json(value: Any, params: Shown) -> Answer:
+def answer_value(value: Any, params: Shown) -> Answer:
+    """Return a value as JSON, within `json_callback` if there is one."""
     body = orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
     if params.json_callback:
         return Answer(b"%s(%s)" % (params.json_callback.encode(), body), JAVASCRIPT)

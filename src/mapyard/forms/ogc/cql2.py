@@ -493,11 +493,6 @@ _OPERATORS: Final[dict[str, _Read]] = {
 }  # fmt: skip
 
 
-def escape(value: str) -> str:
-    """Return a value as our tag filters have it, without their special meanings."""
-    return re.sub(r"([\\|*!~])", r"\\\1", value)
-
-
 def _write_pattern(text: str) -> str:
     """Return the regular expression of a LIKE: % is anything, _ one character, \\ escapes."""
     pattern = ""

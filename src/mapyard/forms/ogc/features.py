@@ -15,7 +15,8 @@ import shapely
 from msgspec import Meta
 
 from mapyard.errors import InvalidRequest, MapyardError, NotFound
-from mapyard.forms.ogc.cql2 import GEOMETRY, MAX_TEXT, escape, read_filter
+from mapyard.features.tags import escape_value
+from mapyard.forms.ogc.cql2 import GEOMETRY, MAX_TEXT, read_filter
 from mapyard.forms.ogc.crs import ALL, CRS84, check_crs, from_crs, rewrite
 from mapyard.forms.ogc.html import (
     HTML,
@@ -323,7 +324,7 @@ def _read_own(ctx: Context, kind: Collection) -> list[tuple[str, str]]:
             raise InvalidRequest.of(
                 name[:60], "is not known here; conditions on other tags go into filter"
             )
-        own.append((name, escape(value)))
+        own.append((name, escape_value(value)))
     return own
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from mapyard.elevation.profile import find_heights
 from mapyard.errors import Unsupported
 from mapyard.forms.roads import find_edges_of, find_stretches, measure
 from mapyard.http.context import Context
-from mapyard.library.ways import find_way_tags
+from mapyard.library.way_details import find_slopes
+from mapyard.library.ways import find_way_tags, get_rasters
 from mapyard.routing.costing import CostingOptions
 from mapyard.routing.edges import EdgeInfo
 from mapyard.routing.modes import Mode
@@ -31,6 +33,12 @@ _WAY_TYPES: Final = {
     "cycleway": 6, "footway": 7, "pedestrian": 7, "crossing": 7, "steps": 8, "construction": 10,
 }  # fmt: skip
 _FERRIES: Final = ("ferry", "shuttle_train")
+_SAC_SCALES: Final = {
+    "hiking": 1, "mountain_hiking": 2, "demanding_mountain_hiking": 3, "alpine_hiking": 4,
+    "demanding_alpine_hiking": 5, "difficult_alpine_hiking": 6,
+}  # fmt: skip
+_STEEPNESS: Final = "steepness"
+_DIFFICULTY: Final = "traildifficulty"
 
 
 def _find_surface(tags: Tags, _edge: EdgeInfo) -> int:
@@ -55,6 +63,14 @@ def _find_category(tags: Tags, edge: EdgeInfo) -> int:
     )
 
 
+def _find_difficulty(tags: Tags, mode: Mode) -> int:
+    """Return 0 where nothing is known; on foot 1 to 6, by bicycle 1 to 7."""
+    if mode != "bicycle":
+        return _SAC_SCALES.get(tags.get("sac_scale", ""), 0)
+    scale = tags.get("mtb:scale", "").rstrip("+-")
+    return int(scale) + 1 if scale in tuple("0123456") else 0
+
+
 #: Name in a request → name in the answer, and the value of a way.
 _SERVED: Final[dict[str, tuple[str, Callable[[Tags, EdgeInfo], int]]]] = {
     "surface": ("surface", _find_surface),
@@ -69,10 +85,11 @@ def make_extras(
     ctx: Context, route: Route, names: Sequence[str], mode: Mode, options: CostingOptions | None
 ) -> dict[str, Any]:
     """Return what is asked for: stretches by index of the line, and sums."""
+    known = (*_SERVED, _STEEPNESS, _DIFFICULTY)
     for name in names:
-        if name not in _SERVED:
+        if name not in known:
             raise Unsupported(
-                f"extra_info: {name} is not served; there are {', '.join(_SERVED)}",
+                f"extra_info: {name} is not served; there are {', '.join(known)}",
                 details={"extra_info": [f"{name} is not served"]},
             )
     path, ends = find_edges_of(ctx, route, mode, options)
@@ -80,6 +97,17 @@ def make_extras(
     tags = {edge.way_id: find_way_tags(ctx, edge.way_id) for edge in path.edges}
     found = {}
     for name in dict.fromkeys(names):
+        if name == _STEEPNESS:
+            heights = find_heights(get_rasters(ctx), route.positions[:, :2])
+            slopes = find_slopes(route.positions, heights.heights_m)
+            found[name] = _write_stretches(
+                [piece.value for piece in slopes], [piece.end for piece in slopes], along_m
+            )
+            continue
+        if name == _DIFFICULTY:
+            values = [_find_difficulty(tags[edge.way_id], mode) for edge in path.edges]
+            found[name] = _write_stretches(values, ends, along_m)
+            continue
         written, read = _SERVED[name]
         values = [read(tags[edge.way_id], edge) for edge in path.edges]
         found[written] = _write_stretches(values, ends, along_m)
