@@ -140,13 +140,75 @@ def test_an_isochrone_has_three_areas(page: Browser) -> None:
 
 @pytest.mark.parametrize(
     ("tool", "button"),
-    [("features", "form .primary"), ("overpass", ".primary"), ("sparql", ".primary")],
+    [
+        ("features", "form .primary"),
+        ("overpass", ".primary"),
+        ("sparql", ".primary"),
+        ("plazaql", ".primary"),
+    ],
 )
 def test_results_of_queries_are_on_the_map(page: Browser, tool: str, button: str) -> None:
     open_tool(page, tool)
     page.click(f"#panel {button}")
     wait(page, "document.querySelectorAll('#panel .list .item').length > 0")
     assert page.evaluate("playground.maplibre.data.features.length") > 0
+
+
+def test_values_of_a_query_are_a_table(page: Browser) -> None:
+    open_tool(page, "plazaql")
+    page.fill("#panel .editor", 'search(way, highway: *).group_by(t["highway"]).count();')
+    page.click("#panel .primary")
+    wait(page, "document.querySelectorAll('#query-results .tags tr').length > 5")
+    numbers = page.evaluate(
+        "[...document.querySelectorAll('#query-results .tags td')]"
+        ".map(cell => Number(cell.innerText.replaceAll(',', '')))"
+    )
+    assert numbers == sorted(numbers, reverse=True)
+    page.fill("#panel .editor", "search(node).witin(5);")
+    page.click("#panel .primary")
+    wait(page, "document.querySelector('.message').dataset.state === 'error'")
+    assert "did you mean within?" in page.text(".message")
+    forget_errors(page)
+
+
+def test_a_file_becomes_a_dataset_on_the_map(page: Browser, tmp_path: Path, axe: str) -> None:
+    rows = "name,lat,lon\nUn,43.7384,7.4246\nDeux,43.7314,7.4197\nNowhere,x,y\n"
+    (tmp_path / "My Shops.csv").write_text(rows)
+    open_tool(page, "datasets")
+    wait_for_text(page, "You have no datasets yet")
+    page.page.set_input_files("#panel input[type=file]", tmp_path / "My Shops.csv")
+    wait(page, "document.querySelector('#panel article.card') !== null")
+    assert 'dataset("my-shops") · 3 rows, 1 with problems' in page.text("#panel article.card")
+    assert "Row 3: lat 'x'" in page.text("#panel .warnings")
+    wait(page, "playground.map.queryRenderedFeatures({layers: ['own-point']}).length === 2")
+    page.evaluate(axe + "; 0")
+    found = page.evaluate(
+        "axe.run(document, {resultTypes: ['violations']}).then(r => r.violations.map(v => v.id))"
+    )
+    assert found == []
+    page.evaluate("void playground.map.jumpTo({center: [7.4246, 43.7384], zoom: 17})")
+    wait(page, "playground.map.loaded()")
+    click_map(page, 7.4246, 43.7384)
+    wait_for_text(page, "Un")
+    page.click('#corner button[title="Light or dark"]')
+    wait(page, "playground.map.getStyle()?.name === 'Mapyard Dark'")
+    wait(page, "Boolean(playground.map.getLayer('own-point'))")
+    page.click('#corner button[title="Light or dark"]')
+    (tmp_path / "My Shops.csv").write_text("a,b\n1,2\n")
+    page.page.set_input_files("#panel input[type=file]", tmp_path / "My Shops.csv")
+    wait_for_text(page, "no column says where a row lies")
+    page.page.once("dialog", lambda dialog: dialog.accept())
+    page.click("#panel .list .item")
+    page.click("#panel article.card .quiet")
+    wait_for_text(page, "You have no datasets yet")
+    open_tool(page, "search")
+    assert page.evaluate("playground.map.getLayer('own-point') === undefined")
+    forget_errors(page)
+
+
+def forget_errors(page: Browser) -> None:
+    """What a browser notes of an answer of 4xx is no error of the page."""
+    page.errors[:] = [text for text in page.errors if "status of 4" not in text]
 
 
 @pytest.mark.parametrize("tool", ["overpass", "sparql"])

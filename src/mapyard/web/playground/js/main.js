@@ -5,6 +5,7 @@ import { Drawer } from "./drawer.js";
 import { MapView } from "./map.js";
 import { MapSession } from "./session.js";
 import { h, icon, iconButton, toast } from "./ui.js";
+import datasets from "./panels/datasets.js";
 import elevation from "./panels/elevation.js";
 import features from "./panels/features.js";
 import isochrone from "./panels/isochrone.js";
@@ -13,12 +14,13 @@ import matrix from "./panels/matrix.js";
 import nearest from "./panels/nearest.js";
 import optimize from "./panels/optimize.js";
 import overpass from "./panels/overpass.js";
+import plazaql from "./panels/plazaql.js";
 import route from "./panels/route.js";
 import search from "./panels/search.js";
 import sparql from "./panels/sparql.js";
 import tiles from "./panels/tiles.js";
 
-const TOOLS = [search, route, isochrone, nearest, matrix, optimize, match, elevation, features, overpass, sparql, tiles];
+const TOOLS = [search, route, isochrone, nearest, matrix, optimize, match, elevation, features, overpass, sparql, plazaql, datasets, tiles];
 
 class Page {
   constructor(config, map) {

@@ -4,6 +4,7 @@ import * as maplibregl from "/playground/vendor/maplibre-gl.mjs";
 import { featureBox, featureCenter } from "./features.js";
 import { h } from "./ui.js";
 
+const TILE_LAYERS = ["own-fill", "own-line", "own-point"];
 const EMPTY = { type: "FeatureCollection", features: [] };
 const TROUBLE = {
   401: "Sign in to see the map.",
@@ -70,6 +71,7 @@ export class MapView {
     controls.setAttribute("role", "complementary");
     controls.setAttribute("aria-label", "Map controls and attribution");
     this.data = EMPTY;
+    this.tiles = null;
     this.markers = [];
     this.onClick = () => {};
     /** Called with a text when the map cannot be drawn, with "" when it can again. */
@@ -160,6 +162,33 @@ export class MapView {
     this.show(null);
   }
 
+  /** Show vector tiles with a layer `features`, or with null none. */
+  showTiles(address) {
+    this.tiles = address;
+    this.#addTiles();
+  }
+
+  #addTiles() {
+    const { map } = this;
+    for (const id of TILE_LAYERS) if (map.getLayer(id)) map.removeLayer(id);
+    if (map.getSource("own")) map.removeSource("own");
+    if (!this.tiles) return;
+    const color = isDark() ? "#f0a35e" : "#b4530a";
+    const kind = (...types) => ["match", ["geometry-type"], types, true, false];
+    const layer = { source: "own", "source-layer": "features" };
+    map.addSource("own", { type: "vector", tiles: [this.tiles], maxzoom: 14 });
+    map.addLayer({ id: "own-fill", type: "fill", ...layer, filter: kind("Polygon", "MultiPolygon"), paint: { "fill-color": color, "fill-opacity": 0.25 } }, "result-fill");
+    map.addLayer({ id: "own-line", type: "line", ...layer, filter: kind("Polygon", "MultiPolygon", "LineString", "MultiLineString"), paint: { "line-color": color, "line-width": 2 } }, "result-fill");
+    map.addLayer({ id: "own-point", type: "circle", ...layer, filter: kind("Point", "MultiPoint"),
+      paint: { "circle-color": color, "circle-stroke-color": isDark() ? "#0c1210" : "#ffffff", "circle-stroke-width": 1.5, "circle-radius": ["interpolate", ["linear"], ["zoom"], 8, 3, 14, 5.5, 18, 8] } });
+  }
+
+  /** The features of those tiles under a pixel. */
+  tilesAt({ x, y }) {
+    const layers = TILE_LAYERS.filter((id) => this.map.getLayer(id));
+    return layers.length ? this.map.queryRenderedFeatures([[x - 4, y - 4], [x + 4, y + 4]], { layers }) : [];
+  }
+
   /** The result features under a pixel. */
   resultsAt(pixel) {
     const { x, y } = pixel;
@@ -213,5 +242,6 @@ export class MapView {
     map.addLayer({ id: "result-label", type: "symbol", source: "result", filter: ["all", ["has", "_label"], ["!", ["has", "_dot"]]], minzoom: 12,
       layout: { "text-field": ["get", "_label"], "text-font": ["Noto Sans Bold"], "text-size": 12, "text-anchor": "top", "text-offset": [0, 0.8], "text-max-width": 10 },
       paint: { "text-color": isDark() ? "#e7ece8" : "#123d2d", "text-halo-color": isDark() ? "#0c1210" : "#ffffff", "text-halo-width": 1.6 } });
+    if (this.tiles) this.#addTiles();
   }
 }

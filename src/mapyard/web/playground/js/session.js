@@ -29,7 +29,7 @@ export class MapSession {
   /** What MapLibre calls for each request: put the present token into addresses of tiles. */
   transform = (url) => {
     const address = new URL(url, location.href);
-    if (address.origin !== location.origin || !address.pathname.startsWith("/api/v1/tiles")) return { url };
+    if (address.origin !== location.origin || !/^\/api\/v1\/(tiles|datasets)\b/.test(address.pathname)) return { url };
     if (/\/tiles\/\d+\//.test(address.pathname)) this.tiles -= 1;
     if (this.tiles < 50 || Date.now() > this.endsMs - EARLY_MS) this.begin().catch(() => {}); // for the next requests
     if (this.token) address.searchParams.set("session", this.token);

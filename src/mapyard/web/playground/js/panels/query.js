@@ -6,9 +6,10 @@ import { h } from "../ui.js";
 const TABS = [["results", "Results"], ["plan", "Plan"]];
 
 /** Make an editor tool out of its examples and a function that makes the call. */
-export function queryTool({ examples, makeCall, ...tool }) {
+export function queryTool({ examples, makeCall, hasPlan = true, ...tool }) {
   return {
     ...tool,
+    hasPlan,
 
     open(content, page) {
       this.editor = h("textarea.editor", { value: examples[0][1], spellcheck: false, rows: 9, "aria-label": "Query", autocapitalize: "off",
@@ -40,6 +41,7 @@ export function queryTool({ examples, makeCall, ...tool }) {
         button.setAttribute("aria-selected", String(chosen));
         button.tabIndex = chosen ? 0 : -1;
       }
+      this.tabs.hidden = !this.hasPlan;
       this.output.hidden = this.tab !== "results";
       this.plan.hidden = this.tab !== "plan";
     },
@@ -88,7 +90,13 @@ export function queryTool({ examples, makeCall, ...tool }) {
       page.map.show({ type: "FeatureCollection", features: found.map((f) => ({ ...f, properties: { _label: f.properties?.name ?? undefined } })) });
       this.places = new Map(shown.map((f, i) => [i, f]));
       if (move && shown.length) page.map.fit({ type: "FeatureCollection", features: shown });
+      const values = valuesOf(json);
+      if (values.length) {
+        this.output.replaceChildren(...values);
+        if (!found.length) return;
+      }
       this.output.replaceChildren(
+        ...values,
         h("p.count", {}, `${found.length.toLocaleString("en")} result${found.length === 1 ? "" : "s"}${shown.length < found.length ? `, ${shown.length} on the map` : ""}`),
         shown.length || !found.length ? h("ul.list", {}, found.slice(0, 100).map((f) => featureItem(f, () => this.choose(f, page)))) : rowsTable(found));
     },
@@ -106,6 +114,18 @@ export function queryTool({ examples, makeCall, ...tool }) {
       if (hit) this.choose(this.places.get(hit.properties._index), page);
     },
   };
+}
+
+/** Show what an answer says beside features: a number, a number per group, or several under names. */
+function valuesOf(json) {
+  const named = json.outputs ?? (json.result === undefined ? {} : { "": json.result });
+  return Object.entries(named).map(([name, value]) => {
+    const isGroups = value !== null && typeof value === "object" && !Array.isArray(value);
+    const rows = isGroups ? Object.entries(value) : [[name || "result", value]];
+    const sorted = rows.every(([, v]) => typeof v === "number") ? rows.sort((a, b) => b[1] - a[1]) : rows;
+    return h("div.scroll", {}, h("table.tags", {}, name && isGroups ? h("caption", {}, name) : null,
+      h("tbody", {}, sorted.slice(0, 200).map(([key, v]) => h("tr", {}, h("th", { scope: "row", dir: "auto" }, key), h("td", { dir: "auto" }, typeof v === "number" ? v.toLocaleString("en") : JSON.stringify(v)))))));
+  });
 }
 
 /** Read the header that names what a query's author should know. */
