@@ -15,7 +15,12 @@ export default {
   open(content, page) {
     this.isOpen = true;
     const file = h("input", { type: "file", accept: ".csv,.tsv,.geojson,.json,.ndjson,.geojsonl,.parquet,.gpkg,.zip", "aria-label": "File to import",
-      onchange: () => file.files[0] && this.add(file.files[0], page) });
+      onchange: () => {
+        const [chosen] = file.files;
+        file.value = ""; // so that the same file may be chosen again
+        if (chosen) this.add(chosen, page);
+      } });
+    this.datasets = [];
     this.list = h("ul.list");
     this.card = h("div");
     content.append(h("label.drop", {}, h("b", {}, "Choose a file"), h("span", {}, "a table needs columns lat and lon, wkt, or address"), file), h("h2", {}, "Datasets"), this.list, this.card);
@@ -35,6 +40,7 @@ export default {
   },
 
   draw(datasets, page) {
+    this.datasets = datasets;
     this.list.replaceChildren(...datasets.map((d) => h("li", {}, h("button.item", { type: "button", disabled: d.feature_count === null, onclick: () => this.choose(d, page) },
       h("span.item-text", {}, h("b", { dir: "auto" }, d.name), h("small", {}, describe(d)))))));
     if (!datasets.length) page.say("You have no datasets yet.");
@@ -76,8 +82,8 @@ export default {
 
   /** Make a dataset, or take the one that has the slug already: a new file replaces its rows. */
   async make(slug, name) {
-    const known = await fetch(`/api/v1/datasets/${slug}`);
-    if (known.ok) return (await known.json()).id;
+    const known = this.datasets.find((dataset) => dataset.slug === slug);
+    if (known) return known.id;
     const call = post("/api/v1/datasets", { name, slug });
     const answer = await fetch(call.path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(call.body) });
     const json = await answer.json();
