@@ -124,6 +124,10 @@ def test_two_answers_to_one_question_are_refused(client: LocalClient) -> None:
         ("/api/v1/geocode", {"q": "vaduz"}),
         ("/api/v1/geocode/autocomplete", {"q": "vad"}),
         ("/api/v1/geocode/reverse", {"lat": 47.1, "lng": 9.52}),
+        ("/nominatim/search", {"q": "vaduz"}),
+        ("/nominatim/reverse", {"lat": 47.1, "lon": 9.52}),
+        ("/nominatim/lookup", {"osm_ids": "N1"}),
+        ("/nominatim/details", {"osmtype": "N", "osmid": 1}),
     ],
 )
 def test_caches_are_told_that_the_language_counts(

@@ -51,6 +51,7 @@ class Details(Shown, kw_only=True):
     aliases=("/nominatim/details.php",),
     summary="One element in full as of Nominatim",
     tag="Nominatim",
+    languages=True,
     refused=_REFUSED,
     media_types=(JSON,),
     write_error=write_error,
