@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-import os
 import shutil
-import socket
 import threading
 import uuid
 from typing import Final
@@ -18,16 +16,17 @@ from mapyard.accounts.datasets import (
     finish_import,
     limits_of,
 )
-from mapyard.accounts.jobs import LeasedJob, fail_job, finish_job, lease_job, renew_lease
+from mapyard.accounts.jobs import LeasedJob, fail_job, finish_job
 from mapyard.errors import MapyardError, NotFound
 from mapyard.http.background import Job, JobContext
+from mapyard.http.errors import internal_error
+from mapyard.http.leases import iter_jobs, keep_lease
 from mapyard.library.import_process import Task, run_import
 from mapyard.userdata.folders import incoming_folder, sweep, version_folder
 
 log = logging.getLogger(__name__)
 
 KIND: Final = "dataset"
-_RENEW_S: Final = 2.0
 _SWEEP_S: Final = 600.0
 
 
@@ -36,34 +35,17 @@ def import_uploads(ctx: JobContext) -> None:
     database = ctx.services.database
     if database is None:
         return
-    owner = f"{socket.gethostname()}-{os.getpid()}"
-    while not ctx.stop.is_set():
-        job = lease_job(database, KIND, owner)
-        if job is None:
-            return
-        done, lost = threading.Event(), threading.Event()
-
-        def renew(
-            job_id: str = job.id, done: threading.Event = done, lost: threading.Event = lost
-        ) -> None:
-            while not done.wait(_RENEW_S):
-                if not renew_lease(database, job_id, owner):
-                    lost.set()
-                    return
-
-        renewer = threading.Thread(target=renew, daemon=True)
-        renewer.start()
-        try:
-            _import(ctx, database, job, lost)
-            if ctx.stop.is_set():
-                return  # begun anew after the lease, by whoever serves then
-            finish_job(database, job.id, owner, {})
-        except Exception as error:
-            fail_job(database, job.id, owner, {"code": "internal_error", "message": str(error)})
-            raise
-        finally:
-            done.set()
-            renewer.join()
+    for job, owner in iter_jobs(ctx, database, KIND):
+        with keep_lease(database, job, owner) as lost:
+            try:
+                _import(ctx, database, job, lost)
+            except Exception:
+                said = {"code": "internal_error", "message": internal_error(job.id).message}
+                fail_job(database, job.id, owner, said)
+                raise  # for the log
+        if ctx.stop.is_set():
+            return  # begun anew after the lease, by whoever serves then
+        finish_job(database, job.id, owner, {})
 
 
 def _import(ctx: JobContext, database: Database, job: LeasedJob, lost: threading.Event) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import socket
 import threading
 from collections.abc import Callable
 from typing import Annotated, Any, Final
@@ -11,15 +9,14 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta
 
-from mapyard.accounts.database import now_s
+from mapyard.accounts.database import Database, now_s
 from mapyard.accounts.jobs import (
+    LeasedJob,
     cancel_job,
     create_job,
     fail_job,
     finish_job,
     get_job,
-    lease_job,
-    renew_lease,
     report_progress,
 )
 from mapyard.deadline import Deadline
@@ -29,6 +26,7 @@ from mapyard.http.background import Job, JobContext
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
 from mapyard.http.errors import internal_error
+from mapyard.http.leases import iter_jobs, keep_lease
 from mapyard.library.questions import tours as library
 from mapyard.library.ways import get_engine
 from mapyard.params.parser import Params, Positions, spelled
@@ -37,7 +35,6 @@ from mapyard.routing.tours.order import MAX_STOPS, MIN_STOPS
 KIND: Final = "optimize"
 #: A job may take longer than a request.
 JOB_LIMIT_S: Final = 600.0
-_RENEW_S: Final = 2.0
 
 
 class OptimizeParams(library.TourQuestion, kw_only=True):
@@ -251,49 +248,30 @@ def run_optimize_jobs(ctx: JobContext) -> None:
     database = ctx.services.database
     if database is None:
         return
-    owner = f"{socket.gethostname()}-{os.getpid()}"
-    while not ctx.stop.is_set():
-        job = lease_job(database, KIND, owner)
-        if job is None:
-            return
-        done, lost = threading.Event(), threading.Event()
+    for job, owner in iter_jobs(ctx, database, KIND):
+        with keep_lease(database, job, owner) as lost:
+            _do_job(ctx, database, job, owner, lost)
 
-        def renew(
-            job_id: str = job.id, done: threading.Event = done, lost: threading.Event = lost
-        ) -> None:
-            while not done.wait(_RENEW_S):
-                if not renew_lease(database, job_id, owner):
-                    lost.set()  # cancelled, or another worker has it
-                    return
 
-        renewer = threading.Thread(target=renew, daemon=True)
-        renewer.start()
-        since = now_s()
+def _do_job(
+    ctx: JobContext, database: Database, job: LeasedJob, owner: str, lost: threading.Event
+) -> None:
+    """Do one tour, and keep what came of it."""
+    since = now_s()
 
-        def report(what: str, job_id: str = job.id, since: int = since) -> None:
-            report_progress(database, job_id, owner, {"running_since": since, "progress": what})
+    def report(what: str) -> None:
+        report_progress(database, job.id, owner, {"running_since": since, "progress": what})
 
-        try:
-            report("begun")
-            finish_job(database, job.id, owner, _run_job(ctx, job.request, lost, report))
-        except MapyardError as error:
-            fail_job(
-                database,
-                job.id,
-                owner,
-                {"code": error.code, "message": error.message, "details": error.details},
-            )
-        except Exception:
-            fail_job(
-                database,
-                job.id,
-                owner,
-                {"code": "internal_error", "message": internal_error(job.id).message},
-            )
-            raise  # for the log
-        finally:
-            done.set()
-            renewer.join()
+    try:
+        report("begun")
+        finish_job(database, job.id, owner, _run_job(ctx, job.request, lost, report))
+    except MapyardError as error:
+        said = {"code": error.code, "message": error.message, "details": error.details}
+        fail_job(database, job.id, owner, said)
+    except Exception:
+        said = {"code": "internal_error", "message": internal_error(job.id).message}
+        fail_job(database, job.id, owner, said)
+        raise  # for the log
 
 
 def _run_job(
