@@ -35,7 +35,7 @@ class Details(Shown, kw_only=True):
     """Which element."""
 
     osmtype: Annotated[
-        Literal["N", "W", "R", "n", "w", "r"] | None, Meta(description="with osmid")
+        str | None, Meta(pattern="^[NWRnwr]$", description="N, W or R, with osmid")
     ] = None
     osmid: Annotated[int | None, Meta(ge=1, le=2**53, description="id of the element")] = None
     osmclass: Annotated[str, Meta(max_length=100, description="not looked at")] = ""
