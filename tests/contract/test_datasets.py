@@ -14,7 +14,9 @@ import plaza
 import pytest
 
 from mapyard.accounts import registry
+from mapyard.accounts.datasets import find_versions
 from mapyard.accounts.open import open_accounts
+from mapyard.accounts.privacy import delete_account, export_account
 from servers import copy_data, running
 
 SHOPS = b"""name,kind,lat,lon,price
@@ -335,6 +337,29 @@ def test_the_published_client(address: str, api: Api) -> None:
     with pytest.raises(plaza.NotFoundError):
         client.v1.datasets.retrieve(made.id)
     client.close()
+
+
+def test_a_file_that_was_replaced_before_it_was_read_is_gone(api: Api, folder: Path) -> None:
+    api.make("often")
+    rows = b"name,lat,lon\n" + b"".join(b"r,43.7,7.4\n" for _ in range(50_000))
+    for _ in range(5):
+        assert api.put("often", rows).status_code == 202
+    assert len(list((folder / "userdata" / "incoming").iterdir())) <= 1
+    assert api.fill("often", SHOPS)["feature_count"] == 4
+    assert api.names("often", limit=1) == ["Un"]
+
+
+def test_a_deleted_account_has_no_datasets(make_api: MakeApi, folder: Path) -> None:
+    leaving = make_api("leaving@example.org", "free")
+    made = leaving.make("mine", is_public=True)
+    leaving.fill("mine", SHOPS)
+    database = open_accounts(folder)
+    account = registry.get_account(database, "leaving@example.org")
+    told = export_account(database, account.id)
+    assert [dataset["slug"] for dataset in told["datasets"]] == ["mine"]
+    delete_account(database, account.id)
+    assert not [name for name, _ in find_versions(database) if name == made["id"]]
+    database.close()
 
 
 def test_deleting(api: Api) -> None:

@@ -155,14 +155,18 @@ def delete_dataset(database: Database, account_id: int, name: str) -> str:
         return found.id
 
 
-def begin_import(database: Database, account_id: int, name: str) -> UserDataset:
-    """Note that a new upload of a dataset is being read; its id is `upload`."""
+def begin_import(database: Database, account_id: int, name: str) -> tuple[UserDataset, str | None]:
+    """Note that a new upload of a dataset is being read; its id is `upload`.
+
+    Returns also the upload before it that was not read to its end, None where there is none.
+    """
     with database.write() as session:
         found = _own(session, account_id, name)
+        before = found.upload
         found.status, found.error_message = "processing", None
         found.upload = str(uuid.uuid4())
         found.updated_at = now_s()
-    return found
+    return found, before
 
 
 def finish_import(

@@ -24,6 +24,7 @@ from mapyard.accounts.models import (
     PlanChange,
     RequestError,
     UsageDay,
+    UserDataset,
     WebhookDelivery,
 )
 from mapyard.accounts.models import Session as SignIn
@@ -60,6 +61,7 @@ def export_account(database: Database, account_id: int) -> dict[str, Any]:
             "usage_days": rows(UsageDay, UsageDay.account_id == account_id),
             "request_errors": rows(RequestError, RequestError.account_id == account_id),
             "jobs": rows(Job, Job.account_id == account_id),
+            "datasets": rows(UserDataset, UserDataset.account_id == account_id),
             "deliveries": rows(WebhookDelivery, WebhookDelivery.account_id == account_id),
             "audit": rows(
                 AuditEntry,
@@ -84,6 +86,7 @@ def delete_account(
         email, gone = account.email, f"deleted-{account_id}@deleted.invalid"
         drop_credentials(session, account)
         session.execute(delete(Job).where(Job.account_id == account_id))
+        session.execute(delete(UserDataset).where(UserDataset.account_id == account_id))
         session.execute(delete(RequestError).where(RequestError.account_id == account_id))
         session.execute(
             update(Key)

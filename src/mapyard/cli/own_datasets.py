@@ -62,7 +62,7 @@ def import_own(
         except NotFound:
             fields = {"name": name or slug, "strict_mode": options.strict}
             found = accounts.create_dataset(database, account_id, slug, fields)
-        found = accounts.begin_import(database, account_id, found.id)
+        found, _ = accounts.begin_import(database, account_id, found.id)
         assert found.upload is not None
         version = str(uuid.uuid4())
         limits = accounts.limits_of(database, account_id)

@@ -353,9 +353,12 @@ def put_source(ctx: Context, params: SourceParams) -> Answer:
     database = _database(ctx)
     _refuse_map(params.id, "filled")
     media_type = ctx.headers.get("content-type", "").partition(";")[0].strip().lower()
-    found = accounts.begin_import(database, ctx.account_id, params.id)
+    found, before = accounts.begin_import(database, ctx.account_id, params.id)
     assert found.upload is not None
-    ctx.upload.rename(incoming_folder(ctx.settings.data) / found.upload)
+    incoming = incoming_folder(ctx.settings.data)
+    ctx.upload.rename(incoming / found.upload)
+    if before is not None:  # so that a dataset has one file waiting, however often it is sent
+        (incoming / before).unlink(missing_ok=True)
     options = {
         "format": params.format or BY_MEDIA_TYPE.get(media_type, ""),
         "name": params.name, "encoding": params.encoding, "delimiter": params.delimiter,
