@@ -103,16 +103,21 @@ def test_overpy_reports_a_bad_query(api: overpy.Overpass) -> None:
 
 
 @pytest.fixture(scope="module")
-def ox(server: tuple[str, str, Path]) -> Any:
+def ox(server: tuple[str, str, Path]) -> Iterator[Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import osmnx
     address, key, _ = server
-    osmnx.settings.overpass_url = f"{address}/api"
-    osmnx.settings.requests_kwargs = {"params": {"api_key": key}}
-    osmnx.settings.use_cache = False
-    osmnx.settings.overpass_rate_limit = True
-    return osmnx
+    ours = {
+        "overpass_url": f"{address}/api", "requests_kwargs": {"params": {"api_key": key}},
+        "use_cache": False, "overpass_rate_limit": True,
+    }  # fmt: skip
+    before = {name: getattr(osmnx.settings, name) for name in ours}
+    for name, value in ours.items():
+        setattr(osmnx.settings, name, value)
+    yield osmnx
+    for name, value in before.items():
+        setattr(osmnx.settings, name, value)
 
 
 @pytest.mark.filterwarnings("ignore")
