@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +17,12 @@ import plaza
 import pytest
 
 from mapyard.accounts import registry
-from mapyard.accounts.datasets import find_versions
-from mapyard.accounts.open import open_accounts
+from mapyard.accounts.datasets import InvalidDataset, create_dataset, find_in_use
+from mapyard.accounts.open import ensure_visitors, open_accounts
 from mapyard.accounts.privacy import delete_account, export_account
+from mapyard.accounts.restrictions import make_restrictions
+from mapyard.accounts.secret import read_secret
+from mapyard.http.session import make_session_cookie
 from servers import copy_data, running
 
 SHOPS = b"""name,kind,lat,lon,price
@@ -298,6 +304,93 @@ def test_who_sees_what(api: Api, make_api: MakeApi, shops: dict[str, Any]) -> No
     error(other.http.delete(f"/datasets/{shops['id']}"), 404, "not_found")
 
 
+def test_a_map_s_token_shows_what_is_public(
+    address: str, api: Api, folder: Path, shops: dict[str, Any]
+) -> None:
+    """A token that a key has begun lies open in a page; one of this server's own map does not."""
+    base = f"/datasets/{shops['id']}"
+    by_key = api.http.post("/tiles/session").json()["token"]
+    guest = httpx.Client(base_url=f"{address}/api/v1")
+    for path in ("/datasets/shops/tiles.json", f"{base}/tiles.json", f"{base}/tiles/10/533/373"):
+        error(guest.get(path, params={"session": by_key}), 404, "not_found")
+    api.http.patch("/datasets/shops", json={"is_public": True})
+    described = guest.get(f"{base}/tiles.json", params={"session": by_key, "theme": "x"}).json()
+    assert described["tiles"][0].endswith(f"{base}/tiles/{{z}}/{{x}}/{{y}}.mvt?session={by_key}")
+    assert guest.get(described["tiles"][0].format(z=10, x=533, y=373)).status_code == 200
+    api.http.patch("/datasets/shops", json={"is_public": False})
+    database = open_accounts(folder)
+    account = registry.get_account(database, "me@example.org")
+    database.close()
+    cookie = make_session_cookie(read_secret(folder, ""), account.id, is_https=False)
+    headers = {"Cookie": cookie.partition(";")[0], "Sec-Fetch-Site": "same-origin"}
+    by_page = guest.post("/tiles/session", headers=headers).json()["token"]
+    for path in (f"{base}/tiles.json", f"{base}/tiles/10/533/373"):
+        assert guest.get(path, params={"session": by_page}).status_code == 200
+    guest.close()
+
+
+def test_visitors_of_the_map_page_keep_nothing(folder: Path, address: str) -> None:
+    database = open_accounts(folder)
+    visitors = ensure_visitors(database, 30)
+    with pytest.raises(InvalidDataset, match="sign in"):
+        create_dataset(database, visitors, "mine", {"name": "Mine"})
+    database.close()
+
+
+def test_a_restricted_key_may_be_for_datasets(api: Api, address: str, folder: Path) -> None:
+    database = open_accounts(folder)
+    account = registry.get_account(database, "me@example.org")
+    statuses = []
+    for group in ("datasets", "tiles"):
+        held = make_restrictions(endpoints=[group])
+        _, key = registry.create_key(database, account.id, restrictions=held)
+        answer = httpx.get(f"{address}/api/v1/datasets", headers={"X-API-Key": key})
+        statuses.append(answer.status_code)
+    database.close()
+    assert statuses == [200, 403]
+
+
+def test_uploads_are_refused_before_they_are_sent(api: Api, folder: Path) -> None:
+    api.make("slow")
+    incoming = folder / "userdata" / "incoming"
+    go_on = threading.Event()
+
+    def parts() -> Iterator[bytes]:
+        yield SHOPS
+        go_on.wait(30)
+
+    with ThreadPoolExecutor() as pool:
+        waiting = [pool.submit(api.put, "slow", parts()) for _ in range(2)]
+        for _ in range(200):
+            if len(list(incoming.iterdir())) == 2:
+                break
+            time.sleep(0.05)
+        third = api.put("slow", SHOPS)
+        go_on.set()
+        assert [answer.result().status_code for answer in waiting] == [202, 202]
+    assert "one after the other" in error(third, 503, "overloaded")
+
+    headers = {"X-API-Key": str(api.http.headers["X-API-Key"]), "Content-Length": "5000000"}
+    with socket.create_connection((api.http.base_url.host, api.http.base_url.port or 80)) as line:
+        lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        line.sendall(
+            f"PUT /api/v1/datasets/nothing/source HTTP/1.1\r\nHost: x\r\n{lines}\r\n".encode()
+        )
+        assert line.recv(1_000).startswith(b"HTTP/1.1 404")  # nothing of the body was sent
+
+
+def test_all_problems_have_an_address(api: Api) -> None:
+    api.make("wrong")
+    rows = b"name,lat,lon\n" + b"".join(b"r%d,x,y\n" % number for number in range(25))
+    found = api.fill("wrong", rows)
+    assert (found["problem_count"], len(found["problems"])) == (25, 10)
+    answer = api.http.get("/datasets/wrong/problems").json()
+    assert answer["problem_count"] == 25
+    assert [problem["row"] for problem in answer["problems"]] == list(range(1, 26))
+    api.make("empty")
+    assert api.http.get("/datasets/empty/problems").json()["problems"] == []
+
+
 def test_limits_of_a_plan(make_api: MakeApi) -> None:
     free = make_api("free@example.org", "free")
     for slug in ("one", "two", "three"):
@@ -358,7 +451,7 @@ def test_a_deleted_account_has_no_datasets(make_api: MakeApi, folder: Path) -> N
     told = export_account(database, account.id)
     assert [dataset["slug"] for dataset in told["datasets"]] == ["mine"]
     delete_account(database, account.id)
-    assert not [name for name, _ in find_versions(database) if name == made["id"]]
+    assert not [name for name, _ in find_in_use(database).versions if name == made["id"]]
     database.close()
 
 

@@ -9,17 +9,23 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Collection
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import delete, func, or_, select, true
+from sqlalchemy import delete, func, or_, select, true, update
 from sqlalchemy.orm import Session
 
 from mapyard.accounts.database import Database, now_s
+from mapyard.accounts.jobs import add_job
 from mapyard.accounts.models import Account, UserDataset
+from mapyard.accounts.open import VISITORS_EMAIL
 from mapyard.accounts.plans import DatasetLimits, dataset_limits
 from mapyard.errors import MapyardError, NotFound
 
 _SLUG: Final = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
+#: The kind of the jobs that read uploads.
+IMPORT_KIND: Final = "dataset"
+#: An import that has not ended by then never will, seconds.
+_GIVEN_UP_S: Final = 86_400
 #: What the map itself is called among the datasets.
 MAP_SLUG: Final = "osm"
 _LENGTHS: Final = {
@@ -65,6 +71,8 @@ def create_dataset(
     limits = limits_of(database, account_id)
     now = now_s()
     with database.write() as session:
+        if session.scalar(select(Account.email).where(Account.id == account_id)) == VISITORS_EMAIL:
+            raise InvalidDataset("visitors of the map page share one account: sign in to keep data")
         mine = select(func.count()).where(UserDataset.account_id == account_id)
         if (session.scalar(mine) or 0) >= limits.datasets:
             raise InvalidDataset(
@@ -134,6 +142,12 @@ def _own(session: Session, account_id: int, name: str) -> UserDataset:
     return found
 
 
+def check_own(database: Database, account_id: int, name: str) -> None:
+    """Raise NotFound unless the account has a dataset of this id or slug."""
+    with database.read() as session:
+        _own(session, account_id, name)
+
+
 def change_dataset(
     database: Database, account_id: int, name: str, fields: dict[str, Any]
 ) -> UserDataset:
@@ -155,17 +169,28 @@ def delete_dataset(database: Database, account_id: int, name: str) -> str:
         return found.id
 
 
-def begin_import(database: Database, account_id: int, name: str) -> tuple[UserDataset, str | None]:
-    """Note that a new upload of a dataset is being read; its id is `upload`.
+def begin_import(
+    database: Database,
+    account_id: int,
+    name: str,
+    upload: str,
+    options: dict[str, Any] | None = None,
+) -> tuple[UserDataset, str | None]:
+    """Note that a new upload of a dataset is being read; `upload` is its id, new for each.
 
-    Returns also the upload before it that was not read to its end, None where there is none.
+    With `options` a job to read it is queued in the same transaction. Returns also the upload
+    before it that was not read to its end, None where there is none.
     """
     with database.write() as session:
         found = _own(session, account_id, name)
         before = found.upload
         found.status, found.error_message = "processing", None
-        found.upload = str(uuid.uuid4())
+        found.upload = upload
         found.updated_at = now_s()
+        if options is not None:
+            options = options | {"strict": found.strict_mode}
+            request = {"dataset": found.id, "upload": upload, "options": options}
+            add_job(session, account_id, IMPORT_KIND, request)
     return found, before
 
 
@@ -195,9 +220,30 @@ def _end(database: Database, dataset_id: str, upload: str, **values: Any) -> boo
         return True
 
 
-def find_versions(database: Database) -> Collection[tuple[str, str | None]]:
-    """Return id and served version of every dataset: what the sweep has to leave."""
+def fail_forgotten(database: Database) -> None:
+    """End the imports of which nobody has said anything for a day: their process is gone."""
+    forgotten = (UserDataset.status == "processing", UserDataset.updated_at < now_s() - _GIVEN_UP_S)
+    values = {
+        "status": "error", "upload": None, "updated_at": now_s(),
+        "error_message": "the import did not end; send the file again",
+    }  # fmt: skip
+    with database.write() as session:
+        session.execute(update(UserDataset).where(*forgotten).values(**values))
+
+
+class InUse(NamedTuple):
+    """What the sweep has to leave."""
+
+    #: Id and served version of each dataset.
+    versions: Collection[tuple[str, str | None]]
+    #: Uploads that wait to be read.
+    uploads: Collection[str]
+
+
+def find_in_use(database: Database) -> InUse:
+    """Return which versions are served and which uploads wait."""
     with database.read() as session:
-        return {(row[0], row[1]) for row in session.execute(
-            select(UserDataset.id, UserDataset.version)
-        )}  # fmt: skip
+        rows = session.execute(
+            select(UserDataset.id, UserDataset.version, UserDataset.upload)
+        ).all()
+    return InUse({(row[0], row[1]) for row in rows}, {row[2] for row in rows if row[2]})

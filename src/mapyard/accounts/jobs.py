@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 from sqlalchemy import and_, delete, or_, select, update
+from sqlalchemy.orm import Session
 
 from mapyard.accounts.database import Database, now_s
 from mapyard.accounts.models import Job
@@ -48,19 +49,24 @@ class LeasedJob(msgspec.Struct, frozen=True):
 
 def create_job(database: Database, account_id: int, kind: str, request: Any) -> str:
     """Queue a job and return its id, a UUID."""
-    job_id = str(uuid.uuid4())
     with database.write() as session:
-        session.add(
-            Job(
-                id=job_id,
-                account_id=account_id,
-                kind=kind,
-                state="queued",
-                request=msgspec.json.encode(request),
-                attempts=0,
-                created_at=now_s(),
-            )
+        return add_job(session, account_id, kind, request)
+
+
+def add_job(session: Session, account_id: int, kind: str, request: Any) -> str:
+    """Queue a job together with what else a transaction changes; return its id."""
+    job_id = str(uuid.uuid4())
+    session.add(
+        Job(
+            id=job_id,
+            account_id=account_id,
+            kind=kind,
+            state="queued",
+            request=msgspec.json.encode(request),
+            attempts=0,
+            created_at=now_s(),
         )
+    )
     return job_id
 
 

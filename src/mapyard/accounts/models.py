@@ -280,7 +280,7 @@ class UserDataset(Base):
     feature_count: Mapped[int | None] = mapped_column(BigInteger)
     storage_bytes: Mapped[int | None] = mapped_column(BigInteger)
     problem_count: Mapped[int | None] = mapped_column(BigInteger)
-    #: schema, bbox, problems of the version that is served.
+    #: schema, bbox, first problems of the version that is served.
     described: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     inserted_at: Mapped[int] = _time()
     updated_at: Mapped[int] = _time()

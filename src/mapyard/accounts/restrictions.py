@@ -25,6 +25,7 @@ GROUPS: Final[dict[str, str]] = {
     "Elevation": "elevation",
     "Query languages": "queries",
     "Tiles": "tiles",
+    "Datasets": "datasets",
 }
 _READING: Final = frozenset(("GET", "HEAD", "OPTIONS"))
 _MOST: Final = 20

@@ -21,11 +21,8 @@ from mapyard.errors import MapyardError, NotFound
 from mapyard.library.import_process import Task, run_import
 from mapyard.settings import get_settings
 from mapyard.userdata.folders import version_folder
-from mapyard.userdata.importing import Imported
+from mapyard.userdata.importing import SHOWN, Imported
 from mapyard.userdata.rows import Options
-
-#: Problems that are printed.
-_SHOWN = 10
 
 
 @contextmanager
@@ -62,9 +59,8 @@ def import_own(
         except NotFound:
             fields = {"name": name or slug, "strict_mode": options.strict}
             found = accounts.create_dataset(database, account_id, slug, fields)
-        found, _ = accounts.begin_import(database, account_id, found.id)
-        assert found.upload is not None
-        version = str(uuid.uuid4())
+        upload, version = str(uuid.uuid4()), str(uuid.uuid4())
+        accounts.begin_import(database, account_id, found.id, upload)
         limits = accounts.limits_of(database, account_id)
         target = version_folder(folder, found.id, version)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -75,9 +71,9 @@ def import_own(
         try:
             done = _run(task, file.name)
         except MapyardError as error:
-            accounts.fail_import(database, found.id, found.upload, error.message)
+            accounts.fail_import(database, found.id, upload, error.message)
             raise
-        accounts.finish_import(database, found.id, found.upload, version, done.values())
+        accounts.finish_import(database, found.id, upload, version, done.values())
     _print_done(slug, done)
 
 
@@ -96,10 +92,10 @@ def _print_done(slug: str, done: Imported) -> None:
         f"[green]✓[/green] {slug}: {done.feature_count:,} rows of {done.format}, "
         f"{done.storage_bytes / 1e6:,.1f} MB"
     )
-    for problem in done.problems[:_SHOWN]:
+    for problem in done.problems[:SHOWN]:
         typer.secho(f"  row {problem['row']}: {problem['message']}", fg="yellow", err=True)
-    if done.problem_count > _SHOWN:
-        typer.secho(f"  and {done.problem_count - _SHOWN:,} more", fg="yellow", err=True)
+    if done.problem_count > SHOWN:
+        typer.secho(f"  and {done.problem_count - SHOWN:,} more", fg="yellow", err=True)
     console.print(f"Ask it: mapyard plazaql 'search(dataset(\"{slug}\")).limit(5);'", markup=False)
 
 

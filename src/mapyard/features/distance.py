@@ -7,6 +7,7 @@ Measured in the azimuthal equidistant plane around the geometry: exact for a poi
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from mapyard.geo.azimuthal import project
 from mapyard.geo.bbox import Bbox
 from mapyard.geo.sphere import DEGREE_M, EARTH_RADIUS_M, haversine_m
+from mapyard.store.portions import in_portions
 from mapyard.store.reader import E7, Rows, Store
 
 #: From this many nodes on, the segments that may be nearest are sought first.
@@ -62,6 +64,9 @@ class Center:
         return distances
 
     def _measure_shapes(self, store: Store, rows: Rows) -> Floats:
+        return in_portions(store, rows, partial(self._measure_portion, store))
+
+    def _measure_portion(self, store: Store, rows: Rows) -> Floats:
         geometries = store.geometries(rows)
         lon, lat = shapely.get_coordinates(geometries).T
         plane = project(lon, lat, self.lon, self.lat)

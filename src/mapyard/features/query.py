@@ -11,6 +11,7 @@ one with the least expected work for the page asked for.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -25,6 +26,7 @@ from mapyard.features.tags import TagFilter, TagMatcher
 from mapyard.osm.elements import NODE, RELATION, WAY
 from mapyard.results.cursor import hash_query
 from mapyard.store.distinct import distinct
+from mapyard.store.portions import in_portions
 from mapyard.store.reader import Rows, Store
 
 #: Rows of a type looked at in the smallest and in the largest window.
@@ -75,9 +77,9 @@ def iter_rows(
         deadline.check()
         for matcher in plan.left:
             if len(rows):
-                rows = rows[matcher.test(rows)]
+                rows = rows[in_portions(store, rows, matcher.test, deadline)]
         if query.region is not None and len(rows):
-            rows = rows[query.region.test(store, rows)]
+            rows = rows[in_portions(store, rows, partial(query.region.test, store), deadline)]
         yield store.sort_by_eid(rows) if len(rows) > 1 else rows
 
 
@@ -88,9 +90,10 @@ def test_rows(store: Store, query: FeatureQuery, rows: Rows) -> NDArray[np.bool_
         passed &= TagMatcher(store, tag_filter).test(rows)
     if query.where is not None and passed.any():
         matcher = make_matcher(store, query.where, no_deadline())
-        passed[passed] = matcher.test(np.asarray(rows)[passed])
+        passed[passed] = in_portions(store, np.asarray(rows)[passed], matcher.test)
     if query.region is not None and passed.any():
-        passed[passed] = query.region.test(store, np.asarray(rows)[passed])
+        test = partial(query.region.test, store)
+        passed[passed] = in_portions(store, np.asarray(rows)[passed], test)
     return passed
 
 

@@ -34,7 +34,7 @@ EXPOSED: Final = (
 class Admission:
     """What was decided about one request."""
 
-    __slots__ = ("account_id", "decision", "error", "further", "key_id", "key_name")
+    __slots__ = ("account_id", "by_token", "decision", "error", "further", "key_id", "key_name")
 
     def __init__(self) -> None:
         self.decision: Decision | None = None
@@ -43,7 +43,9 @@ class Admission:
         #: Why the request is refused, or None.
         self.error: MapyardError | None = None
         self.account_id = 0
+        #: The key that was used, also to begin the map session whose token came; 0 for none.
         self.key_id = 0
+        self.by_token = False
         #: Prefix and last four characters, for the log.
         self.key_name = ""
 
@@ -139,6 +141,7 @@ class Admissions:
                 identity, decision = gate.admit_map(
                     token, is_tile=map_use == "tile", may_wait=may_wait
                 )
+                admission.by_token = True
                 return _admitted(admission, identity, decision)
             identity = self._identify(gate, headers, query_string, client, may_wait=may_wait)
             if identity.guard is not None:

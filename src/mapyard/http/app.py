@@ -11,7 +11,9 @@ import asyncio
 import errno
 import logging
 import os
+import shutil
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
@@ -52,6 +54,9 @@ STREAM_S: Final = 3_600.0
 _NAMED, _NAME_LENGTH = 20, 60
 #: Status in log and metrics of requests whose client went away.
 CLIENT_GONE: Final = 499
+#: Uploads of one account that a worker takes at once, and what they leave free on the disk, bytes.
+_UPLOADS: Final = 2
+_FREE_BYTES: Final = 1 << 30
 _MOST_KEPT: Final = 4_096
 _LONGEST_KEPT: Final = 200
 
@@ -126,6 +131,8 @@ class Application:
         #: Processes for endpoints that are declared to run apart; None: they run in threads.
         self.apart: Apart | None = None
         self.requests = metrics.Requests()
+        #: How many uploads of each account are on their way.
+        self._uploads: Counter[int] = Counter()
         self._web = web
         #: Ports at whose root another service's form lies.
         self._form_ports = split_form_ports(settings.form_ports)
@@ -189,7 +196,7 @@ class Application:
             self.requests.running -= 1
             if request.body_bytes:
                 request.let_go()
-            if request.upload is not None:  # unless the handler has moved it
+            if request.upload is not None:  # unless the handler keeps it
                 unlink = partial(request.upload.unlink, missing_ok=True)
                 self.asking.submit(unlink, always=True)
             self._note(request)
@@ -288,7 +295,7 @@ class Application:
     async def _run(self, request: Request, endpoint: Endpoint, values: Mapping[str, str]) -> None:
         body = b""
         if endpoint.upload is not None:
-            await self._save_upload(request, endpoint.upload)
+            await self._save_upload(request, endpoint.upload, values)
         elif request.method not in ("GET", "HEAD"):
             body = await request.read_body(self.services.settings)
         await self._count_premium(request, endpoint, values, body)
@@ -339,15 +346,31 @@ class Application:
             if snapshot is not None:
                 snapshot.release()
 
-    async def _save_upload(self, request: Request, find_bounds: UploadBounds) -> None:
+    async def _save_upload(
+        self, request: Request, find_bounds: UploadBounds, values: Mapping[str, str]
+    ) -> None:
         """Take the body of an upload into a file."""
 
         async def run[T](job: Callable[[], T]) -> T:
             return await asyncio.wrap_future(self.asking.submit(job, always=True))
 
         account = request.admission.account_id
-        limit, folder = await run(lambda: find_bounds(self.services, account))
-        await request.save_body(folder / os.urandom(16).hex(), limit, run)
+        request.must_close = True  # where it is refused before the body is read
+        if self._uploads[account] >= _UPLOADS:
+            raise Overloaded(
+                f"{_UPLOADS} uploads of this account are on their way; send one after the other"
+            )
+        self._uploads[account] += 1
+        try:
+            limit, folder = await run(lambda: find_bounds(self.services, account, values))
+            if await run(lambda: shutil.disk_usage(folder).free) - limit < _FREE_BYTES:
+                raise Overloaded("the server's disk has no room for an upload; tell its operator")
+            await request.save_body(folder / os.urandom(16).hex(), limit, run)
+        finally:
+            self._uploads[account] -= 1
+            if not self._uploads[account]:
+                del self._uploads[account]
+        request.must_close = False
 
     def _read_params(
         self, request: Request, endpoint: Endpoint, values: Mapping[str, str], body: bytes

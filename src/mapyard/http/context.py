@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import quote
 
 from mapyard.deadline import Deadline
 from mapyard.http.request import Request
@@ -77,15 +78,38 @@ class Context(Call):
         assert self._request.upload is not None
         return self._request.upload
 
+    def keep_upload(self) -> None:
+        """Keep that file; else it is deleted at the end of the request."""
+        self._request.upload = None
+
     @property
     def account_id(self) -> int:
         """Return the account that asks, 0 where no keys are asked for."""
         return self._request.admission.account_id
 
     @property
+    def reader_id(self) -> int:
+        """Return the account whose own data may be read, 0 for nobody's.
+
+        Tokens of map sessions that a key has begun lie open in pages for everybody.
+        """
+        admission = self._request.admission
+        return 0 if admission.by_token and admission.key_id else admission.account_id
+
+    @property
     def key_id(self) -> int:
         """Return the key that was used, 0 as above."""
         return self._request.admission.key_id
+
+    @property
+    def key_suffix(self) -> str:
+        """Return "?session=…" or "?api_key=…" as one came: a map cannot send it otherwise."""
+        for name in ("session", "api_key"):
+            given = self.raw.get(name)
+            value = given[-1] if isinstance(given, list) and given else given
+            if isinstance(value, str) and value:
+                return f"?{name}={quote(value)}"
+        return ""
 
     @property
     def base_url(self) -> str:

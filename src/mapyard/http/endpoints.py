@@ -23,9 +23,9 @@ Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 Handler = Callable[[Any, Any], Answer]
 #: Gets the parameters of a request.
 PremiumCounter = Callable[[Any], int]
-#: Gets the services and the account that asks; returns the most bytes that it may upload, and the
-#: folder that takes them.
-UploadBounds = Callable[[Any, int], tuple[int, Path]]
+#: Gets the services, the account that asks and the values in the path; returns the most bytes that
+#: it may upload, and the folder that takes them.
+UploadBounds = Callable[[Any, int, Mapping[str, str]], tuple[int, Path]]
 MapUse = Literal["", "begin", "open", "tile"]
 
 
@@ -145,7 +145,7 @@ def endpoint(
             that is known only then; 0 leaves it a standard request.
         public: needs no key and counts nothing.
         upload: the body is a file, which `ctx.upload` names; it is deleted at the end unless the
-            handler moves it. Gives bounds and folder.
+            handler calls `ctx.keep_upload()`. Gives bounds and folder.
         map_session: "open" where the token of a map session serves as a key, "tile" where it counts
             one of the session's tiles; "begin" where one begins, which keys that only read may do.
         needs_dataset: False where an answer needs none: it works before the first build.

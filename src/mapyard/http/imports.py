@@ -10,9 +10,11 @@ from typing import Final
 
 from mapyard.accounts.database import Database
 from mapyard.accounts.datasets import (
+    IMPORT_KIND,
+    fail_forgotten,
     fail_import,
     find_dataset,
-    find_versions,
+    find_in_use,
     finish_import,
     limits_of,
 )
@@ -26,7 +28,6 @@ from mapyard.userdata.folders import incoming_folder, sweep, version_folder
 
 log = logging.getLogger(__name__)
 
-KIND: Final = "dataset"
 _SWEEP_S: Final = 600.0
 
 
@@ -35,7 +36,7 @@ def import_uploads(ctx: JobContext) -> None:
     database = ctx.services.database
     if database is None:
         return
-    for job, owner in iter_jobs(ctx, database, KIND):
+    for job, owner in iter_jobs(ctx, database, IMPORT_KIND):
         with keep_lease(database, job, owner) as lost:
             try:
                 _import(ctx, database, job, lost)
@@ -45,6 +46,8 @@ def import_uploads(ctx: JobContext) -> None:
                 raise  # for the log
         if ctx.stop.is_set():
             return  # begun anew after the lease, by whoever serves then
+        if lost.is_set():
+            continue  # somebody else reads it
         finish_job(database, job.id, owner, {})
 
 
@@ -62,8 +65,9 @@ def _import(ctx: JobContext, database: Database, job: LeasedJob, lost: threading
         except NotFound:
             return True
 
-    if is_stopped() and not ctx.stop.is_set():
-        source.unlink(missing_ok=True)  # deleted, or filled by a later file
+    if is_stopped():
+        if not ctx.stop.is_set() and not lost.is_set():
+            source.unlink(missing_ok=True)  # deleted, or filled by a later file
         return
     version = str(uuid.uuid4())
     folder = version_folder(data, dataset_id, version)
@@ -81,9 +85,8 @@ def _import(ctx: JobContext, database: Database, job: LeasedJob, lost: threading
         )  # fmt: skip
         done = run_import(task, is_stopped=is_stopped)
     except MapyardError as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        if ctx.stop.is_set():
-            return
+        if ctx.stop.is_set() or lost.is_set():
+            return  # the file is left to who reads it then
         fail_import(database, dataset_id, upload, error.message)
     except Exception:
         fail_import(database, dataset_id, upload, "the server failed on this file")
@@ -95,9 +98,11 @@ def _import(ctx: JobContext, database: Database, job: LeasedJob, lost: threading
 
 
 def sweep_versions(ctx: JobContext) -> None:
-    """Delete what of datasets nobody serves any more."""
-    if ctx.services.database is not None:
-        swept = sweep(ctx.services.settings.data, find_versions(ctx.services.database))
+    """Delete what of datasets nobody serves any more, and end imports whose process is gone."""
+    database = ctx.services.database
+    if database is not None:
+        fail_forgotten(database)
+        swept = sweep(ctx.services.settings.data, *find_in_use(database))
         if swept:
             log.info("datasets: %d old versions and uploads deleted", swept)
 

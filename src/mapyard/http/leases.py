@@ -6,11 +6,12 @@ import os
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from mapyard.accounts.database import Database
 from mapyard.accounts.jobs import LeasedJob, lease_job, renew_lease
+from mapyard.errors import MapyardError
 from mapyard.http.background import JobContext
 
 _RENEW_S: Final = 2.0
@@ -36,9 +37,10 @@ def keep_lease(database: Database, job: LeasedJob, owner: str) -> Iterator[threa
 
     def renew() -> None:
         while not done.wait(_RENEW_S):
-            if not renew_lease(database, job.id, owner):
-                lost.set()
-                return
+            with suppress(MapyardError):  # the database is away: the lease outlives some pauses
+                if not renew_lease(database, job.id, owner):
+                    lost.set()
+                    return
 
     renewer = threading.Thread(target=renew, daemon=True)
     renewer.start()

@@ -26,8 +26,10 @@ ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 #: Bytes of bodies that all requests of this process hold; one event loop, no lock.
 _held: Final = {"bytes": 0}
-#: Longest pause of an upload, seconds, and what of it is held until it is written.
+#: Longest time of an upload and longest pause in it, seconds.
+_UPLOAD_S: Final = 3_600.0
 _UPLOAD_PAUSE_S: Final = 60.0
+#: Bytes of it that are held until they are written.
 _UPLOAD_BYTES: Final = 1 << 20
 _HOST: Final = re.compile(r"[A-Za-z0-9._\[\]:-]{1,255}")
 
@@ -142,7 +144,8 @@ class Request:
     ) -> None:
         """Write the body to a new file as it comes; `run` runs what touches the disk.
 
-        Raises TooLarge, Timeout when nothing comes for a minute, Cancelled when the client leaves.
+        Raises TooLarge, Timeout when nothing comes for a minute or it takes more than an hour,
+        Cancelled when the client leaves.
         """
         encoding = self.headers.get("content-encoding", "identity")
         length = self.headers.get("content-length", "")
@@ -158,8 +161,12 @@ class Request:
         waiting: list[bytes] = []
         waiting_bytes = 0
         self.upload = path
+        ends_s = time.monotonic() + _UPLOAD_S
         with os.fdopen(fd, "wb", buffering=0) as file:
             while True:
+                if time.monotonic() > ends_s:
+                    self.must_close = True
+                    raise Timeout(f"the upload took more than {_UPLOAD_S:g} s; send a smaller file")
                 try:
                     async with asyncio.timeout(_UPLOAD_PAUSE_S):
                         message = await self.receive()

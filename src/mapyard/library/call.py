@@ -37,6 +37,11 @@ class Call:
         return None
 
     @property
+    def reader_id(self) -> int | None:
+        """Return the account whose own data may be read; None for everybody's."""
+        return self.account_id
+
+    @property
     def snapshot(self) -> Snapshot:
         """Return the dataset that the question is answered from."""
         if self._snapshot is None:

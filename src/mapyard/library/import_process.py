@@ -9,6 +9,7 @@ import json
 import resource
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapyard.errors import MapyardError
-from mapyard.userdata.importing import Imported, import_file
+from mapyard.userdata.importing import Imported, abandon, import_file
 from mapyard.userdata.read.arrow import bind_gdal
 from mapyard.userdata.rows import Geocode, ImportFailed, Options
 from mapyard.userdata.write import Limits
@@ -30,6 +31,7 @@ _ROW_BYTES: Final = 100
 #: An import may take so long, seconds.
 LIMIT_S: Final = 3_600.0
 _SAY_S: Final = 0.5
+_WATCH_S: Final = 1.0
 
 
 class Task(msgspec.Struct):
@@ -50,26 +52,46 @@ def run_import(
 ) -> Imported:
     """Import a file in a process of its own; raise ImportFailed, also where it is stopped."""
     command = [sys.executable, "-m", "mapyard.library.import_process"]
+    ended = threading.Event()
+    why: list[Exception] = []
     with subprocess.Popen(  # noqa: S603 - our own module
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdin is not None and process.stdout is not None
         process.stdin.write(msgspec.json.encode(task).decode())
         process.stdin.close()
-        begun_s = time.monotonic()
+        last_s = time.monotonic() + LIMIT_S
         said: dict[str, Any] = {}
+
+        def watch() -> None:  # a process that hangs says nothing
+            while True:
+                try:
+                    if is_stopped():
+                        raise ImportFailed("the import was stopped")
+                    if time.monotonic() > last_s:
+                        raise ImportFailed(f"the import took more than {LIMIT_S / 60:g} minutes")
+                except Exception as error:
+                    why.append(error)
+                    process.kill()
+                    return
+                if ended.wait(_WATCH_S):
+                    return
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
         try:
             for line in process.stdout:
                 said = json.loads(line)
                 progress(said.get("rows", 0))
-                if is_stopped():
-                    raise ImportFailed("the import was stopped")
-                if time.monotonic() - begun_s > LIMIT_S:
-                    raise ImportFailed(f"the import took more than {LIMIT_S / 60:g} minutes")
         finally:
+            ended.set()
+            watcher.join()
             process.kill()
-    if "done" in said:
+    if "done" in said and not why:
         return msgspec.convert(said["done"], Imported)
+    abandon(Path(task.folder))
+    if why:
+        raise why[0]
     if "failed" in said:
         raise ImportFailed(said["failed"])
     raise ImportFailed(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
 
 from mapyard.errors import NotFound, Overloaded
 from mapyard.library.call import Call
 from mapyard.library.resources import Resources
 from mapyard.store.reader import Store
 from mapyard.userdata.folders import OpenStores, version_folder
+from mapyard.userdata.importing import PROBLEMS
 
 if TYPE_CHECKING:
     from mapyard.accounts.database import Database
@@ -35,7 +38,7 @@ def open_dataset(call: Call, name: str) -> OwnDataset:
     database = find_database(call.resources)
     if database is None:
         raise NotFound(f"there is no dataset {name[:64]}: this data folder has no accounts")
-    return open_version(call.resources, find_dataset(database, call.account_id, name))
+    return open_version(call.resources, find_dataset(database, call.reader_id, name))
 
 
 def open_version(resources: Resources, found: UserDataset) -> OwnDataset:
@@ -50,10 +53,26 @@ def open_version(resources: Resources, found: UserDataset) -> OwnDataset:
     try:
         store = stores.open(folder)
     except FileNotFoundError:
-        raise Overloaded(
-            f"the dataset {found.slug} was just replaced, or is not on this machine; ask again"
-        ) from None
+        raise _gone(found) from None
     return OwnDataset(found.id, found.slug, found.version, found.attribution or "", store)
+
+
+def read_problems(resources: Resources, found: UserDataset) -> list[dict[str, Any]]:
+    """Return row and message of the problems of the version that is served, as far as kept."""
+    if found.version is None:
+        return []
+    folder = version_folder(resources.settings.data, found.id, found.version)
+    try:
+        problems: list[dict[str, Any]] = orjson.loads((folder / PROBLEMS).read_bytes())
+    except FileNotFoundError:
+        raise _gone(found) from None
+    return problems
+
+
+def _gone(found: UserDataset) -> Overloaded:
+    return Overloaded(
+        f"the dataset {found.slug} was just replaced, or is not on this machine; ask again"
+    )
 
 
 def find_database(resources: Resources) -> Database | None:

@@ -17,6 +17,7 @@ from mapyard.results.geometries import WHOLE, WRAPPERS, write_bodies, write_row_
 from mapyard.results.output import DEFAULT_OUTPUT, Output
 from mapyard.results.shaping import Geometries, find_boxes, find_centers, iter_shaped
 from mapyard.store.flags import TAINTED
+from mapyard.store.portions import check_size
 from mapyard.store.reader import Rows, Store
 
 type Floats = NDArray[np.float64]
@@ -70,6 +71,8 @@ def write_features(
             write_feature(store, row, end=end) for row, end in zip(rows.tolist(), ends, strict=True)
         ]
     rows = np.asarray(rows, np.int64)
+    if output.geometry or output.include:
+        check_size(store, rows)
     boxed = "bbox" in output.include or "center" in output.include
     geometries: Geometries | None = store.geometries(rows) if boxed else None
     flags = store.flags(rows)

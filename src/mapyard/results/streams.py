@@ -22,6 +22,7 @@ from mapyard.results.features import find_names, write_features, write_tags
 from mapyard.results.output import Output
 from mapyard.results.pages import ATTRIBUTION, open_collection
 from mapyard.results.shaping import find_boxes, find_centers, iter_shaped
+from mapyard.store.portions import iter_portions
 from mapyard.store.reader import Rows, Store
 
 type Format = Literal["geojson", "csv", "ndjson"]
@@ -49,7 +50,7 @@ def stream_features(
 
     `deadline` is looked at while geometries are made over; `chunks` look at it themselves.
     """
-    batches = _iter_batches(chunks)
+    batches = _iter_batches(store, chunks)
     match stream_format:
         case "geojson":
             return _stream_geojson(store, batches, output, deadline, attribution)
@@ -59,11 +60,12 @@ def stream_features(
             return _stream_csv(store, batches, output, deadline)
 
 
-def _iter_batches(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+def _iter_batches(store: Store, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
     for rows, distances_m in chunks:
-        for start in range(0, len(rows), _BATCH):
-            part = slice(start, start + _BATCH)
-            yield rows[part], None if distances_m is None else distances_m[part]
+        for portion in iter_portions(store, rows):
+            for start in range(portion.start, portion.stop, _BATCH):
+                part = slice(start, min(start + _BATCH, portion.stop))
+                yield rows[part], None if distances_m is None else distances_m[part]
 
 
 def _stream_geojson(

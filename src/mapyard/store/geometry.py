@@ -195,6 +195,16 @@ class GeometryColumns(TopologyColumns):
             result[plain] = self._way_shapes(rows[plain])
         return result
 
+    def shape_bytes(self, rows: Rows) -> Ints:
+        """Return the bytes of each row's stored shape, 0 where it is made of its nodes."""
+        sizes = np.zeros(len(rows), np.int64)
+        stored = np.flatnonzero(self.has_stored_shape(rows))
+        if len(stored):
+            places = self._geometry_rows.searchsorted(np.asarray(rows)[stored].astype(np.uint32))
+            offsets = self._geometry.offsets
+            sizes[stored] = offsets[places + 1] - offsets[places]
+        return sizes
+
     @cached_property
     def _relation_json(self) -> Heap:
         return Heap(self._folder, "relation_json")

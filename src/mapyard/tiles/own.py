@@ -10,6 +10,7 @@ import orjson
 import shapely
 from numpy.typing import NDArray
 
+from mapyard.deadline import Deadline
 from mapyard.geo.bbox import Bbox
 from mapyard.store.flags import AREA
 from mapyard.store.reader import Store
@@ -29,6 +30,8 @@ from mapyard.tiles.snap import snap_geometries, snap_rows
 LAYER: Final = "features"
 #: Features of one tile; of more, a fixed share is shown, the same in every tile of the zoom.
 MOST: Final = 20_000
+#: Stored shapes of one tile, bytes: what takes more is left out in the same order.
+MOST_BYTES: Final = 64 << 20
 type Ints = NDArray[np.int64]
 
 
@@ -41,7 +44,7 @@ class _Values(NamedTuple):
         return [self.messages[index] for index in indexes.tolist()]
 
 
-def render_own_tile(store: Store, tile: TileId) -> bytes:
+def render_own_tile(store: Store, tile: TileId, deadline: Deadline | None = None) -> bytes:
     """Return the uncompressed tile, b"" when nothing is in it."""
     west, south, east, north = tile_bounds_deg(tile)
     margin = (east - west) * BUFFER / (1 << EXTENT_BITS)
@@ -49,13 +52,15 @@ def render_own_tile(store: Store, tile: TileId) -> bytes:
         max(west - margin, -180.0), max(south - margin, -90.0),
         min(east + margin, 180.0), min(north + margin, 90.0),
     )  # fmt: skip
-    rows = _thin(store.search_box(box).astype(np.int64))
+    rows = _thin(store, store.search_box(box).astype(np.int64))
     if not len(rows):
         return b""
     kinds = _find_kinds(store, rows)
     parts: list[Shapes] = []
     sources: list[Ints] = []
     for kind in (POINT, LINE, POLYGON):
+        if deadline is not None:
+            deadline.check()
         chosen = np.flatnonzero(kinds == kind)
         if not len(chosen):
             continue
@@ -77,13 +82,12 @@ def render_own_tile(store: Store, tile: TileId) -> bytes:
     return encode_tile(batch, [LAYER], names, _Values(messages))
 
 
-def _thin(rows: Ints) -> Ints:
+def _thin(store: Store, rows: Ints) -> Ints:
     """Return so many rows that a tile stays small; which ones does not depend on the tile."""
-    if len(rows) <= MOST:
-        return rows
     mixed = rows.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     order = np.argsort(mixed, kind="stable")[:MOST]
-    return np.sort(rows[order])
+    ends = np.cumsum(store.shape_bytes(rows[order]))
+    return np.sort(rows[order[: max(1, int(np.searchsorted(ends, MOST_BYTES, side="right")))]])
 
 
 def _find_kinds(store: Store, rows: Ints) -> NDArray[np.uint8]:

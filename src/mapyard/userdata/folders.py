@@ -54,17 +54,26 @@ class OpenStores:
             return store
 
 
-def sweep(data: Path, served: Collection[tuple[str, str | None]], grace_s: float = GRACE_S) -> int:
-    """Delete versions that are not served, and uploads of which nothing became; return how many."""
+def sweep(
+    data: Path,
+    versions: Collection[tuple[str, str | None]],
+    uploads: Collection[str],
+    grace_s: float = GRACE_S,
+) -> int:
+    """Delete what is old but for versions that are served and uploads that wait; return how many.
+
+    `versions` are pairs of dataset and version.
+    """
     root = data / "userdata"
     if not root.is_dir():
         return 0
     before = time.time() - grace_s
+    kept = {*versions, *((_INCOMING, upload) for upload in uploads)}
     swept = 0
     for dataset in root.iterdir():
         for version in dataset.iterdir() if dataset.is_dir() else ():
             is_old = version.stat().st_mtime < before
-            if (dataset.name, version.name) not in served and is_old:
+            if (dataset.name, version.name) not in kept and is_old:
                 if version.is_dir():
                     shutil.rmtree(version, ignore_errors=True)
                 else:

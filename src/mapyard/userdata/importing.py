@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+
+import orjson
 
 from mapyard.userdata.read.arrow import read_gdal, read_parquet, unpack
 from mapyard.userdata.read.detect import detect
@@ -22,8 +23,11 @@ from mapyard.userdata.rows import (
 )
 from mapyard.userdata.write import DatasetWriter, Limits
 
+#: Problems that are shown with a dataset; all that are kept lie in its folder.
+SHOWN: Final = 10
+PROBLEMS: Final = "problems.json"
 #: What a zip may hold unpacked, as a multiple of what a dataset may store.
-_UNPACKED: int = 4
+_UNPACKED: Final = 4
 
 
 class Imported(NamedTuple):
@@ -40,10 +44,11 @@ class Imported(NamedTuple):
 
     def values(self) -> dict[str, Any]:
         """Return it as the accounts database keeps it."""
+        shown = self.problems[:SHOWN]
         return {
             "source_format": self.format, "feature_count": self.feature_count,
             "storage_bytes": self.storage_bytes, "problem_count": self.problem_count,
-            "described": {"schema": self.schema, "bbox": self.bbox, "problems": self.problems},
+            "described": {"schema": self.schema, "bbox": self.bbox, "problems": shown},
         }  # fmt: skip
 
 
@@ -60,7 +65,8 @@ def import_file(
     `progress` gets the number of rows written so far. Nothing is left behind where it fails.
     """
     problems = Problems(strict=options.strict)
-    unpacked = Path(tempfile.mkdtemp(prefix="import-"))
+    unpacked = _unpacked_folder(folder)
+    unpacked.mkdir(parents=True)
     writer = DatasetWriter(folder, limits)
     try:
         path, found = source, detect(source, options)
@@ -76,16 +82,28 @@ def import_file(
             rows += len(portion.numbers)
             progress(rows)
         written = writer.finish()
+        (folder / PROBLEMS).write_bytes(orjson.dumps(problems.kept))
         return Imported(
             found, written.feature_count, written.storage_bytes, written.schema, written.bbox,
             problems.count, problems.kept,
         )  # fmt: skip
     except BaseException:
         writer.close()
-        shutil.rmtree(folder, ignore_errors=True)
+        abandon(folder)
         raise
     finally:
         shutil.rmtree(unpacked, ignore_errors=True)
+
+
+def abandon(folder: Path) -> None:
+    """Delete what an import that was broken off has left."""
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(_unpacked_folder(folder), ignore_errors=True)
+
+
+def _unpacked_folder(folder: Path) -> Path:
+    """Return where a zip is unpacked: beside the version, so that a sweep finds it there too."""
+    return folder.with_name(f"{folder.name}-unpacked")
 
 
 def _read(

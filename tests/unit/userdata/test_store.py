@@ -5,23 +5,34 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import random
 import resource
 import time
 from pathlib import Path
 from typing import Any
 
+import mapbox_vector_tile
 import pytest
 import shapely
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mapyard.deadline import no_deadline
+from mapyard.errors import TooLarge
+from mapyard.features.distance import Center
 from mapyard.features.query import FeatureQuery, collect_rows
 from mapyard.features.regions import AroundRegion, BoxRegion, Region, ShapeRegion
 from mapyard.features.tags import TagFilter
 from mapyard.geo.bbox import Bbox
+from mapyard.library import import_process
 from mapyard.library.import_process import Task, run_import
+from mapyard.results.features import write_features
+from mapyard.results.output import Output
+from mapyard.results.streams import Format, stream_features
+from mapyard.store import portions
+from mapyard.store.portions import check_size
+from mapyard.tiles import own
 from mapyard.tiles.mercator import TileId
 from mapyard.tiles.own import MOST, render_own_tile
 from mapyard.userdata import spool
@@ -186,6 +197,77 @@ def test_an_import_can_be_stopped(tmp_path: Path) -> None:
         run_import(task(tmp_path, text), is_stopped=lambda: True)
 
 
+def test_an_import_that_hangs_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that never ends in a read says nothing of its progress."""
+    hanging = task(tmp_path, "")
+    (tmp_path / "in.csv").unlink()
+    os.mkfifo(tmp_path / "in.csv")
+    with pytest.raises(ImportFailed, match="stopped"):
+        run_import(hanging, is_stopped=lambda: True)
+    monkeypatch.setattr(import_process, "LIMIT_S", 0.1)
+    with pytest.raises(ImportFailed, match="took more than"):
+        run_import(hanging)
+
+    def fail() -> bool:
+        raise OSError("the database is away")
+
+    with pytest.raises(OSError, match="away"):
+        run_import(hanging, is_stopped=fail)
+    assert [file.name for file in tmp_path.iterdir()] == ["in.csv"]
+
+
+def test_large_shapes_are_taken_in_portions(make: Import, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With portions of a shape or two all is found as with one, and no page is too much."""
+    rng = random.Random(8)
+    lines = []
+    for number in range(300):
+        west, south = rng.uniform(9, 10), rng.uniform(47, 48)
+        ring = [[west + x / 50, south + y / 50] for x, y in ((0, 0), (1, 0), (1, 1), (0, 0))]
+        shape = {"type": "Polygon", "coordinates": [ring]}
+        if number % 3 == 0:
+            shape = {"type": "Point", "coordinates": [west, south]}
+        lines.append(json.dumps({"type": "Feature", "geometry": shape, "properties": {"n": 1}}))
+    made = make("\n".join(lines), format="ndjson")
+    store, output = made.store, Output()
+    circle = shapely.Point(9.5, 47.5).buffer(0.3)
+    regions: list[Region] = [
+        ShapeRegion("intersects", circle), ShapeRegion("within", circle, negated=True),
+        AroundRegion(circle, 5_000), BoxRegion(Bbox(9.2, 47.2, 9.7, 47.9)),
+    ]  # fmt: skip
+
+    def stream(kind: Format) -> bytes:
+        return b"".join(stream_features(store, [(store.listed, None)], output, kind))
+
+    def ask() -> list[Any]:
+        found: list[Any] = [rows_of(made, region=region) for region in regions]
+        found.append(Center(circle).distances_m(store, store.listed).tolist())
+        return [*found, stream("ndjson"), stream("csv"), stream("geojson")]
+
+    expected = ask()
+    assert all(len(rows) > 50 for rows in expected[:4])
+    monkeypatch.setattr(portions, "PORTION_BYTES", 200)
+    assert len(list(portions.iter_portions(store, store.listed))) > 90
+    assert ask() == expected
+    with pytest.raises(TooLarge, match="fewer rows"):
+        portions.check_size(store, store.listed, 200)
+    whole = mapbox_vector_tile.decode(render_own_tile(store, TileId(0, 0, 0)))["features"]
+    monkeypatch.setattr(own, "MOST_BYTES", 4_000)
+    some = mapbox_vector_tile.decode(render_own_tile(store, TileId(0, 0, 0)))["features"]
+    assert 20 < len(some["features"]) < len(whole["features"])
+
+
+def test_a_page_of_large_shapes_is_refused(make: Import, monkeypatch: pytest.MonkeyPatch) -> None:
+    ring = [[9 + x / 1e4, 47 + x * x / 1e8] for x in range(5_000)]
+    shape = {"type": "LineString", "coordinates": ring}
+    line = json.dumps({"type": "Feature", "geometry": shape, "properties": {}})
+    made = make("\n".join([line] * 4), format="ndjson")
+    monkeypatch.setattr(check_size, "__defaults__", (200_000,))
+    with pytest.raises(TooLarge, match=r"32\d,\d\d\d bytes, at most 200,000"):
+        write_features(made.store, made.store.listed)
+    assert len(write_features(made.store, made.store.listed[:2])) == 2
+    assert len(write_features(made.store, made.store.listed, Output(geometry=False))) == 4
+
+
 def test_a_large_file_takes_bounded_memory_and_time(make: Import, tmp_path: Path) -> None:
     """A tenth of a million rows; `python -m bench.datasets` has a million."""
     text, _ = table(5, 100_000)
@@ -200,8 +282,10 @@ def test_a_large_file_takes_bounded_memory_and_time(make: Import, tmp_path: Path
 def test_the_sweep_leaves_what_is_served(tmp_path: Path) -> None:
     for name in ("a/1", "a/2", "b/1", "incoming/x"):
         (tmp_path / "userdata" / name).mkdir(parents=True)
-    assert sweep(tmp_path, {("a", "2")}) == 0
-    assert sweep(tmp_path, {("a", "2")}, grace_s=-1) == 3
+    (tmp_path / "userdata/incoming/waits").touch()
+    in_use = ({("a", "2")}, {"waits"})
+    assert sweep(tmp_path, *in_use) == 0
+    assert sweep(tmp_path, *in_use, grace_s=-1) == 3
     assert [str(p.relative_to(tmp_path)) for p in sorted((tmp_path / "userdata").glob("*/*"))] == [
-        "userdata/a/2"
-    ]
+        "userdata/a/2", "userdata/incoming/waits",
+    ]  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -12,19 +13,18 @@ from msgspec import Meta
 
 from mapyard.accounts import datasets as accounts
 from mapyard.accounts.database import Database
-from mapyard.accounts.jobs import create_job
 from mapyard.accounts.models import UserDataset
 from mapyard.errors import InvalidRequest, NotFound
 from mapyard.http.answer import GEOJSON, JSON, Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
 from mapyard.http.errors import NotOffered
-from mapyard.http.imports import IMPORT_JOBS, KIND
+from mapyard.http.imports import IMPORT_JOBS
 from mapyard.http.paging import PAGE_HEADERS, answer_page, stream_elements
 from mapyard.http.services import Services
-from mapyard.library.own_datasets import open_dataset
+from mapyard.library.own_datasets import open_dataset, open_version, read_problems
 from mapyard.library.questions import elements as library
-from mapyard.library.questions.tiles import check_address
+from mapyard.library.questions.tiles import read_address
 from mapyard.params.parser import Params
 from mapyard.results.features import write_features
 from mapyard.tiles.own import LAYER, render_own_tile
@@ -37,8 +37,6 @@ DEFAULT_LIMIT: Final = 20
 MVT: Final = "application/vnd.mapbox-vector-tile"
 #: The map itself among the datasets: the same id on every server.
 MAP_ID: Final = str(uuid.uuid5(uuid.NAMESPACE_URL, "https://www.openstreetmap.org/"))
-#: Problems that the answer names; all that are kept have an address of their own.
-_SHOWN: Final = 10
 _NO_TYPE: Final = {"type": "rows of datasets have no type of element; leave it out"}
 
 DatasetId = Annotated[str, Meta(description="id or slug of the dataset", max_length=64)]
@@ -179,7 +177,7 @@ def _describe(found: UserDataset) -> dict[str, Any]:
         "bbox": described.get("bbox"),
         "schema_definition": described.get("schema"),
         "problem_count": found.problem_count,
-        "problems": described.get("problems", [])[:_SHOWN],
+        "problems": described.get("problems", []),
         "inserted_at": _write_time(found.inserted_at),
         "updated_at": _write_time(found.updated_at),
     }
@@ -324,9 +322,13 @@ def delete_dataset(ctx: Context, params: DatasetParams) -> Answer:
     return Answer(b"", JSON, 204)
 
 
-def _upload_bounds(services: Services, account_id: int) -> tuple[int, Path]:
+def _upload_bounds(
+    services: Services, account_id: int, values: Mapping[str, str]
+) -> tuple[int, Path]:
     if services.database is None:
         raise NotOffered("datasets belong to accounts, and this server asks for no keys")
+    _refuse_map(values["id"], "filled")
+    accounts.check_own(services.database, account_id, values["id"])
     limits = accounts.limits_of(services.database, account_id)
     return limits.upload_bytes, incoming_folder(services.settings.data)
 
@@ -350,24 +352,18 @@ def put_source(ctx: Context, params: SourceParams) -> Answer:
     geocoded (50,000 rows at most). Other coordinate systems are transformed. Poll the dataset
     until its `status` is ready or error.
     """
-    database = _database(ctx)
-    _refuse_map(params.id, "filled")
     media_type = ctx.headers.get("content-type", "").partition(";")[0].strip().lower()
-    found, before = accounts.begin_import(database, ctx.account_id, params.id)
-    assert found.upload is not None
-    incoming = incoming_folder(ctx.settings.data)
-    ctx.upload.rename(incoming / found.upload)
-    if before is not None:  # so that a dataset has one file waiting, however often it is sent
-        (incoming / before).unlink(missing_ok=True)
     options = {
         "format": params.format or BY_MEDIA_TYPE.get(media_type, ""),
         "name": params.name, "encoding": params.encoding, "delimiter": params.delimiter,
         "layer": params.layer, "lat": params.lat_column, "lon": params.lon_column,
         "geometry": params.geometry_column, "address": params.address_column,
-        "strict": found.strict_mode,
     }  # fmt: skip
-    request = {"dataset": found.id, "upload": found.upload, "options": options}
-    create_job(database, ctx.account_id, KIND, request)
+    database, upload = _database(ctx), ctx.upload
+    found, before = accounts.begin_import(database, ctx.account_id, params.id, upload.name, options)
+    ctx.keep_upload()
+    if before is not None:  # so that a dataset has one file waiting, however often it is sent
+        upload.with_name(before).unlink(missing_ok=True)
     return Answer.json(
         _describe(found), status=202,
         headers={"Location": f"/api/v1/datasets/{found.id}", "Retry-After": "1"},
@@ -386,7 +382,7 @@ def put_source(ctx: Context, params: SourceParams) -> Answer:
 def dataset_problems(ctx: Context, params: DatasetParams) -> Answer:
     """Return row and message of the first 1,000 problems of the last import, and their number."""
     found = accounts.find_dataset(_database(ctx), ctx.account_id, params.id)
-    problems = (found.described or {}).get("problems", [])
+    problems = read_problems(ctx.resources, found)
     return Answer.json({"problem_count": found.problem_count, "problems": problems})
 
 
@@ -454,12 +450,16 @@ def dataset_feature(ctx: Context, params: RowParams) -> Answer:
     errors=("not_found",),
 )
 def dataset_tilejson(ctx: Context, params: DatasetParams) -> Answer:
-    """Describe the dataset's tiles: one layer, `features`, with all properties as attributes."""
-    found = accounts.find_dataset(_database(ctx), ctx.account_id, params.id)
-    own = open_dataset(ctx, params.id)
+    """Describe the dataset's tiles: one layer, `features`, with all properties as attributes.
+
+    The token of a map session that a key has begun opens public datasets only, by their ids:
+    whoever looks at the map may read it out of the page.
+    """
+    found = accounts.find_dataset(_database(ctx), ctx.reader_id, params.id)
+    own = open_version(ctx.resources, found)
     described = found.described or {}
-    suffix = f"?{text}" if (text := ctx.query_string.decode("latin-1")) else ""
-    address = f"{ctx.base_url}/api/v1/datasets/{found.id}/tiles/{{z}}/{{x}}/{{y}}.mvt{suffix}"
+    base = f"{ctx.base_url}/api/v1/datasets/{found.id}"
+    address = f"{base}/tiles/{{z}}/{{x}}/{{y}}.mvt{ctx.key_suffix}"
     fields = {
         name: {"integer": "Number", "number": "Number", "boolean": "Boolean"}.get(
             entry["type"], "String"
@@ -489,17 +489,13 @@ def dataset_tile(ctx: Context, params: TileParams) -> Answer:
 
     A tile shows at most 20,000 rows; where there are more, an even share of them.
     """
-    row = params.y.removesuffix(".mvt").removesuffix(".pbf")
-    if not (row.isdecimal() and row.isascii()) or len(row) > 8:
-        raise InvalidRequest.of("y", "a row number is needed, such as 5753 or 5753.mvt")
-    wanted = check_address(params.z, params.x, int(row))
+    wanted = read_address(params.z, params.x, params.y)
     own = open_dataset(ctx, params.id)
     etag = f'W/"{own.version}"'
     headers = {"Cache-Control": "private, max-age=60", "ETag": etag}
     if ctx.headers.get("if-none-match") == etag:
         return Answer(b"", MVT, 304, headers)
-    ctx.deadline.check()
-    data = render_own_tile(own.store, wanted)
+    data = render_own_tile(own.store, wanted, ctx.deadline)
     return Answer(data, MVT, 200, headers) if data else Answer(b"", MVT, 204, headers)
 
 

@@ -7,7 +7,6 @@ import gzip
 import hashlib
 from functools import lru_cache
 from typing import Annotated, Final, Literal
-from urllib.parse import quote
 
 from msgspec import Meta
 
@@ -17,7 +16,7 @@ from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
 from mapyard.http.errors import NotOffered
 from mapyard.http.reply import Later
-from mapyard.library.questions.tiles import check_address, get_source
+from mapyard.library.questions.tiles import get_source, read_address
 from mapyard.params.parser import NoParams, Params
 from mapyard.tiles.glyphs import FONT_STACKS, GlyphSource
 from mapyard.tiles.mercator import MAX_ZOOM
@@ -80,7 +79,7 @@ class SpriteParams(Params):
 def tilejson(ctx: Context, params: NoParams) -> Answer:
     """Describe the tiles; a `session` or `api_key` in the query goes on in the tile address."""
     source = get_source(ctx)
-    address = f"{ctx.base_url}/api/v1/tiles/{{z}}/{{x}}/{{y}}.mvt{_key_suffix(ctx)}"
+    address = f"{ctx.base_url}/api/v1/tiles/{{z}}/{{x}}/{{y}}.mvt{ctx.key_suffix}"
     return _tagged(make_tilejson(source.table.info, address, ctx.snapshot.id), "no-cache")
 
 
@@ -101,7 +100,7 @@ def style(ctx: Context, params: StyleParams) -> Answer:
         THEMES[params.theme],
         source.table.info,
         base_url=base,
-        key_suffix=_key_suffix(ctx),
+        key_suffix=ctx.key_suffix,
         language=params.lang,
     )
     return _tagged(made, "no-cache")
@@ -234,10 +233,7 @@ def tile(ctx: Context, params: TileParams) -> Answer:
     if takes_gzip and ctx.path in source.answers:
         known: Answer = source.answers[ctx.path]
         return known
-    row = params.y.removesuffix(".mvt").removesuffix(".pbf")
-    if not row.isdecimal() or not row.isascii() or len(row) > 8:
-        raise InvalidRequest.of("y", "a row number is needed, such as 5753 or 5753.mvt")
-    wanted = check_address(params.z, params.x, int(row))
+    wanted = read_address(params.z, params.x, params.y)
     ready = source.find_ready(wanted)
     if ready is None:
         deadline = ctx.deadline
@@ -291,13 +287,3 @@ def _asset(data: bytes, media_type: str) -> Answer:
     return Answer(
         data, media_type, 200, {"Cache-Control": _ASSET_AGE, "ETag": f'W/"{_digest(data)}"'}
     )
-
-
-def _key_suffix(ctx: Context) -> str:
-    """Return "?session=…" or "?api_key=…" as one came: a map cannot send it otherwise."""
-    for name in ("session", "api_key"):
-        given = ctx.raw.get(name)
-        value = given[-1] if isinstance(given, list) and given else given
-        if isinstance(value, str) and value:
-            return f"?{name}={quote(value)}"
-    return ""

@@ -53,6 +53,14 @@ def get_source(call: Call) -> TileSource:
     return cast(TileSource, call.part("tiles"))
 
 
+def read_address(z: int, x: int, y: str) -> TileId:
+    """Return a tile's address whose row may end in .mvt or .pbf, as maps ask for it."""
+    row = y.removesuffix(".mvt").removesuffix(".pbf")
+    if not row.isdecimal() or not row.isascii() or len(row) > 8:
+        raise InvalidRequest.of("y", "a row number is needed, such as 5753 or 5753.mvt")
+    return check_address(z, x, int(row))
+
+
 def check_address(z: int, x: int, y: int) -> TileId:
     """Return a tile's address; raise InvalidRequest where the zoom has no such tile."""
     side = 1 << z

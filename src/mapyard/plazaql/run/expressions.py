@@ -33,6 +33,7 @@ from mapyard.plazaql.parse.syntax import (
 )
 from mapyard.plazaql.plan.check import fail
 from mapyard.plazaql.run.services import Services
+from mapyard.store.portions import in_portions
 from mapyard.store.reader import E7, Store
 
 type Mask = NDArray[np.bool_]
@@ -241,7 +242,7 @@ class Rowwise:
             heights[known] = self._services.find_heights(lon[known], lat[known])
             return heights
         measure = measure_areas_m2 if name == "area" else measure_lengths_m
-        return measure(store.geometries(rows))
+        return in_portions(store, rows, lambda part: measure(store.geometries(part)))
 
     def distances_m(self, geometry: Any, call: Call) -> NDArray[np.float64]:
         """Return the distance of each row from a geometry in meters."""

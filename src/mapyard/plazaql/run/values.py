@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from mapyard.features.regions import Region
 from mapyard.features.tags import TagFilter
 from mapyard.results.output import Output
 from mapyard.results.shaping import iter_shaped
+from mapyard.store.portions import check_size, in_portions
 from mapyard.store.reader import Rows, Store
 
 type Mask = NDArray[np.bool_]
@@ -88,7 +90,8 @@ class Elements:
         for region in regions:
             if len(rows):
                 self.deadline.check()
-                rows = rows[region.test(self.store, rows)]
+                meets = partial(region.test, self.store)
+                rows = rows[in_portions(self.store, rows, meets, self.deadline)]
         for test in self.tests:
             if len(rows):
                 self.deadline.check()
@@ -107,6 +110,7 @@ class Elements:
                 f"a set used as a geometry has more than {MAX_SHAPES:,} elements; narrow it first",
                 details={"limit": MAX_SHAPES},
             )
+        check_size(self.store, rows)
         shapes = list(iter_shaped(self.store.geometries(rows), self.look.output, self.deadline))
         return unite(np.concatenate(shapes) if shapes else np.empty(0, np.object_))
 
