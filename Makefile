@@ -28,6 +28,13 @@ soak: setup  ## load for an hour: memory, descriptors, limits, ledger (SECONDS=3
 fuzz: setup  ## seek inputs that break a reader (SECONDS=600 DATA=data TARGET=overpass)
 	@cd tests && ../.venv/bin/python -m fuzz --data $(abspath $(or $(DATA),data)) --seconds $(or $(SECONDS),600) $(if $(TARGET),--target $(TARGET)) --keep ../fuzz-found
 
+sanitize: setup  ## test the C of routing with checks of memory and of undefined behavior (needs gcc)
+	@mkdir -p dist/sanitized && .venv/bin/python hatch_build.py dist/sanitized --sanitize
+	@MAPYARD_KERNELS=$(CURDIR)/dist/sanitized/kernels.so ASAN_OPTIONS=detect_leaks=0 \
+	  LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so.6)" \
+	  HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-random} \
+	  .venv/bin/python -m pytest tests/unit/routing/kernels
+
 bench: setup  ## the benchmarks, with ratios against peers
 	@.venv/bin/python -m bench
 
@@ -50,4 +57,4 @@ audit: setup  ## ask the list of known holes about all dependencies (needs a net
 	@$(UV) audit --frozen --no-dev --preview-features audit \
 	  || { echo "audit: read the lines above; without a network nothing can be asked" >&2; exit 1; }
 
-.PHONY: help setup serve test lint soak fuzz bench chaos docs sbom audit
+.PHONY: help setup serve test lint soak fuzz sanitize bench chaos docs sbom audit

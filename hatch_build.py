@@ -1,0 +1,121 @@
+"""Compile the C of `mapyard.routing.kernels` for a wheel, or by itself.
+
+    python hatch_build.py [FOLDER] [--sanitize]
+
+writes kernels.so into FOLDER, beside its sources if none is given. The compiler is `$CC`, else
+`cc`, else PyPI's `ziglang`, which the hook asks for where there is no other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+SOURCES = Path(__file__).parent / "src/mapyard/routing/kernels"
+LIBRARY_NAME = "kernels.so"
+ZIG = "ziglang>=0.15,<0.18"
+_FLAGS = ["-std=c11", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra"]
+_FAST = ["-O3", "-DNDEBUG", "-s"]
+_SANITIZED = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+
+
+def find_compiler() -> list[str] | None:
+    """Return the command of a C compiler, or None; a zig that is not installed is none."""
+    if os.environ.get("CC"):
+        return shlex.split(os.environ["CC"])
+    for name in ("cc", "gcc", "clang"):
+        if path := shutil.which(name):
+            return [path]
+    if find_spec("ziglang"):
+        return [sys.executable, "-m", "ziglang", "cc", *_name_target()]
+    return None
+
+
+def _name_target() -> list[str]:
+    """Return zig's option for any processor of this kind, not only for this one."""
+    machine = {"arm64": "aarch64", "AMD64": "x86_64"}.get(platform.machine(), platform.machine())
+    if sys.platform != "linux":
+        return [f"-mcpu={'apple_m1' if machine == 'aarch64' else 'baseline'}"]
+    library = "gnu.2.28" if platform.libc_ver()[0] == "glibc" else "musl"
+    return [f"--target={machine}-linux-{library}"]
+
+
+def compile_kernels(folder: Path = SOURCES, *, sanitize: bool = False) -> Path:
+    """Compile the library into a folder and return its path.
+
+    Raises `SystemExit` where there is no compiler, or the compiler's error.
+    """
+    compiler = find_compiler()
+    if compiler is None:
+        raise SystemExit(f"no C compiler: install one, or `pip install '{ZIG}'`")
+    path = folder / LIBRARY_NAME
+    # Written aside and renamed: a process that has the old one open keeps it.
+    written = path.with_suffix(".partial")
+    sources = sorted(str(source) for source in SOURCES.glob("*.c"))
+    flags = [*_FLAGS, *(_SANITIZED if sanitize else _FAST)]
+    subprocess.run([*compiler, *flags, "-o", str(written), *sources], check=True)  # noqa: S603 - the compiler
+    written.replace(path)
+    return path
+
+
+def is_current(path: Path) -> bool:
+    """Return whether the library is newer than all that it is made of."""
+    made_of = [Path(__file__), *SOURCES.glob("*.[ch]")]
+    return path.is_file() and path.stat().st_mtime > max(one.stat().st_mtime for one in made_of)
+
+
+def name_tag(library: Path) -> str:
+    """Return the wheel's tag: any Python 3, and the oldest glibc that has all the symbols."""
+    tag = re.sub(r"[-.]", "_", sysconfig.get_platform())
+    if tag.startswith("linux_") and platform.libc_ver()[0] == "glibc":
+        found = re.findall(rb"GLIBC_(\d+)\.(\d+)", library.read_bytes())
+        major, minor = max((int(one), int(other)) for one, other in [*found, (2, 17)])
+        tag = f"manylinux_{major}_{minor}_{platform.machine()}"
+    return f"py3-none-{tag}"
+
+
+try:
+    from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+except ImportError:  # run by itself
+    pass
+else:
+
+    class CompileKernels(BuildHookInterface[Any]):
+        """Puts the library into the wheel, or beside its sources for an editable install."""
+
+        PLUGIN_NAME = "custom"
+
+        def dependencies(self) -> list[str]:
+            """Return zig where no other compiler is found."""
+            return [] if find_compiler() else [ZIG]
+
+        def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+            """Compile, and tell the wheel what it holds."""
+            library = compile_kernels()
+            build_data["pure_python"] = False
+            build_data["tag"] = name_tag(library)
+            build_data["artifacts"].append(f"src/mapyard/routing/kernels/{LIBRARY_NAME}")
+
+
+def main() -> None:
+    """Compile where something changed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, nargs="?", default=SOURCES)
+    parser.add_argument("--sanitize", action="store_true", help="with checks of memory and numbers")
+    options = parser.parse_args()
+    if not is_current(options.folder / LIBRARY_NAME):
+        compile_kernels(options.folder, sanitize=options.sanitize)
+
+
+if __name__ == "__main__":
+    main()
