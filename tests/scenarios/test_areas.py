@@ -11,7 +11,7 @@ from mapyard.geo.bbox import Bbox
 from mapyard.routing import build_graph, open_routing
 from mapyard.routing.contraction.tiles import read_graph
 from mapyard.routing.edges import find_edges
-from mapyard.routing.tagging.areas import find_lines
+from mapyard.routing.tagging.lines import find_lines
 from scenarios.ascii_map import Scene, write_scenes
 
 ROAD = {"highway": "residential"}

@@ -1,13 +1,12 @@
 """Areas to walk on: lines across them, along which the engine finds its way.
 
 Between the places where ways meet an area, and around its corners and holes, the lines of sight
-that lie on a shortest way are added, under the id and with the tags of the area's own way. Parks
-are left out: what lies on their lawns is not known here.
+that lie on a shortest way are added, under the id and with the tags of the area's own way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -29,7 +28,7 @@ type Bools = NDArray[np.bool_]
 #: Kinds of ways that people walk on, also where they are areas.
 WALKED: Final = frozenset(("pedestrian", "footway", "platform", "corridor", "path"))
 _PLATFORM_KEYS: Final = ("railway", "public_transport", "highway")
-_AREA_KEYS: Final = (*_PLATFORM_KEYS, "place")
+AREA_KEYS: Final = (*_PLATFORM_KEYS, "place")
 #: Places of an area between which lines are drawn; corners give way to entrances.
 _MOST_PLACES: Final = 100
 #: A line may leave the area by so much: positions are rounded.
@@ -75,13 +74,13 @@ def is_walked_area(tags: Tags) -> bool:
     return is_area and tags.get("highway") in WALKED
 
 
-def find_lines(pbf: Path) -> dict[int, list[Line]]:
-    """Return the lines across all areas of a file, by the id of the way that they belong to."""
-    areas = _read_areas(pbf)
+def find_square_lines(
+    pbf: Path, areas: list[Area], positions: dict[int, tuple[float, float]]
+) -> dict[int, list[Line]]:
+    """Return the lines across areas that are walked on, by the id of the way they belong to."""
     if not areas:
         return {}
     rims = {node for area in areas for ring in (*area.outers, *area.holes) for node in ring}
-    positions = _read_positions(pbf, rims)
     entrances, taken = _find_entrances(pbf, areas, rims)
     lines: dict[int, list[Line]] = {}
     for area in areas:
@@ -98,27 +97,28 @@ def find_lines(pbf: Path) -> dict[int, list[Line]]:
     return lines
 
 
-def _read_areas(pbf: Path) -> list[Area]:
+def read_areas(pbf: Path, keys: tuple[str, ...], is_wanted: Callable[[Tags], bool]) -> list[Area]:
+    """Return the closed ways and multipolygons with one of the keys that are wanted."""
     areas: list[Area] = []
     relations: list[tuple[Tags, list[tuple[int, str]]]] = []
     found = osmium.FileProcessor(pbf, osmium.osm.WAY | osmium.osm.RELATION).with_filter(
-        osmium.filter.KeyFilter(*_AREA_KEYS)
+        osmium.filter.KeyFilter(*keys)
     )
     for one in found:
         if isinstance(one, osmium.osm.Relation):
             tags = dict(one.tags)
-            if tags.get("type") == "multipolygon" and is_walked_area(tags):
+            if tags.get("type") == "multipolygon" and is_wanted(tags):
                 ways = [(member.ref, member.role) for member in one.members if member.type == "w"]
                 relations.append((tags, ways))
         elif isinstance(one, osmium.osm.Way) and one.is_closed():
             tags = dict(one.tags)
-            if is_walked_area(tags):
+            if is_wanted(tags):
                 areas.append(Area(one.id, tags, [[node.ref for node in one.nodes]]))
     rings = _read_rings(pbf, {ref for _, ways in relations for ref, _ in ways})
     for tags, ways in relations:
         known = [(ref, role) for ref, role in ways if ref in rings]
-        outers = _join([rings[ref] for ref, role in known if role != "inner"])
-        holes = _join([rings[ref] for ref, role in known if role == "inner"])
+        outers = join_rings([rings[ref] for ref, role in known if role != "inner"])
+        holes = join_rings([rings[ref] for ref, role in known if role == "inner"])
         if outers:
             way_id = next(ref for ref, role in known if role != "inner")
             areas.append(Area(way_id, tags, outers, holes, {ref for ref, _ in ways}))
@@ -134,7 +134,7 @@ def _read_rings(pbf: Path, ids: set[int]) -> dict[int, Ring]:
     }
 
 
-def _join(ways: list[Ring]) -> list[Ring]:
+def join_rings(ways: list[Ring]) -> list[Ring]:
     """Return closed rings out of ways that share ends; what stays open is left out."""
     rings = [way for way in ways if way[0] == way[-1]]
     open_ = [way for way in ways if way[0] != way[-1]]
@@ -151,7 +151,8 @@ def _join(ways: list[Ring]) -> list[Ring]:
     return rings
 
 
-def _read_positions(pbf: Path, ids: set[int]) -> dict[int, tuple[float, float]]:
+def read_positions(pbf: Path, ids: set[int]) -> dict[int, tuple[float, float]]:
+    """Return the lon, lat of nodes; those that the file lacks are left out."""
     nodes = osmium.FileProcessor(pbf, osmium.osm.NODE).with_filter(osmium.filter.IdFilter(ids))
     return {node.id: (node.lon, node.lat) for node in cast("Iterable[osmium.osm.Node]", nodes)}
 
@@ -196,7 +197,7 @@ def draw_lines(
         return []  # cut off at the extract's edge
     lon0, lat0 = positions[rings[0][0]]
     planes = [_project(ring, positions, lon0, lat0) for ring in rings]
-    polygon = _make_polygon(planes, len(area.outers))
+    polygon = make_polygon(planes, len(area.outers))
     if polygon is None:
         return []
     places = _choose_places(rings, planes, len(area.outers), entrances)
@@ -204,7 +205,8 @@ def draw_lines(
     if doors.sum() < 2:
         return []
     xy = _project(places, positions, lon0, lat0)
-    lengths_m = _find_sight(polygon, xy)
+    bearing = shapely.buffer(polygon, _TOLERANCE_M, join_style="mitre")
+    lengths_m = find_sight(bearing, xy)
     kept = _keep_on_shortest(lengths_m, doors)
     # The rim of a closed way is a way to walk on already.
     tags = {key: value for key, value in area.tags.items() if key not in ("area", "type", "place")}
@@ -229,12 +231,13 @@ def _project(
     return np.asarray(project(lonlat[:, 0], lonlat[:, 1], lon0, lat0))
 
 
-def _make_polygon(planes: list[Floats], outer_count: int) -> shapely.Geometry | None:
+def make_polygon(planes: list[Floats], outer_count: int) -> shapely.Geometry | None:
+    """Return the area of rings, the outer ones first; None where there is none."""
     if any(len(plane) < 4 for plane in planes):
         return None
     parts = [shapely.make_valid(shapely.Polygon(plane)) for plane in planes]
     outer, holes = shapely.union_all(parts[:outer_count]), shapely.union_all(parts[outer_count:])
-    polygon = shapely.buffer(shapely.difference(outer, holes), _TOLERANCE_M, join_style="mitre")
+    polygon = shapely.difference(outer, holes)
     return None if polygon.is_empty else polygon
 
 
@@ -246,7 +249,7 @@ def _choose_places(
     corners: dict[int, None] = {}
     for number, (ring, plane) in enumerate(zip(rings, planes, strict=True)):
         doors |= dict.fromkeys(node for node in ring if node in entrances)
-        turns = _find_reflex(plane[:-1], is_hole=number >= outer_count)
+        turns = find_reflex(plane[:-1], is_hole=number >= outer_count)
         corners |= dict.fromkeys(node for node, turn in zip(ring, turns, strict=False) if turn)
     every = max(1, -(-len(doors) // _MOST_PLACES))
     chosen = list(doors)[::every]
@@ -256,7 +259,7 @@ def _choose_places(
     return chosen + others[::every][:room]
 
 
-def _find_reflex(ring: Floats, *, is_hole: bool) -> Bools:
+def find_reflex(ring: Floats, *, is_hole: bool) -> Bools:
     """Return the corners that point into the area."""
     before, after = ring - np.roll(ring, 1, axis=0), np.roll(ring, -1, axis=0) - ring
     turn = before[:, 0] * after[:, 1] - before[:, 1] * after[:, 0]
@@ -266,7 +269,7 @@ def _find_reflex(ring: Floats, *, is_hole: bool) -> Bools:
     return np.asarray(~is_reflex if is_hole else is_reflex)
 
 
-def _find_sight(polygon: shapely.Geometry, xy: Floats) -> Floats:
+def find_sight(polygon: shapely.Geometry, xy: Floats) -> Floats:
     """Return the meters between places that see each other over the area, else infinity."""
     count = len(xy)
     lengths_m = np.full((count, count), np.inf)

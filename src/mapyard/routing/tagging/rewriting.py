@@ -11,8 +11,9 @@ from typing import Final, cast
 import osmium
 from osmium.osm import mutable
 
-from mapyard.routing.tagging.areas import Line, find_lines
+from mapyard.routing.tagging.areas import Line
 from mapyard.routing.tagging.barriers import LIMITS, read_hours, read_limits, tag_node
+from mapyard.routing.tagging.lines import find_lines
 from mapyard.routing.tagging.pieces import make_piece_id
 from mapyard.routing.tagging.turns import Member, split_members, tag_turn
 from mapyard.routing.tagging.ways import ROAD_KEYS, tag_way

@@ -1,0 +1,575 @@
+"""Parks: lines over their lawns, where the ways around are much longer.
+
+People step off the paths of a park, and cross it in sight of each other's ends, but not over what
+stands, flows or grows there: buildings, water, woods, pitches, walls, fences, main roads. So these
+are cut out, and between the nodes of the ways in a park, lines of sight around them are added where
+no way between the same nodes is less than a third longer. Heights are not looked at.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, cast
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from mapyard.geo.azimuthal import project
+from mapyard.osm.area_rule import AREA, NOT_AREA, area_bits
+from mapyard.osm.elements import NODE, WAY
+from mapyard.osm.pbf import Block, iter_blocks
+from mapyard.routing.tagging.access import is_open_by_kind, read_access, read_states
+from mapyard.routing.tagging.areas import (
+    Area,
+    Line,
+    Ring,
+    Tags,
+    find_reflex,
+    find_sight,
+    join_rings,
+    make_polygon,
+    read_positions,
+)
+
+type Floats = NDArray[np.float64]
+type Ints = NDArray[np.int64]
+type Positions = dict[int, tuple[float, float]]
+#: Neighbors of a node, and the meters to them.
+type Network = dict[int, dict[int, float]]
+
+#: What people do not walk over: key → values; None for all values but `no`.
+_OBSTACLES: Final[dict[str, frozenset[str] | None]] = {
+    "building": None,
+    "barrier": frozenset(
+        ("fence", "wall", "hedge", "retaining_wall", "city_wall", "guard_rail", "handrail",
+         "ditch", "wire_fence", "railing", "jersey_barrier", "bund")
+    ),
+    "natural": frozenset(
+        ("water", "wood", "scrub", "wetland", "cliff", "bare_rock", "scree", "rock", "spring",
+         "earth_bank", "gully", "shrubbery", "heath", "sinkhole", "bay")
+    ),
+    "water": None,
+    "waterway": None,
+    "landuse": frozenset(
+        ("forest", "basin", "reservoir", "flowerbed", "railway", "construction", "farmland",
+         "orchard", "vineyard", "allotments", "cemetery", "plant_nursery",
+         "greenhouse_horticulture", "brownfield", "quarry", "landfill", "military", "industrial",
+         "farmyard")
+    ),
+    "leisure": frozenset(
+        ("pitch", "garden", "swimming_pool", "playground", "track", "stadium", "sports_centre",
+         "golf_course", "dog_park", "miniature_golf", "water_park", "swimming_area", "ice_rink")
+    ),
+    "amenity": frozenset(
+        ("fountain", "school", "kindergarten", "parking", "grave_yard", "theatre", "restaurant",
+         "cafe", "prison", "hospital")
+    ),
+    "tourism": frozenset(("zoo", "camp_site", "caravan_site", "theme_park", "museum")),
+    "historic": frozenset(("archaeological_site", "ruins", "castle", "fort", "citywalls")),
+    "man_made": frozenset(("embankment", "reservoir_covered", "wastewater_plant", "water_works")),
+    "railway": frozenset(
+        ("rail", "light_rail", "tram", "narrow_gauge", "miniature", "funicular", "construction",
+         "subway", "monorail", "preserved")
+    ),
+    "highway": frozenset(
+        road + link
+        for road in ("motorway", "trunk", "primary", "secondary", "busway", "raceway")
+        for link in ("", "_link")
+    ),
+    "power": frozenset(("substation", "plant", "generator")),
+}  # fmt: skip
+#: Along these one does not get onto a lawn.
+_APART: Final = ("bridge", "tunnel", "embankment", "cutting", "indoor", "covered")
+#: Side of the cells in which nodes near parks are looked for, 1e-7 degree (about 200 m).
+_CELL: Final = 20_000
+_CELLS_AROUND: Final = 1 << 20
+#: Ways so near to a park are known as ways around.
+_AROUND_DEG: Final = 0.0005
+_MOST_DOORS, _MOST_CORNERS = 60, 40
+#: Between two junctions one leaves a path at steps of this.
+_STEP_M: Final = 20.0
+#: A line may leave the lawn by so much: positions are rounded.
+_TOLERANCE_M: Final = 0.05
+#: What is drawn as a line is half as thick at least, meters.
+_THICK_M: Final = 0.5
+#: A line is added where all ways are longer by so much.
+_MOST_STRETCH: Final = 4 / 3
+_LEAST_GAIN_M: Final = 20.0
+
+
+@dataclass(slots=True)
+class _Around:
+    """What lies in and around the parks: ways by id with their nodes, and what they are."""
+
+    refs: dict[int, Ring] = field(default_factory=dict)
+    walked: dict[int, Tags] = field(default_factory=dict)
+    obstacles: set[int] = field(default_factory=set)
+    areas: set[int] = field(default_factory=set)
+    #: Obstacles of several ways: their outer rings and holes, or the ways that are known of them.
+    composed: list[tuple[list[Ring], list[Ring]]] = field(default_factory=list)
+
+
+def is_park(tags: Tags) -> bool:
+    """Return whether a closed way, or a multipolygon, is a park that anyone may walk in."""
+    state = read_access(tags, "foot")[0]
+    return (
+        tags.get("leisure") in ("park", "common")
+        and state in (None, "open")
+        and tags.get("fee", "no") == "no"
+        and "highway" not in tags
+        and "place" not in tags
+    )
+
+
+def find_park_lines(
+    pbf: Path, parks: list[Area], positions: Positions, lines: dict[int, list[Line]]
+) -> dict[int, list[Line]]:
+    """Return the lines over parks, by the id of the way that they belong to.
+
+    `positions` has those of their rims; `lines` are there already, over squares. Memory grows with
+    the parks.
+    """
+    parks = [park for park in parks if _is_whole(park, positions)]
+    if not parks:
+        return {}
+    around = _read_around(pbf, _find_cells(parks, positions))
+    needed = {node for refs in around.refs.values() for node in refs}
+    positions = positions | read_positions(pbf, needed - positions.keys())
+    drawn = {line.ends for found in lines.values() for line in found}
+    return _draw_all(parks, around, positions, drawn)
+
+
+def _is_whole(park: Area, positions: Positions) -> bool:
+    """Return whether all of a park is in the extract, and on one side of the antimeridian."""
+    nodes = [node for ring in (*park.outers, *park.holes) for node in ring]
+    if any(node not in positions for node in nodes):
+        return False
+    lons = [positions[node][0] for node in nodes]
+    return max(lons) - min(lons) < 1.0
+
+
+def _find_cells(parks: list[Area], positions: Positions) -> Ints:
+    """Return the cells in and around parks, sorted."""
+    cells: set[int] = set()
+    for park in parks:
+        at = np.array([positions[node] for ring in park.outers for node in ring])
+        west, south = ((at.min(axis=0) - _AROUND_DEG) * 1e7 // _CELL).astype(int).tolist()
+        east, north = ((at.max(axis=0) + _AROUND_DEG) * 1e7 // _CELL).astype(int).tolist()
+        cells.update(
+            x * _CELLS_AROUND + y for x in range(west, east + 1) for y in range(south, north + 1)
+        )
+    return np.array(sorted(cells), np.int64)
+
+
+def _find_near(block: Block, cells: Ints) -> Ints:
+    """Return the ids of the nodes in cells."""
+    assert block.lon is not None and block.lat is not None
+    x, y = block.lon.astype(np.int64) // _CELL, block.lat.astype(np.int64) // _CELL
+    return block.ids[_is_in(x * _CELLS_AROUND + y, cells)]
+
+
+def _is_in(values: Ints, wanted: Ints) -> NDArray[np.bool_]:
+    """Return which values are in the sorted `wanted`."""
+    if not len(wanted):
+        return np.zeros(len(values), np.bool_)
+    at = np.minimum(np.searchsorted(wanted, values), len(wanted) - 1)
+    return np.asarray(wanted[at] == values)
+
+
+def _read_around(pbf: Path, cells: Ints) -> _Around:
+    """Return the ways that have a node in one of the cells, and the multipolygons of such ways."""
+    around = _Around()
+    near: list[Ints] = []
+    known = np.zeros(0, np.int64)
+    before = NODE
+    for block in iter_blocks(pbf):  # nodes, then ways, then relations
+        if block.type != before:
+            before = block.type
+            known = np.sort(
+                np.concatenate([known[:0], *near])
+                if block.type == WAY
+                else np.array(list(around.refs), np.int64)
+            )
+        if block.type == NODE:
+            near.append(_find_near(block, cells))
+        elif block.type == WAY:
+            for row in _find_rows(block, known):
+                _add_way(around, block, row)
+        else:
+            for row in _find_rows(block, known):
+                _add_relation(around, block, row)
+    return around
+
+
+def _find_rows(block: Block, wanted: Ints) -> list[int]:
+    """Return the rows that have a ref in the sorted `wanted`."""
+    assert block.refs is not None and block.offsets is not None
+    hits = np.flatnonzero(_is_in(block.refs, wanted))
+    return np.unique(np.searchsorted(block.offsets, hits, side="right") - 1).tolist()
+
+
+def _read_tags(block: Block, row: int) -> Tags:
+    run = slice(int(block.tag_offsets[row]), int(block.tag_offsets[row + 1]))
+    return {
+        block.strings[key].decode("utf-8", "replace"): block.strings[value].decode(
+            "utf-8", "replace"
+        )
+        for key, value in zip(
+            block.tag_keys[run].tolist(), block.tag_values[run].tolist(), strict=True
+        )
+    }
+
+
+def _add_way(around: _Around, block: Block, row: int) -> None:
+    assert block.refs is not None and block.offsets is not None
+    way_id = int(block.ids[row])
+    tags = _read_tags(block, row)
+    around.refs[way_id] = block.refs[block.offsets[row] : block.offsets[row + 1]].tolist()
+    if _is_obstacle(tags):
+        around.obstacles.add(way_id)
+        if _is_area(tags):
+            around.areas.add(way_id)
+    if _is_walked(tags):
+        around.walked[way_id] = tags
+
+
+def _add_relation(around: _Around, block: Block, row: int) -> None:
+    tags = _read_tags(block, row)
+    if tags.get("type") != "multipolygon" or not _is_obstacle(tags):
+        return
+    assert block.refs is not None and block.offsets is not None
+    assert block.member_types is not None and block.member_roles is not None
+    run = slice(int(block.offsets[row]), int(block.offsets[row + 1]))
+    outers: list[Ring] = []
+    holes: list[Ring] = []
+    for kind, ref, role in zip(
+        block.member_types[run].tolist(),
+        block.refs[run].tolist(),
+        block.member_roles[run].tolist(),
+        strict=True,
+    ):
+        if kind == WAY and ref in around.refs:
+            rings = holes if block.strings[role] == b"inner" else outers
+            rings.append(around.refs[ref])
+    around.composed.append((outers, holes))
+
+
+def _is_obstacle(tags: Tags) -> bool:
+    if tags.get("tunnel", "no") != "no" or tags.get("location") == "underground":
+        return False
+    for key, value in tags.items():
+        if key in _OBSTACLES and value != "no":
+            values = _OBSTACLES[key]
+            if values is None or value in values:
+                return True
+    return False
+
+
+def _is_area(tags: Tags) -> bool:
+    bits = [area_bits(key, value) for key, value in tags.items()]
+    return AREA in bits and NOT_AREA not in bits
+
+
+def _is_walked(tags: Tags) -> bool:
+    highway = tags.get("highway")
+    if highway is None or tags.get("area") == "yes":
+        return False
+    state = read_states(tags, highway).get("foot")
+    return state == "open" or (state is None and is_open_by_kind("foot", highway))
+
+
+def _leads_onto(tags: Tags) -> bool:
+    """Return whether one gets from a way onto what lies beside it."""
+    return (
+        tags["highway"] != "steps"
+        and tags.get("layer", "0") == "0"
+        and all(tags.get(key, "no") == "no" for key in _APART)
+    )
+
+
+def _draw_all(
+    parks: list[Area], around: _Around, positions: Positions, drawn: set[tuple[int, int]]
+) -> dict[int, list[Line]]:
+    walked = {way: around.refs[way] for way in around.walked}
+    steps_off = {
+        node for way, tags in around.walked.items() if _leads_onto(tags) for node in walked[way]
+    }
+    meets = Counter(node for refs in walked.values() for node in dict.fromkeys(refs))
+    meets.update(node for refs in walked.values() for node in (refs[0], refs[-1]))
+    way_lines, ways = _make_lines(walked.values(), positions)
+    ways_tree = shapely.STRtree(way_lines)
+    obstacles, rings = _make_obstacles(around, positions)
+    obstacles_tree = shapely.STRtree(obstacles)
+    found: dict[int, list[Line]] = {}
+    for park in parks:
+        lonlat = np.array([positions[node] for ring in park.outers for node in ring])
+        west, south = lonlat.min(axis=0) - _AROUND_DEG
+        east, north = lonlat.max(axis=0) + _AROUND_DEG
+        box = shapely.box(west, south, east, north)
+        near = [ways[at] for at in ways_tree.query(box).tolist()]
+        if not near:
+            continue
+        at = obstacles_tree.query(box)
+        plane = _Plane(positions, *lonlat[0].tolist())
+        free = _cut_out(park, plane, obstacles[at])
+        if free is None:
+            continue
+        doors = _choose_doors(near, steps_off, meets, plane, free)
+        if len(doors) < 2:
+            continue
+        corners = _choose_corners(park, [rings[one] for one in at.tolist()], plane, free)
+        lines = _draw(doors, corners, near, drawn, plane, free)
+        if lines:
+            drawn.update(lines)
+            tags = _tag_line(park.tags)
+            found.setdefault(park.way_id, []).extend(Line(ends, tags) for ends in lines)
+    return found
+
+
+def _tag_line(park: Tags) -> Tags:
+    """Return the tags of a line over a park: walked along at the hours of the park, on grass."""
+    kept = {
+        key: value
+        for key, value in park.items()
+        if key in ("name", "opening_hours", "foot:conditional", "access:conditional")
+    }
+    return kept | {"highway": "path", "surface": "grass", "bicycle": "no", "wheelchair": "no"}
+
+
+class _Plane:
+    """Positions in meters around a place."""
+
+    def __init__(self, positions: Positions, lon0: float, lat0: float) -> None:
+        self.positions, self.lon0, self.lat0 = positions, lon0, lat0
+
+    def at(self, nodes: Iterable[int]) -> Floats:
+        """Return x, y in meters, shape (n, 2)."""
+        lonlat = np.array([self.positions[node] for node in nodes]).reshape(-1, 2)
+        return np.asarray(project(lonlat[:, 0], lonlat[:, 1], self.lon0, self.lat0))
+
+    def bring(self, shapes: NDArray[np.object_]) -> NDArray[np.object_]:
+        """Return shapes of degrees in meters."""
+        return cast(
+            "NDArray[np.object_]",
+            shapely.transform(shapes, lambda at: project(at[:, 0], at[:, 1], self.lon0, self.lat0)),
+        )
+
+
+def _make_lines(
+    ways: Iterable[Ring], positions: Positions
+) -> tuple[NDArray[np.object_], list[Ring]]:
+    """Return the ways whose nodes are all there as lines in degrees, and their nodes."""
+    whole = [refs for refs in ways if len(refs) > 1 and all(node in positions for node in refs)]
+    lines = [shapely.LineString([positions[node] for node in refs]) for refs in whole]
+    return np.array(lines, np.object_), whole
+
+
+def _make_obstacles(
+    around: _Around, positions: Positions
+) -> tuple[NDArray[np.object_], list[list[Ring]]]:
+    """Return all obstacles in degrees: areas and lines; and the rims of areas."""
+    shapes: list[shapely.Geometry] = []
+    rims: list[list[Ring]] = []
+
+    def add_area(outers: list[Ring], holes: list[Ring]) -> None:
+        polygon = make_polygon(
+            [np.array([positions[node] for node in ring]) for ring in (*outers, *holes)],
+            len(outers),
+        )
+        if polygon is not None:
+            shapes.append(polygon)
+            rims.append(outers)
+
+    def add_line(refs: Ring) -> None:
+        known = [positions[node] for node in refs if node in positions]
+        if len(known) > 1:
+            shapes.append(shapely.LineString(known))
+            rims.append([])
+
+    for way in around.obstacles:
+        refs = around.refs[way]
+        if way in around.areas and refs[0] == refs[-1] and positions.keys() >= set(refs):
+            add_area([refs], [])
+        else:
+            add_line(refs)
+    for outers, holes in around.composed:
+        closed = join_rings(outers)
+        parts = {node for ring in closed for node in ring}
+        if closed and positions.keys() >= parts and parts >= {n for way in outers for n in way}:
+            inner = [ring for ring in join_rings(holes) if positions.keys() >= set(ring)]
+            add_area(closed, inner)
+        else:  # the rest of it is not known here: nobody gets over its rim
+            for refs in outers:
+                add_line(refs)
+    return np.array(shapes, np.object_), rims
+
+
+def _cut_out(park: Area, plane: _Plane, obstacles: NDArray[np.object_]) -> shapely.Geometry | None:
+    """Return where people walk in a park, in meters; None where it is nowhere."""
+    polygon = make_polygon(
+        [plane.at(ring) for ring in (*park.outers, *park.holes)], len(park.outers)
+    )
+    if polygon is None:
+        return None
+    taken = plane.bring(obstacles)
+    is_line = shapely.get_dimensions(taken) < 2
+    taken[is_line] = shapely.buffer(taken[is_line], _THICK_M, quad_segs=2)
+    if "barrier" in park.tags:
+        taken = np.append(taken, shapely.buffer(shapely.boundary(polygon), _THICK_M))
+    free = shapely.difference(polygon, shapely.union_all(taken))
+    return None if free.is_empty else shapely.buffer(free, _TOLERANCE_M, join_style="mitre")
+
+
+def _choose_doors(
+    ways: list[Ring],
+    steps_off: set[int],
+    meets: Counter[int],
+    plane: _Plane,
+    free: shapely.Geometry,
+) -> list[int]:
+    """Return the nodes of ways at which one steps onto the lawn: junctions, ends, then others."""
+    nodes = list(dict.fromkeys(node for refs in ways for node in refs if node in steps_off))
+    if not nodes:
+        return []
+    xy = plane.at(nodes)
+    shapely.prepare(free)
+    inside = shapely.covers(free, shapely.points(xy))
+    knots = [node for node, is_in in zip(nodes, inside, strict=True) if is_in and meets[node] > 1]
+    others = [node for node, is_in in zip(nodes, inside, strict=True) if is_in and meets[node] == 1]
+    every = max(1, -(-len(knots) // _MOST_DOORS))
+    chosen = knots[::every]
+    room = _MOST_DOORS - len(chosen)
+    if room and others:
+        chosen += _thin(others, chosen, plane)[:room]
+    return chosen
+
+
+def _thin(nodes: list[int], chosen: list[int], plane: _Plane) -> list[int]:
+    """Return nodes that are not near to another one, or to a chosen one."""
+    kept: list[int] = []
+    at = plane.at(chosen)
+    for node, xy in zip(nodes, plane.at(nodes), strict=True):
+        if not len(at) or np.hypot(*(at - xy).T).min() >= _STEP_M:
+            kept.append(node)
+            at = np.concatenate([at, xy[None]])
+            if len(kept) >= _MOST_DOORS:
+                break
+    return kept
+
+
+def _choose_corners(
+    park: Area, rims: list[list[Ring]], plane: _Plane, free: shapely.Geometry
+) -> list[int]:
+    """Return the corners that a line may have to go around: of the park, and of what is in it."""
+    corners: dict[int, None] = {}
+    for ring, is_hole in (
+        *((ring, False) for ring in park.outers),
+        *((ring, True) for ring in park.holes),
+        *((ring, True) for rings in rims for ring in rings),
+    ):
+        turns = find_reflex(plane.at(ring[:-1]), is_hole=is_hole)
+        corners |= dict.fromkeys(node for node, turn in zip(ring, turns, strict=False) if turn)
+    if not corners:
+        return []
+    nodes = list(corners)
+    inside = shapely.covers(free, shapely.points(plane.at(nodes)))
+    nodes = [node for node, is_in in zip(nodes, inside, strict=True) if is_in]
+    return nodes[:: max(1, -(-len(nodes) // _MOST_CORNERS))]
+
+
+def _draw(
+    doors: list[int],
+    corners: list[int],
+    ways: list[Ring],
+    drawn: set[tuple[int, int]],
+    plane: _Plane,
+    free: shapely.Geometry,
+) -> list[tuple[int, int]]:
+    """Return the lines without which a way between two doors would be too long, shortest first."""
+    places = [*doors, *(node for node in corners if node not in set(doors))]
+    sight_m = find_sight(free, plane.at(places))
+    over_m, nexts = _find_shortest(sight_m)
+    network = _make_network(ways, drawn, set(doors), plane)
+    count = len(doors)
+    pairs = [
+        (float(over_m[a, b]), a, b)
+        for a, b in np.argwhere(np.triu(np.isfinite(over_m[:count, :count]), 1)).tolist()
+    ]
+    added: list[tuple[int, int]] = []
+    for meters, a, b in sorted(pairs):
+        limit_m = max(meters * _MOST_STRETCH, meters + _LEAST_GAIN_M)
+        if _reaches(network, doors[a], doors[b], limit_m):
+            continue
+        at = a
+        while at != b:
+            onward = int(nexts[at, b])
+            one, other = places[at], places[onward]
+            if network.get(one, {}).get(other) is None:
+                _connect(network, one, other, float(sight_m[at, onward]))
+                added.append((one, other))
+            at = onward
+    return added
+
+
+def _find_shortest(sight_m: Floats) -> tuple[Floats, Ints]:
+    """Return the meters between all places along lines of sight, and the place after the first."""
+    meters = sight_m.copy()
+    count = len(meters)
+    nexts = np.broadcast_to(np.arange(count), (count, count)).copy()
+    for via in range(count):  # Floyd and Warshall, a whole matrix at a time
+        over = meters[:, via, None] + meters[None, via]
+        nearer = over < meters - 1e-6
+        meters = np.where(nearer, over, meters)
+        nexts = np.where(nearer, nexts[:, via, None], nexts)
+    return meters, nexts
+
+
+def _make_network(
+    ways: list[Ring], drawn: set[tuple[int, int]], doors: set[int], plane: _Plane
+) -> Network:
+    """Return the ways between junctions, ends and doors, and the lines that are drawn already."""
+    meets = Counter(node for refs in ways for node in refs)
+    network: Network = {}
+    for refs in ways:
+        lengths_m = np.hypot(*np.diff(plane.at(refs), axis=0).T).tolist()
+        start, meters = refs[0], 0.0
+        for node, length_m in zip(refs[1:], lengths_m, strict=True):
+            meters += length_m
+            if meets[node] > 1 or node in doors or node == refs[-1]:
+                _connect(network, start, node, meters)
+                start, meters = node, 0.0
+    for one, other in drawn:
+        if one in network and other in network:
+            _connect(
+                network, one, other, float(np.hypot(*np.diff(plane.at([one, other]), axis=0)[0]))
+            )
+    return network
+
+
+def _connect(network: Network, one: int, other: int, meters: float) -> None:
+    for start, end in ((one, other), (other, one)):
+        ends = network.setdefault(start, {})
+        ends[end] = min(meters, ends.get(end, meters))
+
+
+def _reaches(network: Network, start: int, end: int, limit_m: float) -> bool:
+    """Return whether a way leads from one node to another within so many meters (Dijkstra)."""
+    best = {start: 0.0}
+    heap = [(0.0, start)]
+    while heap:
+        meters, node = heapq.heappop(heap)
+        if node == end:
+            return True
+        if meters > best[node]:
+            continue
+        for other, length_m in network.get(node, {}).items():
+            to_m = meters + length_m
+            if to_m <= limit_m and to_m < best.get(other, np.inf):
+                best[other] = to_m
+                heapq.heappush(heap, (to_m, other))
+    return False
