@@ -11,6 +11,7 @@ The tables are part of the source tree, so that neither set-up nor use needs npm
 - geocoding/data/kinds.txt.gz: words for kinds of things in `LANGS`;
 - geocoding/data/brands.txt.gz: other names of brands;
 - geocoding/data/country_names.txt.gz: what countries are called in all languages of CLDR;
+- geocoding/data/country_labels.txt.xz: what countries are called, by language;
 - geocoding/data/subdivisions.txt.gz: codes and names of states and provinces (ISO 3166-2);
 - geocoding/data/address_formats.txt.gz: the order of the parts of an address in each country.
 """
@@ -19,12 +20,14 @@ from __future__ import annotations
 
 import gzip
 import json
+import lzma
 import re
 import sys
 from collections import defaultdict
 from pathlib import Path
 
-from babel.core import Locale, get_global
+from babel.core import Locale, UnknownLocaleError, get_global
+from babel.languages import get_official_languages
 from babel.localedata import locale_identifiers
 
 SOURCE = Path(__file__).parent.parent / "src/mapyard"
@@ -215,6 +218,45 @@ def write_country_names() -> None:
     write(SOURCE / "geocoding/data/country_names.txt.gz", lines)
 
 
+def write_country_labels() -> None:
+    """Write what countries are called in each language, and the official languages of each."""
+    codes = [c for c in Locale("en").territories if len(c) == 2 and c.isalpha()]
+    labels = {}
+    for identifier in locale_identifiers():
+        names = Locale.parse(identifier).territories
+        labels[identifier] = {code: names[code] for code in codes if names.get(code)}
+    lines = ["official\t" + "\t".join(
+        f"{code} {official[0]}"
+        for code in codes
+        if (official := get_official_languages(code, de_facto=True))
+    )]  # fmt: skip
+    # A line has what its language says otherwise than its parent (de-AT than de).
+    for identifier, names in sorted(labels.items()):
+        parent = labels.get(identifier.rpartition("_")[0], {})
+        own = [f"{code} {name}" for code, name in names.items() if parent.get(code) != name]
+        if own:
+            lines.append("\t".join([identifier.replace("_", "-").lower(), *own]))
+    # zh-TW is written as zh-Hant-TW.
+    for identifier in sorted(i for i in labels if i.count("_") == 2):
+        language, _, country = identifier.split("_")
+        short = f"{language}_{country}"
+        try:
+            meant = str(Locale.parse(short))
+        except UnknownLocaleError:
+            continue
+        if meant == identifier and labels[identifier] != labels[language]:
+            lines.append(f"{short}>{identifier}".replace("_", "-").lower())
+    # iw is the code that he had before.
+    lines += [
+        f"{old}>{new}"
+        for old, new in sorted(get_global("language_aliases").items())
+        if len(old) == 2 and new in labels and old not in labels
+    ]
+    text = "\n".join(lines) + "\n"
+    target = SOURCE / "geocoding/data/country_labels.txt.xz"
+    target.write_bytes(lzma.compress(text.encode(), preset=9))
+
+
 def write_subdivisions(package: Path) -> None:
     """Write codes and names of states."""
     lines = []
@@ -294,6 +336,7 @@ def main() -> None:
     write_kinds(package("id-tagging-schema"))
     write_brands(package("name-suggestion-index"))
     write_country_names()
+    write_country_labels()
     write_subdivisions(package("address-formatter"))
     write_formats(package("address-formatter"))
 

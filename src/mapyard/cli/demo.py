@@ -71,13 +71,13 @@ def command(
 
 
 def find_examples() -> Path:
-    """Return the folder of the demo extract; raise MapyardError outside of a source tree."""
-    candidates = [Path("examples"), Path(__file__).parents[3] / "examples"]
-    for folder in candidates:
+    """Return the folder of the demo extract: of the package, or of the source tree."""
+    package = Path(__file__).parents[1]
+    for folder in (package / "examples", package.parents[1] / "examples"):
         if (folder / EXTRACT).is_file():
             return folder
     raise MapyardError(
-        f"the demo extract examples/{EXTRACT} was not found; run this in the source tree, "
+        f"the demo extract {EXTRACT} is not part of this installation; install Mapyard again, "
         "or build an extract of your own: mapyard build SOURCE, then mapyard serve"
     )
 

@@ -1,6 +1,6 @@
 """Elevation rasters of a folder, opened once and read in windows.
 
-Any raster that GDAL reads: .hgt (also zipped or gzipped), GeoTIFF, VRT. A folder's files may
+.hgt (also zipped or gzipped) and, with the extra `geotiff`, what GDAL reads. A folder's files may
 overlap; a finer raster wins over a coarser one, which fills in where that one has a void. Voids
 that none fills are filled from around.
 """
@@ -10,30 +10,24 @@ from __future__ import annotations
 import copy
 import logging
 import threading
-import warnings
 import zipfile
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import rasterio
 from numpy.typing import NDArray
-from rasterio.crs import CRS
-from rasterio.errors import NotGeoreferencedWarning, RasterioError
-from rasterio.warp import transform as transform_positions
-from rasterio.windows import Window
 
+from mapyard.elevation.grid import Box, Floats, Grid
+from mapyard.elevation.hgt import HgtGrid, is_hgt
 from mapyard.elevation.voids import REACH, fill_void
 from mapyard.geo.sphere import DEGREE_M
 
 log = logging.getLogger(__name__)
 
 SUFFIXES: Final = (".hgt", ".zip", ".gz", ".tif", ".tiff", ".vrt")
-#: Void of SRTM files, also where the header does not say so.
-_VOID: Final = -32_768
 #: Outside of this, a value is no height on Earth, metres.
 _LOWEST_M, _HIGHEST_M = -500.0, 9_000.0
 #: Cells of one block of a raster kept in memory, along one side.
@@ -41,11 +35,9 @@ _BLOCK: Final = 1_024
 #: Blocks kept: 64 blocks of float32 are 256 MB.
 _MAX_BLOCKS: Final = 64
 _MAX_FILLED: Final = 32
-_WGS84: Final = CRS.from_epsg(4326)
 
-type Floats = NDArray[np.float64]
 #: Gives known heights in a box (west, south, east, north): rows of lon, lat, meters.
-type FindSpots = Callable[[tuple[float, float, float, float]], Floats]
+type FindSpots = Callable[[Box], Floats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +45,8 @@ class Raster:
     """An open raster of heights in metres."""
 
     name: str
-    dataset: Any  # rasterio.DatasetReader
+    grid: Grid
     resolution_m: float
-    bounds: tuple[float, float, float, float]  #: west, south, east, north in degrees
 
 
 class Rasters:
@@ -76,7 +67,7 @@ class Rasters:
         with self._lock:
             self._blocks.clear()
             for raster in self.rasters:
-                raster.dataset.close()
+                raster.grid.close()
 
     def with_spots(self, find_spots: FindSpots) -> Rasters:
         """Return the same rasters, whose voids are filled with known heights besides.
@@ -129,8 +120,8 @@ class Rasters:
             if height_m is not None:
                 return None if np.isinf(height_m) else height_m
         first_row, first_column = max(0, top - REACH), max(0, left - REACH)
-        last_row = min(raster.dataset.height, top + REACH + 2)
-        last_column = min(raster.dataset.width, left + REACH + 2)
+        last_row = min(raster.grid.height, top + REACH + 2)
+        last_column = min(raster.grid.width, left + REACH + 2)
         at_rows, at_columns = np.mgrid[first_row:last_row, first_column:last_column]
         cells = self._read_cells(index, at_rows.ravel(), at_columns.ravel())
         spots = self._locate_spots(raster, (first_row, first_column, last_row, last_column))
@@ -145,14 +136,8 @@ class Rasters:
         if self._find_spots is None:
             return np.empty((0, 3))
         first_row, first_column, last_row, last_column = cells
-        to = raster.dataset.transform
         column, row = np.meshgrid([first_column, last_column], [first_row, last_row])
-        x = (to.a * column + to.b * row + to.c).ravel()
-        y = (to.d * column + to.e * row + to.f).ravel()
-        crs = raster.dataset.crs
-        if crs is not None and not crs.is_geographic:
-            xs, ys = transform_positions(crs, _WGS84, x.tolist(), y.tolist())
-            x, y = np.asarray(xs), np.asarray(ys)
+        x, y = raster.grid.locate(column.ravel().astype(float), row.ravel().astype(float))
         found = self._find_spots((float(x.min()), float(y.min()), float(x.max()), float(y.max())))
         if not len(found):
             return np.empty((0, 3))
@@ -161,23 +146,19 @@ class Rasters:
 
     def _find_cells(self, raster: Raster, lon: Floats, lat: Floats) -> tuple[Floats, Floats]:
         """Return columns and rows of positions, whole numbers at the centers of cells."""
-        dataset = raster.dataset
-        x, y = lon, lat
-        if dataset.crs is not None and dataset.crs != _WGS84 and not dataset.crs.is_geographic:
-            xs, ys = transform_positions(_WGS84, dataset.crs, lon.tolist(), lat.tolist())
-            x, y = np.asarray(xs), np.asarray(ys)
-        inverse = ~dataset.transform
+        grid = raster.grid
+        column, row = grid.find_cells(lon, lat)
         # Cell centers lie at half indexes: heights are points there.
-        column = inverse.a * x + inverse.b * y + inverse.c - 0.5
-        row = inverse.d * x + inverse.e * y + inverse.f - 0.5
-        return np.clip(column, 0.0, dataset.width - 1.0), np.clip(row, 0.0, dataset.height - 1.0)
+        return np.clip(column - 0.5, 0.0, grid.width - 1.0), np.clip(
+            row - 0.5, 0.0, grid.height - 1.0
+        )
 
     def _sample_raster(self, index: int, raster: Raster, lon: Floats, lat: Floats) -> Floats:
         """Return bilinear heights; a void among the four neighbors leaves the others to count."""
-        dataset = raster.dataset
+        grid = raster.grid
         column, row = self._find_cells(raster, lon, lat)
-        left = np.minimum(column.astype(np.int64), max(dataset.width - 2, 0))
-        top = np.minimum(row.astype(np.int64), max(dataset.height - 2, 0))
+        left = np.minimum(column.astype(np.int64), max(grid.width - 2, 0))
+        top = np.minimum(row.astype(np.int64), max(grid.height - 2, 0))
         right_share, bottom_share = column - left, row - top
         total = np.zeros(lon.shape)
         weights = np.zeros(lon.shape)
@@ -186,8 +167,8 @@ class Rasters:
                 weight = (bottom_share if down else 1.0 - bottom_share) * (
                     right_share if along else 1.0 - right_share
                 )
-                at_row = np.minimum(top + down, dataset.height - 1)
-                at_column = np.minimum(left + along, dataset.width - 1)
+                at_row = np.minimum(top + down, grid.height - 1)
+                at_column = np.minimum(left + along, grid.width - 1)
                 cells = self._read_cells(index, at_row, at_column)
                 known = ~np.isnan(cells)
                 total += np.where(known, weight * cells, 0.0)
@@ -212,8 +193,8 @@ class Rasters:
             if block is not None:
                 self._blocks.move_to_end(key)
                 return block
-            # GDAL datasets are not to be used by two threads at once: read under the lock.
-            block = _read_block(self.rasters[index].dataset, block_row, block_column)
+            # GDAL's files are not to be used by two threads at once: read under the lock.
+            block = _read_block(self.rasters[index].grid, block_row, block_column)
             self._blocks[key] = block
             while len(self._blocks) > _MAX_BLOCKS:
                 self._blocks.popitem(last=False)
@@ -222,7 +203,7 @@ class Rasters:
 
 def _covers(raster: Raster, lon: Floats, lat: Floats) -> NDArray[np.bool_]:
     """Return which positions lie on the cells of a raster; beyond them nothing is known."""
-    west, south, east, north = raster.bounds
+    west, south, east, north = raster.grid.bounds
     return np.asarray((lon >= west) & (lon <= east) & (lat >= south) & (lat <= north))
 
 
@@ -238,15 +219,11 @@ def _sample_window(window: Floats, row: float, column: float) -> float | None:
     return None if np.isnan(height) else height
 
 
-def _read_block(dataset: Any, block_row: int, block_column: int) -> NDArray[np.float32]:
+def _read_block(grid: Grid, block_row: int, block_column: int) -> NDArray[np.float32]:
     row, column = block_row * _BLOCK, block_column * _BLOCK
-    window = Window(
-        column, row, min(_BLOCK, dataset.width - column), min(_BLOCK, dataset.height - row)
+    heights = grid.read(
+        row, column, min(_BLOCK, grid.height - row), min(_BLOCK, grid.width - column)
     )
-    values = dataset.read(1, window=window, masked=True)
-    scale, offset = dataset.scales[0], dataset.offsets[0]
-    heights = np.ma.filled(values.astype(np.float32), np.nan)
-    heights = np.where(heights == _VOID, np.nan, heights * scale + offset)
     outside = (heights < _LOWEST_M) | (heights > _HIGHEST_M)
     return np.where(outside, np.nan, heights).astype(np.float32)
 
@@ -258,29 +235,28 @@ def _open_folder(folder: Path) -> list[Raster]:
             continue
         try:
             rasters.append(_open_raster(path))
-        except (RasterioError, ValueError, OSError, zipfile.BadZipFile) as error:
+        except (ValueError, OSError, zipfile.BadZipFile) as error:
             log.warning("elevation file %s is left out: %s", path.name, error)
     return rasters
 
 
 def _open_raster(path: Path) -> Raster:
-    name = str(path)
+    grid: Grid = HgtGrid(path) if is_hgt(path) else _open_with_gdal(path)
+    _, south, _, north = grid.bounds
+    return Raster(path.name, grid, round((north - south) / grid.height * DEGREE_M, 1))
+
+
+def _open_with_gdal(path: Path) -> Grid:
+    inner = ""
     if path.suffix.lower() == ".zip":
         with zipfile.ZipFile(path) as archive:
-            inner = [entry for entry in archive.namelist() if entry.lower().endswith(SUFFIXES)]
+            inner = next((e for e in archive.namelist() if e.lower().endswith(SUFFIXES)), "")
         if not inner:
             raise ValueError("the archive holds no raster")
-        name = f"/vsizip/{path}/{inner[0]}"
-    elif path.suffix.lower() == ".gz":
-        name = f"/vsigzip/{path}"
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", NotGeoreferencedWarning)
-        dataset = rasterio.open(name)
-    west, south, east, north = dataset.bounds
-    if dataset.crs is not None and not dataset.crs.is_geographic:
-        xs = [west, west, east, east]
-        ys = [south, north, south, north]
-        lons, lats = transform_positions(dataset.crs, _WGS84, xs, ys)
-        west, south, east, north = min(lons), min(lats), max(lons), max(lats)
-    resolution_m = (north - south) / dataset.height * DEGREE_M
-    return Raster(path.name, dataset, round(resolution_m, 1), (west, south, east, north))
+    try:
+        from mapyard.elevation.gdal import GdalGrid
+    except ModuleNotFoundError:
+        raise ValueError(
+            "GeoTIFF, VRT and others need rasterio: pip install 'mapyard[geotiff]'"
+        ) from None
+    return GdalGrid(path, inner)

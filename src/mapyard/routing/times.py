@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
-from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
 from mapyard.errors import InvalidRequest
-
-if TYPE_CHECKING:
-    from timezonefinder import TimezoneFinder
+from mapyard.routing.zones import open_zones
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +59,4 @@ def read_travel(
 
 def find_zone(lon: float, lat: float) -> tzinfo:
     """Return the time zone of a place; at sea that of the meridian."""
-    name = _open_finder().timezone_at(lng=lon, lat=lat)
-    return ZoneInfo(name or "UTC")
-
-
-@cache
-def _open_finder() -> TimezoneFinder:
-    from timezonefinder import TimezoneFinder  # only times with an offset need it
-
-    return TimezoneFinder()
+    return ZoneInfo(open_zones().find(lon, lat) or "UTC")

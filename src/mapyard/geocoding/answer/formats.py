@@ -7,6 +7,7 @@ alternatives where one may be missing.
 from __future__ import annotations
 
 import gzip
+import lzma
 import re
 from collections.abc import Mapping
 from functools import lru_cache
@@ -56,15 +57,29 @@ def join_lines(parts: list[str]) -> str:
 @lru_cache(maxsize=1_024)
 def country_name(code: str, langs: tuple[str, ...]) -> str:
     """Return what a country is called in the first language that CLDR knows, else in its own."""
-    from babel import Locale, UnknownLocaleError  # large; the first answer may wait, not a start
-    from babel.languages import get_official_languages
-
-    official = get_official_languages(code, de_facto=True) if code else ()
-    for lang in (*langs, *official[:1], "en"):
-        try:
-            name = Locale.parse(lang.replace("-", "_")).territories.get(code)
-        except (UnknownLocaleError, ValueError):
-            continue
-        if name:
-            return str(name)
+    labels, official = _country_labels()
+    own = official.get(code, "")
+    for lang in (*langs, *([own] if own else []), "en"):
+        tag = lang.replace("_", "-").lower()
+        while tag:
+            name = labels.get(tag, {}).get(code)
+            if name:
+                return name
+            tag = tag.rpartition("-")[0]
     return ""
+
+
+@lru_cache(maxsize=1)
+def _country_labels() -> tuple[dict[str, dict[str, str]], dict[str, str]]:
+    """Return language → code → name, where a language differs from its parent; code → language."""
+    packed = resources.files("mapyard.geocoding").joinpath("data/country_labels.txt.xz")
+    labels: dict[str, dict[str, str]] = {}
+    for line in lzma.decompress(packed.read_bytes()).decode().splitlines():
+        head, _, tail = line.partition("\t")
+        short, _, meant = head.partition(">")
+        if meant:
+            labels[short] = labels.get(meant.rpartition("-")[0], {}) | labels.get(meant, {})
+        else:
+            pairs = (entry.partition(" ") for entry in tail.split("\t"))
+            labels[head] = {code: name for code, _, name in pairs}
+    return labels, labels.pop("official")

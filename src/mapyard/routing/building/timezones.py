@@ -1,8 +1,8 @@
 """The engine's database of time zones, for restrictions that hold at certain hours.
 
-The engine's own tool for it is not in the wheel; the polygons come from timezonefinder's data
-(OpenStreetMap by way of timezone-boundary-builder, ODbL), clipped to the extract. The file is the
-admin database's SpatiaLite frame with another table in it: only plain SQL is needed for that.
+The engine's own tool for it is not in the wheel. The polygons (zones.py) are clipped to the
+extract; the file is the admin database's SpatiaLite frame with another table in it: only plain SQL
+is needed for that.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from importlib import resources
 from pathlib import Path
 
 import shapely
-from timezonefinder import TimezoneFinder
 
 from mapyard.geo.bbox import Bbox
+from mapyard.routing.zones import open_zones
 
 _MARGIN_DEG = 0.3
 _WGS84 = 4326
@@ -61,42 +61,22 @@ def build_timezones(database: Path, admins: Path, bbox: Bbox) -> int:
 def find_zones(bbox: Bbox) -> list[tuple[str, shapely.MultiPolygon]]:
     """Return (IANA name, area) of the zones that touch a box, cut to its surroundings."""
     links = read_links()
+    world = open_zones()
+    boxes = [
+        shapely.box(
+            west - _MARGIN_DEG, south - _MARGIN_DEG, east + _MARGIN_DEG, north + _MARGIN_DEG
+        )
+        for west, south, east, north in bbox.split()
+    ]
+    frame = shapely.union_all(boxes)
+    touched = {index for box in boxes for index in world.find_touched(*box.bounds)}
     zones = []
-    with TimezoneFinder() as finder:
-        boxes = [
-            shapely.box(
-                west - _MARGIN_DEG, south - _MARGIN_DEG, east + _MARGIN_DEG, north + _MARGIN_DEG
-            )
-            for west, south, east, north in bbox.split()
-        ]
-        frame = shapely.union_all(boxes)
-        candidates = {
-            finder.zone_name_from_boundary_id(index)
-            for box in boxes
-            for index in _touched_boundaries(finder, box.bounds)
-        }
-        for name in sorted(candidates):
-            polygons = [
-                shapely.Polygon(outer, holes)
-                for outer, *holes in finder.get_geometry(tz_name=name, coords_as_pairs=True)
-            ]
-            cut = shapely.intersection(shapely.make_valid(shapely.MultiPolygon(polygons)), frame)
-            parts = [part for part in shapely.get_parts(cut) if part.geom_type == "Polygon"]
-            if parts:
-                zones.append((links.get(name, name), shapely.MultiPolygon(parts)))
+    for name in sorted({world.name_of(index) for index in touched}):
+        cut = shapely.intersection(shapely.make_valid(world.get_area(name)), frame)
+        parts = [part for part in shapely.get_parts(cut) if part.geom_type == "Polygon"]
+        if parts:
+            zones.append((links.get(name, name), shapely.MultiPolygon(parts)))
     return zones
-
-
-def _touched_boundaries(
-    finder: TimezoneFinder, bounds: tuple[float, float, float, float]
-) -> list[int]:
-    """Return the indexes of boundary polygons whose boxes touch `bounds`."""
-    west, south, east, north = (degrees * 1e7 for degrees in bounds)
-    boxes = finder.boundaries
-    touched = (
-        (boxes.xmin <= east) & (boxes.xmax >= west) & (boxes.ymin <= north) & (boxes.ymax >= south)
-    )
-    return [int(index) for index in touched.nonzero()[0]]
 
 
 def read_links() -> dict[str, str]:
