@@ -116,11 +116,13 @@ def build_dataset(
     *,
     names: list[str] | None = None,
     settings: Settings | None = None,
+    sources: list[dict[str, Any]] | None = None,
 ) -> BuildReport:
     """Build a dataset from extract files and switch to it.
 
-    `names` are the sources as the manifest shows them (file names by default). Raises MapyardError
-    with one clear line for bad input, too little room, a data folder in use or a full disk.
+    `names` are the sources as the manifest shows them (file names by default), `sources` what it
+    shows when the inputs are something else. Raises MapyardError with one clear line for bad input,
+    too little room, a data folder in use or a full disk.
     """
     started_s, started_cpu_s = time.monotonic(), time.process_time()
     for path in inputs:
@@ -142,7 +144,7 @@ def build_dataset(
             parts = {"source": describe_part(ctx.folder, set(), 0.0, {})}
             run_steps(ctx, steps, parts)
             manifest = describe_dataset(ctx, parts)
-            manifest.sources = [
+            manifest.sources = sources or [
                 {"name": name, "bytes": path.stat().st_size}
                 for name, path in zip(names or [p.name for p in inputs], inputs, strict=True)
             ]

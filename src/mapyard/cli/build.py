@@ -71,10 +71,14 @@ def command(
             report = build_dataset(files, folder, steps, progress, names=sources, settings=settings)
     except MapyardError as error:
         console.print(f"[red]mapyard build:[/red] {error.message}", highlight=False)
-        codes = {NoRoom: NO_ROOM, Busy: BUSY}
-        raise typer.Exit(codes.get(type(error), FAILED)) from None
+        raise typer.Exit(exit_code(error)) from None
     if not quiet:
         print_report(report, console)
+
+
+def exit_code(error: MapyardError) -> int:
+    """Return the exit code of a build that failed."""
+    return {NoRoom: NO_ROOM, Busy: BUSY}.get(type(error), FAILED)
 
 
 def print_report(report: BuildReport, console: Console) -> None:

@@ -16,7 +16,8 @@ from mapyard.errors import MapyardError
 from mapyard.settings import get_settings
 
 app = typer.Typer(
-    help="List, show, verify, use and prune the maps of a data folder; import files of your own.",
+    help="List, show, verify, use, upgrade and prune the maps of a data folder; "
+    "import files of your own.",
     no_args_is_help=True,
 )
 Data = Annotated[Path | None, typer.Option(help="Data folder; default MAPYARD_DATA, else ./data.")]
@@ -41,7 +42,9 @@ def list_datasets(data: Data = None) -> None:
         try:
             manifest = catalog.manifest(dataset_id)
         except MapyardError:
-            table.add_row(mark, dataset_id, "[yellow]not for this version[/yellow]")
+            table.add_row(
+                mark, dataset_id, "[yellow]of another format: mapyard datasets upgrade[/yellow]"
+            )
             continue
         table.add_row(
             mark,
@@ -85,6 +88,41 @@ def use(dataset_id: DatasetId, data: Data = None) -> None:
     catalog = _catalog(data)
     catalog.use(dataset_id)
     Console().print(f"[green]✓[/green] {catalog.find_current()} is now served")
+
+
+@app.command()
+def upgrade(
+    dataset_id: DatasetId = "current",
+    data: Data = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+) -> None:
+    """Build a dataset that an older Mapyard made anew, out of its own source, and switch to it.
+
+    It gets the parts that it had and the data that it has, updates included. The old one stays
+    until it is pruned. A server that runs goes on with what it has open; it takes the new dataset
+    if it can read its format, else when it is started again.
+
+    Exit codes: 0 upgraded or of this format already, 1 failed, 3 too little disk or memory, 4 the
+    data folder is in use by another build.
+    """
+    from mapyard.builder.progress import Reporter
+    from mapyard.builder.upgrade import upgrade_dataset
+    from mapyard.cli.build import exit_code, print_report
+
+    settings = get_settings()
+    console = Console(stderr=True)
+    try:
+        with Reporter(console, quiet) as progress:
+            report = upgrade_dataset(data or settings.data, dataset_id, progress, settings)
+    except MapyardError as error:
+        console.print(f"[red]mapyard datasets upgrade:[/red] {error.message}", highlight=False)
+        raise typer.Exit(exit_code(error)) from None
+    if quiet:
+        return
+    if report is None:
+        console.print("[green]✓[/green] it is of this format already")
+    else:
+        print_report(report, console)
 
 
 @app.command()

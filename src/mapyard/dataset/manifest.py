@@ -75,19 +75,55 @@ class Manifest(msgspec.Struct):
         return sum(part.size_bytes for part in self.parts.values())
 
 
+class Origin(msgspec.Struct):
+    """What the manifest of a dataset of any format says about where it came from."""
+
+    id: str
+    format: int = 0
+    sources: list[dict[str, Any]] = []
+    parts: dict[str, dict[str, Any]] = {}
+
+    def find_checksum(self, name: str) -> str:
+        """Return the checksum of a file, "" where the format had none."""
+        for part in self.parts.values():
+            files = part.get("files")
+            entry = files.get(name) if isinstance(files, dict) else None
+            if isinstance(entry, dict):
+                return str(entry.get("checksum", ""))
+        return ""
+
+
+def read_origin(folder: Path) -> Origin:
+    """Read what all formats have in common; raises MapyardError when there is no such manifest."""
+    try:
+        return msgspec.json.decode((folder / "manifest.json").read_bytes(), type=Origin)
+    except FileNotFoundError:
+        raise MapyardError(f"{folder.name} is not a dataset: it has no manifest.json") from None
+    except msgspec.DecodeError as error:
+        raise MapyardError(f"the manifest of {folder.name} is broken: {error}") from None
+
+
 def read_manifest(folder: Path) -> Manifest:
-    """Read a dataset's manifest; raises MapyardError when it is missing, broken or too new."""
+    """Read a manifest; raises MapyardError when it is missing, broken or of another format."""
+    fault = None
     try:
         manifest = msgspec.json.decode((folder / "manifest.json").read_bytes(), type=Manifest)
     except FileNotFoundError:
         raise MapyardError(f"{folder.name} is not a dataset: it has no manifest.json") from None
     except msgspec.DecodeError as error:
-        raise MapyardError(f"the manifest of {folder.name} is broken: {error}") from None
-    if manifest.format != FORMAT_VERSION:
+        fault = error
+    found = read_origin(folder).format if fault else manifest.format
+    if found != FORMAT_VERSION:
         raise MapyardError(
-            f"{folder.name} has format {manifest.format}, this Mapyard reads {FORMAT_VERSION}: "
-            f"build it again with: mapyard build {folder / 'source.osm.pbf'}"
+            f"{folder.name} has format {found}, this Mapyard reads {FORMAT_VERSION}: "
+            + (
+                f"build it anew with: mapyard datasets upgrade {folder.name}"
+                if found < FORMAT_VERSION
+                else "a newer Mapyard made it"
+            )
         )
+    if fault:
+        raise MapyardError(f"the manifest of {folder.name} is broken: {fault}")
     return manifest
 
 

@@ -36,7 +36,7 @@ def test_the_message_says_how_to_go_on(old: Path) -> None:
     folder = (old / "current").resolve()
     expected = re.escape(
         f"{folder.name} has format 0, this Mapyard reads {FORMAT_VERSION}: "
-        f"build it again with: mapyard build {folder / 'source.osm.pbf'}"
+        f"build it anew with: mapyard datasets upgrade {folder.name}"
     )
     with pytest.raises(MapyardError, match=expected):
         read_manifest(folder)
@@ -69,7 +69,7 @@ def test_no_command_reads_it(
 def test_the_list_marks_it(old: Path) -> None:
     done = CliRunner().invoke(build_app(["datasets"]), ["datasets", "list", "--data", str(old)])
     assert done.exit_code == 0
-    assert "not for this version" in " ".join(done.stdout.split())
+    assert "of another format: mapyard datasets upgrade" in " ".join(done.stdout.split())
 
 
 def test_the_server_has_nothing_to_serve_and_says_why_in_its_log_only(

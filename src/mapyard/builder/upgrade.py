@@ -1,0 +1,58 @@
+"""A dataset that another version of Mapyard made, built anew out of its own source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mapyard.builder.pipeline import BuildReport, build_dataset
+from mapyard.builder.progress import Reporter
+from mapyard.builder.steps import PART_NAMES, select_steps
+from mapyard.dataset.catalog import Catalog
+from mapyard.dataset.manifest import FORMAT_VERSION, Origin, describe_file, read_origin
+from mapyard.errors import MapyardError
+from mapyard.settings import Settings
+
+SOURCE = "source.osm.pbf"
+
+
+def find_origin(data: Path, dataset_id: str) -> tuple[Path, Origin]:
+    """Return folder and origin of a dataset of any format; "current" is the one to be served."""
+    catalog = Catalog(data)
+    if dataset_id == "current":
+        dataset_id = catalog.find_current() or next(reversed(catalog.ids()), "current")
+    folder = catalog.path(dataset_id)
+    return folder, read_origin(folder)
+
+
+def upgrade_dataset(
+    data: Path, dataset_id: str, progress: Reporter, settings: Settings
+) -> BuildReport | None:
+    """Build a dataset of an older format anew, and switch to it; None when it needs none.
+
+    It gets the parts that it had. Updates go on where they were: the source's header says where.
+    """
+    folder, origin = find_origin(data, dataset_id)
+    if origin.format == FORMAT_VERSION:
+        return None
+    if origin.format > FORMAT_VERSION:
+        raise MapyardError(
+            f"{folder.name} has format {origin.format}, this Mapyard makes {FORMAT_VERSION}: "
+            "a newer Mapyard made it; upgrade the program instead"
+        )
+    source = folder / SOURCE
+    names = ", ".join(str(one.get("name", "")) for one in origin.sources) or "its extract"
+    if not source.is_file():
+        raise MapyardError(
+            f"{folder.name} has no {SOURCE}; build it again with: mapyard build {names}"
+        )
+    known = origin.find_checksum(SOURCE)
+    if known and describe_file(source).checksum != known:
+        raise MapyardError(
+            f"{SOURCE} of {folder.name} has changed since it was built, so nothing is made of it; "
+            f"build it again with: mapyard build {names}"
+        )
+    # Parts of plugins are steps of theirs; those whose plugin is gone are an error that names them.
+    parts = [name for name in origin.parts if name not in ("source", *PART_NAMES[:1])]
+    return build_dataset(
+        [source], data, select_steps(parts), progress, settings=settings, sources=origin.sources
+    )

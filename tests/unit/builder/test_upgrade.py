@@ -1,0 +1,137 @@
+"""Datasets of older formats, built anew out of their own source."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from mapyard.builder.progress import Reporter
+from mapyard.builder.upgrade import upgrade_dataset
+from mapyard.cli import build_app
+from mapyard.dataset.catalog import Catalog
+from mapyard.dataset.manifest import FORMAT_VERSION, verify_files
+from mapyard.errors import MapyardError
+from mapyard.settings import Settings
+from mapyard.store.reader import open_store
+from osm_files import EXAMPLES, ROOT
+
+runner = CliRunner()
+
+
+@pytest.fixture
+def data(build_once: Callable[..., Path], tmp_path: Path) -> Path:
+    """A data folder with a dataset of this version, of the store only."""
+    folder = tmp_path / "data"
+    shutil.copytree(
+        build_once("monaco-store", EXAMPLES / "monaco.osm.pbf", ["store"]), folder, symlinks=True
+    )
+    return folder
+
+
+def change(data: Path, **members: Any) -> str:
+    """Change the served dataset's manifest; return its id."""
+    path = data / "current" / "manifest.json"
+    manifest = {**json.loads(path.read_text()), **members}
+    path.write_text(json.dumps(manifest))
+    return str(manifest["id"])
+
+
+def upgrade(data: Path, dataset_id: str = "current") -> Any:
+    return upgrade_dataset(data, dataset_id, Reporter(quiet=True), Settings(data=data))
+
+
+def test_an_older_one_is_built_anew_and_served(data: Path) -> None:
+    sources = [{"name": "https://example.org/monaco-latest.osm.pbf", "bytes": 7}]
+    before = Catalog(data).manifest("current")
+    old = change(data, format=FORMAT_VERSION - 1, sources=sources, bbox=None, of_old="x")
+    report = upgrade(data)
+    catalog = Catalog(data)
+    assert catalog.find_current() == report.dataset_id != old
+    assert catalog.ids().count(old) == 1  # it is there until it is pruned
+    after = catalog.manifest("current")
+    assert after.format == FORMAT_VERSION
+    assert after.sources == sources
+    assert list(after.parts) == list(before.parts)
+    assert after.replication == before.replication
+    assert after.osm_timestamp == before.osm_timestamp
+    assert verify_files(catalog.path("current"), after) == []
+    assert open_store(catalog.path("current") / "elements").info["nodes"] == before.counts["nodes"]
+
+
+def test_one_of_this_format_needs_nothing(data: Path) -> None:
+    assert upgrade(data) is None
+    assert len(Catalog(data).ids()) == 1
+
+
+def test_without_a_served_one_the_newest_is_meant(data: Path) -> None:
+    change(data, format=1)
+    (data / "current").unlink()
+    assert upgrade(data) is not None
+
+
+def test_a_newer_one_is_left_to_a_newer_program(data: Path) -> None:
+    change(data, format=FORMAT_VERSION + 1)
+    with pytest.raises(MapyardError, match="a newer Mapyard made it; upgrade the program"):
+        upgrade(data)
+
+
+def test_a_damaged_source_is_not_built_from(data: Path) -> None:
+    change(data, format=1)
+    source = data / "current" / "source.osm.pbf"
+    content = bytearray(source.read_bytes())
+    content[-1] ^= 1
+    source.unlink()  # a link to the file of other tests
+    source.write_bytes(content)
+    with pytest.raises(MapyardError, match=r"has changed since .*mapyard build monaco\.osm\.pbf"):
+        upgrade(data)
+
+
+def test_a_missing_source_is_named(data: Path) -> None:
+    change(data, format=1, sources=[{"name": "liechtenstein.osm.pbf"}])
+    (data / "current" / "source.osm.pbf").unlink()
+    with pytest.raises(MapyardError, match=r"mapyard build liechtenstein\.osm\.pbf"):
+        upgrade(data)
+
+
+def test_a_manifest_that_reads_otherwise_is_of_its_format_first(data: Path) -> None:
+    change(data, format=2, counts=[1, 2, 3], replication="none")
+    with pytest.raises(MapyardError, match=r"has format 2.*mapyard datasets upgrade"):
+        Catalog(data).get_current()
+    assert upgrade(data) is not None
+    change(data, counts=[1, 2, 3])
+    with pytest.raises(MapyardError, match="is broken"):
+        Catalog(data).get_current()
+
+
+def test_a_part_whose_plugin_is_gone_is_named(data: Path) -> None:
+    manifest = json.loads((data / "current" / "manifest.json").read_text())
+    change(data, format=1, parts={**manifest["parts"], "census": {"files": {}}})
+    with pytest.raises(MapyardError, match="no part census"):
+        upgrade(data)
+
+
+def test_every_format_has_its_line_in_the_docs() -> None:
+    page = (ROOT / "docs" / "releasing.md").read_text()
+    formats = [int(number) for number in re.findall(r"(?m)^\| (\d+) \|", page)]
+    assert formats == list(range(1, FORMAT_VERSION + 1))
+
+
+def test_the_command_says_what_it_did(data: Path) -> None:
+    app = build_app(["datasets"])
+    done = runner.invoke(app, ["datasets", "upgrade", "--data", str(data)])
+    assert (done.exit_code, "of this format already" in done.output) == (0, True)
+    old = change(data, format=2)
+    listed = runner.invoke(app, ["datasets", "list", "--data", str(data)], env={"COLUMNS": "200"})
+    assert "mapyard datasets upgrade" in listed.output
+    done = runner.invoke(app, ["datasets", "upgrade", old, "--data", str(data)])
+    assert done.exit_code == 0, done.output
+    assert "is now served" in done.output
+    done = runner.invoke(app, ["datasets", "upgrade", "nothing", "--data", str(data)])
+    assert (done.exit_code, "known are" in done.output) == (1, True)
