@@ -37,6 +37,8 @@ COMMANDS: Final[dict[str, Command]] = {
     "keys": _serve("keys", "Create, list and revoke API keys."),
     "doctor": _serve("doctor", "Look at settings, permissions, limits, disk and servers."),
     "settings": _serve("settings", "Show every setting."),
+    "install-service": _serve("install_service", "Install as a service of systemd."),
+    "uninstall-service": _serve("uninstall_service", "Stop and remove that service."),
     "build": _data("build", "Build a dataset out of OpenStreetMap extracts."),
     "update": _data("update", "Fetch and apply what changed since."),
     "status": _data("status", "Show the served dataset and its age."),
@@ -66,5 +68,5 @@ COMMANDS: Final[dict[str, Command]] = {
     "sparql": _ask("Run a SPARQL query.", "mapyard.cli.sparql"),
     "overpass": _ask("Write an Overpass query in another form.", "mapyard.cli.overpass"),
     "tile": _ask("Write one vector tile."),
-    "docs": _serve("docs", "Write the generated pages of the documentation."),
+    "docs": _serve("docs", "Write the reference, or man pages and completions."),
 }

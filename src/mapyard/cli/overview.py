@@ -15,7 +15,7 @@ from rich.table import Table
 
 from mapyard.cli.commands import Command
 
-_BEGIN: Final = (
+BEGIN: Final = (
     ("mapyard demo", "a map of Monaco in your browser"),
     ("mapyard build liechtenstein.osm.pbf", "a dataset out of an extract"),
     ("mapyard serve", "the API, its docs and the map page"),
@@ -29,7 +29,7 @@ def print_overview(commands: Mapping[str, Command]) -> None:
     width = max(map(len, commands)) + 1
     console.print("\n [bold]Usage:[/] mapyard [bold cyan]COMMAND[/] \\[OPTIONS]")
     console.print("\n The whole map API out of one OpenStreetMap extract.\n")
-    console.print(_panel("Begin", _BEGIN, max(len(line) for line, _ in _BEGIN) + 2))
+    console.print(_panel("Begin", BEGIN, max(len(line) for line, _ in BEGIN) + 2))
     by_panel: dict[str, list[tuple[str, str]]] = {}
     for name, command in commands.items():
         by_panel.setdefault(command.panel, []).append((name, command.summary))
