@@ -10,15 +10,16 @@ import pytest
 
 from mapyard.deadline import no_deadline
 from mapyard.routing import compute_matrix, find_routes, open_routing
-from mapyard.routing.contraction import build, search
+from mapyard.routing.contraction import build
 from mapyard.routing.contraction.build import build_tables
+from mapyard.routing.contraction.hierarchy import NO_WAY, Hierarchy, HierarchyArrays, contract
 from mapyard.routing.contraction.levels import read_level
 from mapyard.routing.contraction.places import Places
-from mapyard.routing.contraction.search import Contraction
 from mapyard.routing.contraction.tables import ModeCheck, Tables, read_checks
 from mapyard.routing.contraction.tiles import UnknownTiles, read_graph
 from mapyard.routing.contraction.vertices import VertexGraph, _forbid_paths
 from mapyard.routing.engine import NoRoad, NoRoute
+from mapyard.routing.kernels import load_kernels
 from mapyard.routing.modes import TABLE_MODES
 
 CASINO = (7.4281, 43.7392)
@@ -136,18 +137,24 @@ def test_cars_look_at_all_roads_where_they_would_disagree(copy, engine, monkeypa
     assert not build_tables(copy)["auto"].all_roads
 
 
-def test_tables_of_other_rules_or_without_the_library_are_not_used(copy, monkeypatch):
+def test_tables_of_other_rules_or_without_the_library_are_not_used(copy, monkeypatch, caplog):
     assert Tables(copy).find("auto") is not None
     meta = json.loads((copy / "matrix.json").read_text())
     for other in ({"format": 0}, {"engine": "3.0.0"}):
         (copy / "matrix.json").write_text(json.dumps(meta | other))
+        caplog.clear()
         assert Tables(copy).find("auto") is None
+        assert "build the dataset again" in caplog.text
         assert read_checks(copy) == {}
     (copy / "matrix.json").write_text(json.dumps(meta))
-    monkeypatch.setattr(search, "routingkit", None)
+    load_kernels.cache_clear()
+    monkeypatch.setenv("MAPYARD_KERNELS", str(copy / "missing.so"))
+    caplog.clear()
     assert Tables(copy).find("auto") is None
+    assert "make setup" in caplog.text
     assert build_tables(copy) == {}
     assert read_checks(copy) == {}
+    load_kernels.cache_clear()
 
 
 def test_tables_that_disagree_with_routes_are_not_used(copy, monkeypatch, caplog):
@@ -198,11 +205,6 @@ def test_cells_beyond_the_reach_are_left_to_the_engine(copy, engine, places, mon
     assert "matrix" not in asked
 
 
-def test_graphs_that_are_too_large_have_no_tables(copy, monkeypatch):
-    monkeypatch.setattr(build, "MAX_EDGES", 10)
-    assert build_tables(copy) == {}
-
-
 def test_edges_and_the_edges_back_agree(road_graph):
     inside = road_graph.end >= 0
     back = road_graph.opposing[inside]
@@ -238,41 +240,48 @@ def make_line(tail, head, count):
     )
 
 
-def contract(vertices, costs_s, times_s):
-    order = np.arange(len(vertices.edge))
-    costs_s, times_s = np.array(costs_s, float), np.array(times_s, float)
-    return Contraction(vertices, order, costs_s, times_s, 10 * times_s, for_many=True)
+def find_costs(vertices, edges, targets):
+    """Costs over arcs of 1 each from some edges to others, over all vertices of each."""
+    ones = np.ones(len(vertices.tail), np.int32)
+    found = np.full((len(edges), len(targets)), np.inf)
+    with contract(len(vertices.edge), vertices.tail, vertices.head, ones, ones, ones) as arrays:
+        hierarchy = Hierarchy(arrays)
+        for row, column in np.ndindex(found.shape):
+            for end in np.flatnonzero((vertices.edge == targets[column]) & vertices.is_end):
+                begin = vertices.begin[edges[row]]
+                pair = (np.array([vertex], np.int32) for vertex in (begin, end))
+                cost = 0 if begin == end else hierarchy.find_ways(*pair, no_deadline()).cost_ms[0]
+                if cost < NO_WAY:
+                    found[row, column] = min(found[row, column], cost)
+    return found.tolist()
 
 
 def test_a_forbidden_path_is_left_out_and_its_parts_are_not():
     # 0 and 1 lead to 2, on to 3 and then to 4 or 5; 0, 2, 3, 4 is forbidden.
     vertices = make_line([0, 1, 2, 3, 3], [2, 2, 3, 4, 5], 6)
     forbidden = _forbid_paths(vertices, [[0, 2, 3, 4]])
-    graph = contract(forbidden, np.ones(len(forbidden.tail)), np.ones(len(forbidden.tail)))
-    place, ends = graph.find_ends(np.array([4, 5, 2]))
-    costs_s = graph.find_costs(np.array([0, 1, 2]), ends, no_deadline())
-    best_s = np.array([costs_s[:, place == number].min(axis=1) for number in range(3)]).T
-    assert best_s.tolist() == [[np.inf, 3, 1], [3, 3, 1], [2, 2, 0]]
+    assert find_costs(forbidden, [0, 1, 2], [4, 5, 2]) == [[np.inf, 3, 1], [3, 3, 1], [2, 2, 0]]
 
 
 def test_two_forbidden_paths_may_begin_the_same_way():
     vertices = make_line([0, 1, 1, 1], [1, 2, 3, 4], 5)
     forbidden = _forbid_paths(vertices, [[0, 1, 2], [0, 1, 3]])
-    graph = contract(forbidden, np.ones(len(forbidden.tail)), np.ones(len(forbidden.tail)))
-    costs_s = graph.find_costs(np.array([0, 1]), np.array([2, 3, 4]), no_deadline())
-    assert costs_s.tolist() == [[np.inf, np.inf, 2], [1, 1, 1]]
+    assert find_costs(forbidden, [0, 1], [2, 3, 4]) == [[np.inf, np.inf, 2], [1, 1, 1]]
 
 
-def test_times_are_those_of_the_cheapest_way():
-    # Two ways from 0 to 3: by 1 cheaper by a hair and slower by far.
-    vertices = make_line([0, 0, 1, 2], [1, 2, 3, 3], 4)
-    graph = contract(vertices, [1.0, 1.0, 1.0, 1.001], [90, 10, 90, 10])
-    sources, targets = np.zeros(40, int), np.full(40, 3)
-    times_s, lengths_m = graph.measure(sources, targets, no_deadline())
-    assert set(times_s) == {180.0}
-    assert set(lengths_m) == {1800.0}
-    rounds = graph.find_rounds(np.array([0]))
-    assert rounds.costs_s.tolist() == [np.inf]
+def test_a_mode_that_disagrees_leaves_no_arrays(copy, monkeypatch):
+    monkeypatch.setattr(build, "_SAMPLES", 60)
+    monkeypatch.setattr(build, "_is_near", lambda found, expected, least: False)
+    build_tables(copy)
+    assert [path.name for path in (copy / "hierarchy").iterdir() if path.is_dir()] == []
+
+
+def test_all_that_a_mode_needs_is_mapped(engine):
+    table = engine.tables.find("foot")
+    for graph in (table._strict, table._relaxed):
+        arrays = [getattr(graph.vertices, name) for name in graph.vertices.__slots__]
+        arrays += [getattr(graph.hierarchy._arrays, name) for name in HierarchyArrays.__slots__]
+        assert all(isinstance(array, np.memmap) for array in arrays)
 
 
 def test_places_are_taken_as_often_as_asked_for():

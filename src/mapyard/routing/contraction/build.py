@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -15,21 +16,18 @@ from mapyard.deadline import no_deadline
 from mapyard.errors import MapyardError
 from mapyard.geo.sphere import haversine_m
 from mapyard.routing.contraction.places import Places, read_places
-from mapyard.routing.contraction.search import is_available
-from mapyard.routing.contraction.table import MODE_COSTS, ModeTable, find_edge_order
-from mapyard.routing.contraction.tables import TILES_NAME, ModeCheck, write_meta, write_order
+from mapyard.routing.contraction.table import MODE_COSTS, ModeTable, write_edges, write_mode
+from mapyard.routing.contraction.tables import TILES_NAME, ModeCheck, get_folder, write_meta
 from mapyard.routing.contraction.tiles import RoadGraph, UnknownTiles, read_graph
 from mapyard.routing.contraction.times import find_closed
 from mapyard.routing.engine import Engine, NoRoute
 from mapyard.routing.hours import Hours
+from mapyard.routing.kernels import has_kernels
 from mapyard.routing.modes import ASSUMED_TIME, TABLE_MODES, Mode, make_costing
 from mapyard.routing.snapping import DEFAULT_RADIUS_M, find_roads, make_locations
 
 log = logging.getLogger(__name__)
 
-#: Edges of a mode up to which it is prepared: what every worker holds once it was asked for a
-#: matrix grows with them, by 1 to 2 kB each.
-MAX_EDGES: Final = 300_000
 #: Cells compared with routes, per mode: half of them anywhere, half of them from near to far.
 _SAMPLES: Final = 200
 #: Places among which destinations at a certain distance are looked for, and the least distance.
@@ -47,22 +45,29 @@ _SEED: Final = 1
 def build_tables(directory: Path) -> dict[Mode, ModeCheck]:
     """Prepare the modes of the graph in `directory`; write beside its tiles what was found.
 
-    Returns the checks. A mode without one has no table: the library is not installed, the graph
-    is too large, or its tiles are laid out in an unknown way.
+    Returns the checks. A mode without one has no table: the C of routing is missing, no road is
+    for it, or the tiles are laid out in an unknown way.
     """
     checks: dict[Mode, ModeCheck] = {}
     write_meta(directory, checks)  # routes are compared as they are without tables
-    graph = _read_graph(directory / TILES_NAME) if is_available() else None
+    shared = get_folder(directory)
+    shutil.rmtree(shared, ignore_errors=True)
+    graph = _read_graph(directory / TILES_NAME)
     if graph is not None:
         _find_hours(graph).write(directory)
-    modes = [] if graph is None else _choose_modes(graph)
-    if graph is not None and modes:
-        edge_order = find_edge_order(graph)
-        write_order(directory, edge_order)
-        for mode in modes:
-            table = ModeTable(graph, mode, edge_order)
-            checks[mode] = _check(directory, graph, table, mode)
-            _report(mode, checks[mode])
+    if graph is None or not has_kernels():
+        return checks
+    shared.mkdir()
+    write_edges(graph, shared)
+    for mode in TABLE_MODES:
+        if not MODE_COSTS[mode].find_usable(graph).any():
+            continue
+        folder = get_folder(directory, mode)
+        write_mode(graph, mode, folder)
+        checks[mode] = _check(directory, graph, ModeTable(shared, folder, mode), mode)
+        _report(mode, checks[mode])
+        if not checks[mode].is_used:
+            shutil.rmtree(folder)
     write_meta(directory, checks)
     return checks
 
@@ -86,15 +91,6 @@ def _read_graph(tiles_tar: Path) -> RoadGraph | None:
     except UnknownTiles as error:
         log.warning("matrices are left to the engine: unknown tiles: %s", error)
         return None
-
-
-def _choose_modes(graph: RoadGraph) -> list[Mode]:
-    """Return the modes that have roads, but not too many."""
-    counts = {mode: int(MODE_COSTS[mode].find_usable(graph).sum()) for mode in TABLE_MODES}
-    for mode, count in counts.items():
-        if count > MAX_EDGES:
-            log.info("matrices for %s are left to the engine: %d edges", mode, count)
-    return [mode for mode, count in counts.items() if 0 < count <= MAX_EDGES]
 
 
 def _report(mode: Mode, check: ModeCheck) -> None:

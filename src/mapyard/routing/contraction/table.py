@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -10,83 +13,190 @@ from numpy.typing import NDArray
 from mapyard.deadline import Deadline
 from mapyard.routing.contraction.bicycle import BICYCLE
 from mapyard.routing.contraction.car import CAR
-from mapyard.routing.contraction.costs import ModeCosts
+from mapyard.routing.contraction.costs import Floats, ModeCosts
 from mapyard.routing.contraction.foot import FOOT
+from mapyard.routing.contraction.hierarchy import (
+    LEAST_START_MS,
+    NO_WAY,
+    Hierarchy,
+    Int32s,
+    Starts,
+    Ways,
+    contract,
+    open_arrays,
+    write_arrays,
+)
+from mapyard.routing.contraction.order import rank_edges
 from mapyard.routing.contraction.places import Places
-from mapyard.routing.contraction.search import Contraction, Floats, find_order
-from mapyard.routing.contraction.tiles import Ints, RoadGraph
+from mapyard.routing.contraction.tiles import EdgeIds, Ints, RoadGraph
 from mapyard.routing.contraction.turns import find_turns
 from mapyard.routing.contraction.vertices import VertexGraph, make_relaxed, make_strict
 from mapyard.routing.modes import Mode
 from mapyard.store.columns import ranges
 
 MODE_COSTS: Final[dict[Mode, ModeCosts]] = {"auto": CAR, "foot": FOOT, "bicycle": BICYCLE}
+_MS: Final = 1000
+_CM: Final = 100
+#: The engine counts a second of cost per metre to the road.
+_COST_MS_PER_M: Final = 1000
 #: At a crossing nobody sets out on a road that ends there, or arrives on one that begins there,
 #: not even where it costs nothing to turn from one to the other.
-_LAST_CHOICE_S: Final = 1e-3
+_LAST_CHOICE_MS: Final = 1
 
 
-def find_edge_order(graph: RoadGraph) -> NDArray[np.uint32]:
-    """Return all edges that any mode uses in an order of contraction, which serves every mode."""
-    usable = np.logical_or.reduce([costs.find_usable(graph) for costs in MODE_COSTS.values()])
-    turns = find_turns(graph, usable, access=-1, restricted=False)
-    turns = turns.select(~turns.is_reverse)
-    edges = np.flatnonzero(usable)
-    number = np.zeros(len(usable), np.int64)
-    number[edges] = np.arange(len(edges))
-    start, end = graph.start[edges], graph.end[edges]
-    order = find_order(
-        number[turns.origin],
-        number[turns.destination],
-        (graph.lon[start] + graph.lon[end]) / 2,
-        (graph.lat[start] + graph.lat[end]) / 2,
+@dataclass(frozen=True, slots=True)
+class EdgeArrays:
+    """What all modes know of the edges."""
+
+    tile_ids: NDArray[np.int64]
+    tile_starts: NDArray[np.int64]
+    length_cm: Int32s
+    start: Int32s  #: junction
+    end: Int32s  #: junction, -1 off the extract
+
+
+@dataclass(frozen=True, slots=True)
+class CostArrays:
+    """What an edge as a whole takes in a mode."""
+
+    cost_ms: Int32s
+    time_ms: Int32s
+
+
+@dataclass(frozen=True, slots=True)
+class VertexArrays:
+    """Where ways over edges begin and end in a contracted graph."""
+
+    begin: Int32s  #: per edge, -1 where it is not used
+    first_end: NDArray[np.uint32]  #: per edge, and one more: a place in `end`
+    end: Int32s  #: vertices
+    edge: Int32s  #: per vertex
+
+
+def write_edges(graph: RoadGraph, folder: Path) -> None:
+    """Write what all modes share."""
+    junction = graph.junction
+    _write(
+        EdgeArrays(
+            graph.edge_ids.tile_ids.astype(np.int64),
+            graph.edge_ids.tile_starts.astype(np.int64),
+            (_CM * graph.edges.length_m).astype(np.int32),
+            junction[graph.start].astype(np.int32),
+            np.where(graph.end >= 0, junction[graph.end], -1).astype(np.int32),
+        ),
+        folder,
+        "edges",
     )
-    return edges[order].astype(np.uint32)
 
 
-class ModeTable:
-    """All that the matrices of one mode need. Threads may share one."""
+def write_mode(graph: RoadGraph, mode: Mode, folder: Path) -> None:
+    """Contract the graph for a mode and write it into a folder of its own."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    costs = MODE_COSTS[mode]
+    usable = costs.find_usable(graph)
+    turns = find_turns(graph, usable, costs.access, restricted=costs.obeys_turn_restrictions)
+    edge_cost_s, edge_time_s = costs.cost_edges(graph)
+    turn_cost_s, turn_time_s = costs.cost_turns(graph, turns)
+    edges = CostArrays(_to_ms(edge_cost_s), _to_ms(edge_time_s))
+    _write(edges, folder, "edges")
+    rank = rank_edges(graph, usable)
+    cost_ms, time_ms = (
+        _to_ms(edge[turns.origin] + turn)
+        for edge, turn in ((edge_cost_s, turn_cost_s), (edge_time_s, turn_time_s))
+    )
+    length_cm = (_CM * graph.edges.length_m[turns.origin]).astype(np.int32)
 
-    def __init__(
-        self, graph: RoadGraph, mode: Mode, edge_order: Ints, reach_m: float | None = None
-    ) -> None:
-        """Prepare the searches; cells over more than `reach_m` are not to be asked for."""
-        self.reach_m = np.inf if reach_m is None else reach_m
-        costs = MODE_COSTS[mode]
-        usable = costs.find_usable(graph)
-        self.edge_ids = graph.edge_ids
-        self._asks_again = costs.asks_again
-        self.usable = np.flatnonzero(usable)
-        turns = find_turns(graph, usable, costs.access, restricted=costs.obeys_turn_restrictions)
-        strict = make_strict(
+    def write(vertices: VertexGraph, name: str) -> None:
+        order = np.argsort(rank[vertices.edge], kind="stable")
+        number = np.empty(len(order), np.int32)
+        number[order] = np.arange(len(order))
+        _write(_number_vertices(vertices, number), folder, name)
+        arcs = (column[vertices.turn] for column in (cost_ms, time_ms, length_cm))
+        tail, head = number[vertices.tail], number[vertices.head]
+        with contract(len(order), tail, head, *arcs) as arrays:
+            write_arrays(arrays, folder, name)
+
+    write(
+        make_strict(
             graph, turns, usable, costs.access,
             destination_only=costs.avoids_destination_only,
             avoided=costs.find_avoided(graph, turns),
-        )  # fmt: skip
-        relaxed = make_relaxed(graph, turns, usable, costs.access)
-        rank = np.empty(len(usable), np.int64)
-        rank[edge_order] = np.arange(len(edge_order))
-        self._costs_s, self._times_s = costs.cost_edges(graph)
-        self._lengths_m = graph.edges.length_m.astype(np.float64)
-        self._nodes = (
-            graph.junction[graph.start],
-            np.where(graph.end >= 0, graph.junction[graph.end], -1),
-        )
-        turn_costs_s, turn_times_s = costs.cost_turns(graph, turns)
+        ),
+        "strict",
+    )  # fmt: skip
+    write(make_relaxed(graph, turns, usable, costs.access), "relaxed")
 
-        def contract(vertices: VertexGraph, *, for_many: bool) -> Contraction:
-            before = turns.origin[vertices.turn]
-            return Contraction(
-                vertices,
-                np.argsort(rank[vertices.edge], kind="stable"),
-                self._costs_s[before] + turn_costs_s[vertices.turn],
-                self._times_s[before] + turn_times_s[vertices.turn],
-                self._lengths_m[before],
-                for_many=for_many,
-            )
 
-        self._strict = contract(strict, for_many=True)
-        self._relaxed = contract(relaxed, for_many=False)
+def _to_ms(seconds: Floats) -> Int32s:
+    """Return milliseconds; what takes too long, such as a road without a speed, is no way."""
+    return np.minimum(np.round(_MS * seconds), NO_WAY).astype(np.int32)
+
+
+def _number_vertices(vertices: VertexGraph, number: Int32s) -> VertexArrays:
+    begin = np.where(vertices.begin >= 0, number[vertices.begin], -1)
+    ends = np.flatnonzero(vertices.is_end)
+    ends = ends[np.argsort(vertices.edge[ends], kind="stable")]
+    edge = np.empty(len(number), np.int32)
+    edge[number] = vertices.edge
+    counts = np.bincount(vertices.edge[ends], minlength=len(begin))
+    return VertexArrays(
+        begin.astype(np.int32),
+        np.append(0, np.cumsum(counts)).astype(np.uint32),
+        number[ends],
+        edge,
+    )
+
+
+def _write(arrays: EdgeArrays | CostArrays | VertexArrays, folder: Path, name: str) -> None:
+    for field in fields(arrays):
+        np.save(folder / f"{name}-{field.name}.npy", getattr(arrays, field.name))
+
+
+def _open[Arrays: (EdgeArrays, CostArrays, VertexArrays)](
+    kind: type[Arrays], folder: Path, name: str
+) -> Arrays:
+    return kind(
+        **{
+            field.name: np.load(folder / f"{name}-{field.name}.npy", mmap_mode="r")
+            for field in fields(kind)
+        }
+    )
+
+
+class _Graph:
+    """A contracted graph and its edges."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.vertices = _open(VertexArrays, folder, name)
+        self.hierarchy = Hierarchy(open_arrays(folder, name))
+
+    def find_ends(self, edges: Ints) -> tuple[Ints, Int32s]:
+        """Return the vertices at which a way onto an edge ends: places in `edges`, vertices."""
+        first = self.vertices.first_end[edges].astype(np.int64)
+        count = self.vertices.first_end[edges + 1] - first
+        return np.repeat(np.arange(len(edges)), count), self.vertices.end[ranges(first, count)]
+
+
+class ModeTable:
+    """All that the matrices of one mode need, mapped from files. Threads may share one."""
+
+    def __init__(
+        self, shared: Path, folder: Path, mode: Mode, reach_m: float | None = None
+    ) -> None:
+        """Open what was written; cells over more than `reach_m` are not to be asked for."""
+        self.reach_m = np.inf if reach_m is None else reach_m
+        edges = _open(EdgeArrays, shared, "edges")
+        self.edge_ids = EdgeIds(np.asarray(edges.tile_ids), np.asarray(edges.tile_starts))
+        self._asks_again = MODE_COSTS[mode].asks_again
+        self._edges = edges
+        self._costs = _open(CostArrays, folder, "edges")
+        self._strict, self._relaxed = _Graph(folder, "strict"), _Graph(folder, "relaxed")
+
+    @property
+    def usable(self) -> Ints:
+        """Return the edges that the mode uses."""
+        return np.flatnonzero(self._strict.vertices.begin >= 0)
 
     def compute(
         self, origins: Places, destinations: Places, deadline: Deadline
@@ -95,11 +205,11 @@ class ModeTable:
 
         Raises `Timeout` at the deadline.
         """
-        lengths_m, times_s = self._search(self._strict, origins, destinations, deadline)
+        ways = self._search(self._strict, origins, destinations, deadline)
         # The engine is less strict where both ends are next to each other, and in some modes where
         # it finds no way else.
-        none = np.isnan(times_s)
-        again = self._touch(origins, destinations) & (none | (lengths_m > 0))
+        none = ways.cost_ms >= NO_WAY
+        again = self._touch(origins, destinations) & (none | (ways.length_cm > 0))
         if self._asks_again:
             again |= none
         # Most of them are whole columns and whole rows, of positions without connection.
@@ -110,103 +220,138 @@ class ModeTable:
                 continue
             block = np.ix_(rows, columns)
             relaxed = self._search(
-                self._relaxed, origins.of(rows), destinations.of(columns), deadline, part[block]
+                self._relaxed, origins.of(rows), destinations.of(columns), deadline
             )
-            for values, others in zip((lengths_m, times_s), relaxed, strict=True):
-                values[block] = np.where(part[block], others, values[block])
+            for name in ("cost_ms", "time_ms", "length_cm"):
+                values = getattr(ways, name)
+                values[block] = np.where(part[block], getattr(relaxed, name), values[block])
+        none = ways.cost_ms >= NO_WAY
+        lengths_m, times_s = ways.length_cm / _CM, ways.time_ms / _MS
+        for values in (lengths_m, times_s):
+            np.maximum(values, 0.0, out=values)  # parts of edges are rounded
+            values[none] = np.nan
         return lengths_m, times_s
 
     def _touch(self, origins: Places, destinations: Places) -> NDArray[np.bool_]:
         """Return per cell whether a road of the origin shares a node with the destination's."""
-        near = np.zeros((len(origins.edge), len(destinations.edge)), np.bool_)
-        for mine in self._nodes:
-            for yours in self._nodes:
-                near |= mine[origins.edge][:, None] == yours[destinations.edge][None, :]
-        near &= (origins.edge >= 0)[:, None] & (destinations.edge >= 0)[None, :]
+        ends = (self._edges.start, self._edges.end)
+        mine, yours = (
+            (
+                np.concatenate([end[places.edge[known]] for end in ends]),
+                np.tile(places.position[known], 2),
+            )
+            for places, known in (
+                (places, np.flatnonzero(places.edge >= 0)) for places in (origins, destinations)
+            )
+        )
         touch = np.zeros((origins.count, destinations.count), np.bool_)
-        row, column = np.nonzero(near)
-        touch[origins.position[row], destinations.position[column]] = True
+        at, other = _join(mine[0], yours[0])
+        touch[mine[1][at], yours[1][other]] = True
         return touch
 
     def _search(
+        self, graph: _Graph, origins: Places, destinations: Places, deadline: Deadline
+    ) -> Ways:
+        """Return per cell the cheapest way over all places."""
+        origins = origins.take(self._find_known(graph, origins))
+        destinations = destinations.take(self._find_known(graph, destinations))
+        place, ends = graph.find_ends(destinations.edge)
+        destinations = destinations.take(place)
+        starts = self._start(origins, graph.vertices.begin[origins.edge], is_origin=True)
+        targets = self._start(destinations, ends, is_origin=False)
+        table = graph.hierarchy.find_table(starts, targets, deadline)
+
+        # Between places on the same edge one goes straight, or backward around a block: the search
+        # takes both for no way at all.
+        one, other = _join(origins.edge, destinations.edge)
+        if len(one):
+            self._measure_again(
+                graph, origins, destinations, (starts, targets), table, one, other, deadline
+            )
+        return table
+
+    def _find_known(self, graph: _Graph, places: Places) -> Ints:
+        """Return the places on edges that a way takes: not those without a speed."""
+        edges = np.maximum(places.edge, 0)
+        known = (places.edge >= 0) & (graph.vertices.begin[edges] >= 0)
+        return np.flatnonzero(known & (self._costs.cost_ms[edges] < -LEAST_START_MS))
+
+    def _start(self, places: Places, vertices: Int32s, *, is_origin: bool) -> Starts:
+        """Return where searches begin.
+
+        A way over whole edges counts its first edge as a whole and its last one not at all.
+        """
+        share = -places.share if is_origin else places.share
+        at_crossing = places.share == (1 if is_origin else 0)
+        away_ms = _COST_MS_PER_M * places.away_m + _LAST_CHOICE_MS * at_crossing
+        counts = np.bincount(places.position, minlength=places.count)
+
+        def cut(per_edge: Int32s) -> Floats:
+            return share * per_edge[places.edge]
+
+        return Starts(
+            np.append(0, np.cumsum(counts)),
+            np.ascontiguousarray(vertices, np.int32),
+            np.round(cut(self._costs.cost_ms) + away_ms).astype(np.int32),
+            np.round(cut(self._costs.time_ms)).astype(np.int32),
+            np.round(cut(self._edges.length_cm)).astype(np.int32),
+        )
+
+    def _measure_again(
         self,
-        contraction: Contraction,
+        graph: _Graph,
         origins: Places,
         destinations: Places,
+        ends: tuple[Starts, Starts],
+        table: Ways,
+        one: Ints,
+        other: Ints,
         deadline: Deadline,
-        wanted: NDArray[np.bool_] | None = None,
-    ) -> tuple[Floats, Floats]:
-        """Return metres and seconds per cell of the cheapest way over all places."""
-        known = (origins.edge >= 0) & (contraction.begin[origins.edge] >= 0)
-        origins = origins.take(np.flatnonzero(known))
-        sources = contraction.begin[origins.edge]
-        row, targets = contraction.find_ends(destinations.edge)
-        destinations = destinations.take(row)
-        costs_s = contraction.find_costs(sources, targets, deadline)
+    ) -> None:
+        """Work out cells with places on the same edge, by all pairs of their places.
 
-        same_edge = origins.edge[:, None] == destinations.edge[None, :]
-        straight = same_edge & (destinations.share[None, :] >= origins.share[:, None])
-        costs_s[straight] = 0.0
-        # Backward on the own edge one has to go around; the search takes it for no way at all.
-        around = same_edge & ~straight & (sources[:, None] == targets[None, :])
-        vertices, which = np.unique(sources[np.nonzero(around)[0]], return_inverse=True)
-        rounds = contraction.find_rounds(vertices)
-        costs_s[around] = rounds.costs_s[which]
-        costs_s += _cut(self._costs_s, origins, destinations)
-        # The engine counts a second of cost per metre to the road.
-        begins_s = origins.away_m + _LAST_CHOICE_S * (origins.share == 1)
-        ends_s = destinations.away_m + _LAST_CHOICE_S * (destinations.share == 0)
-        costs_s += begins_s[:, None] + ends_s[None, :]
-
-        shape = (origins.count, destinations.count)
-        lengths_m, times_s = np.full(shape, np.nan), np.full(shape, np.nan)
-        pairs = _choose(costs_s, origins, destinations)
-        cells = np.isfinite(np.append(costs_s.ravel(), np.inf)[pairs])
-        if wanted is not None:
-            cells &= wanted
-        source, target = np.divmod(pairs[cells], max(1, len(targets)))
-        on_edge = straight | around
-        far = ~on_edge[source, target]
-        cell_times_s, cell_lengths_m = np.zeros(len(source)), np.zeros(len(source))
-        cell_times_s[far], cell_lengths_m[far] = contraction.measure(
-            sources[source[far]], targets[target[far]], deadline
+        `one` and `other` are such pairs of places.
+        """
+        width = destinations.count
+        cells = np.unique(origins.position[one] * width + destinations.position[other])
+        rows, columns = np.divmod(cells, width)
+        starts, targets = ends
+        first, last = starts.first[rows], targets.first[columns]
+        counts = starts.first[rows + 1] - first, targets.first[columns + 1] - last
+        pairs = counts[0] * counts[1]
+        within = ranges(np.zeros_like(pairs), pairs)
+        cell = np.repeat(np.arange(len(cells)), pairs)
+        i = first[cell] + within // counts[1][cell]
+        j = last[cell] + within % counts[1][cell]
+        ahead = origins.edge[i] == destinations.edge[j]
+        ahead &= destinations.share[j] >= origins.share[i]
+        # Where one is at the same place already, no other way is asked for.
+        stays = np.zeros(len(cells), np.bool_)
+        stays[cell[ahead & (destinations.share[j] == origins.share[i])]] = True
+        searched = np.flatnonzero(~ahead & ~stays[cell])
+        found = graph.hierarchy.find_ways(
+            starts.vertex[i[searched]], targets.vertex[j[searched]], deadline
         )
-        place = np.full(on_edge.shape, -1)
-        place[around] = which
-        goes_around = place[source, target] >= 0
-        cell_times_s[goes_around] = rounds.times_s[place[source, target][goes_around]]
-        cell_lengths_m[goes_around] = rounds.lengths_m[place[source, target][goes_around]]
-        times_s[cells] = cell_times_s + _cut(self._times_s, origins, destinations)[source, target]
-        lengths_m[cells] = (
-            cell_lengths_m + _cut(self._lengths_m, origins, destinations)[source, target]
-        )
-        return lengths_m, times_s
+        sums = []
+        for name in ("cost_ms", "time_ms", "length_cm"):
+            between = np.zeros(len(cell), np.int64)
+            between[searched] = getattr(found, name)
+            sums.append(between + getattr(starts, name)[i] + getattr(targets, name)[j])
+        cost = sums[0]
+        cost[~ahead & stays[cell]] = NO_WAY
+        cost[searched[found.cost_ms >= NO_WAY]] = NO_WAY
+        best = np.lexsort((cost, cell))
+        best = best[np.unique(cell[best], return_index=True)[1]]
+        table.cost_ms[rows, columns] = np.minimum(cost[best], NO_WAY)
+        table.time_ms[rows, columns] = sums[1][best]
+        table.length_cm[rows, columns] = sums[2][best]
 
 
-def _cut(per_edge: Floats, origins: Places, destinations: Places) -> Floats:
-    """Return per pair of places what ways over whole edges have too much or too little.
-
-    A way counts its first edge as a whole and its last one not at all.
-    """
-    begun = origins.share * per_edge[origins.edge]
-    rest = destinations.share * per_edge[destinations.edge]
-    return rest[None, :] - begun[:, None]
-
-
-def _choose(costs_s: Floats, origins: Places, destinations: Places) -> Ints:
-    """Return per cell the cheapest pair of its places: an index into all pairs, or their number."""
-    rows, columns = _group(origins), _group(destinations)
-    row, column = rows[:, None, :, None], columns[None, :, None, :]
-    pairs = np.where((row < 0) | (column < 0), costs_s.size, row * costs_s.shape[1] + column)
-    pairs = pairs.reshape(len(rows), len(columns), -1)
-    best = np.append(costs_s.ravel(), np.inf)[pairs].argmin(axis=2)
-    return np.take_along_axis(pairs, best[:, :, None], axis=2)[:, :, 0]
-
-
-def _group(places: Places) -> Ints:
-    """Return the places of each position, (positions, most of one), filled up with -1."""
-    size = np.bincount(places.position, minlength=places.count)
-    within = ranges(np.zeros_like(size), size)
-    groups = np.full((places.count, max(1, int(size.max(initial=0)))), -1)
-    groups[places.position, within] = np.arange(len(places.position))
-    return groups
+def _join(one: Ints, other: Ints) -> tuple[Ints, Ints]:
+    """Return all pairs of places in two arrays that hold the same value, but for -1."""
+    order = np.argsort(other, kind="stable")
+    values = other[order]
+    first = np.searchsorted(values, one)
+    count = np.searchsorted(values, one, side="right") - first
+    count[one < 0] = 0
+    return np.repeat(np.arange(len(one)), count), order[ranges(first, count)]

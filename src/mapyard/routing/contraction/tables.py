@@ -1,32 +1,30 @@
 """The prepared matrices of a graph: made at its build, checked against routes, opened when asked.
 
-Beside the tiles lie the order of contraction (`matrix-order.npy`) and `matrix.json` with what the
-check found, per mode. Everything else is worked out from the tiles when a mode is first asked
-for; `docs/decisions/038-contracted-matrices.md` says what that takes.
+Beside the tiles lie the folder `hierarchy`, with flat arrays for all modes and a folder for each
+(docs/decisions/039-own-hierarchy.md), and `matrix.json` with what the check found, per mode.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from mapyard.routing.contraction.search import is_available
 from mapyard.routing.contraction.table import ModeTable
-from mapyard.routing.contraction.tiles import read_graph
+from mapyard.routing.kernels import KernelsMissing, load_kernels
 from mapyard.routing.modes import TABLE_MODES, Mode
 
+log = logging.getLogger(__name__)
+
 _META_NAME: Final = "matrix.json"
-_ORDER_NAME: Final = "matrix-order.npy"
+_FOLDER_NAME: Final = "hierarchy"
 TILES_NAME: Final = "tiles.tar"
-#: Rises when costs or rules change: tables that were checked under others are not used.
-_FORMAT: Final = 6
+#: Rises when costs, rules or arrays change: tables that were made under others are not used.
+_FORMAT: Final = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +50,9 @@ def write_meta(directory: Path, checks: dict[Mode, ModeCheck]) -> None:
     (directory / _META_NAME).write_text(json.dumps(content, indent=1) + "\n")
 
 
-def write_order(directory: Path, edge_order: NDArray[np.uint32]) -> None:
-    """Keep what took long to find."""
-    np.save(directory / _ORDER_NAME, edge_order)
+def get_folder(directory: Path, mode: Mode | None = None) -> Path:
+    """Return where the arrays of a mode lie, or those of all modes."""
+    return directory / _FOLDER_NAME / (mode or "")
 
 
 class Tables:
@@ -62,7 +60,7 @@ class Tables:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        checks = read_checks(directory) if is_available() else {}
+        checks = read_checks(directory) if _can_search() else {}
         #: Whether routes by car look at all roads, as they were compared.
         self.all_roads = any(check.all_roads for check in checks.values())
         self._reaches_m = {mode: check.reach_m for mode, check in checks.items() if check.is_used}
@@ -75,10 +73,22 @@ class Tables:
             return None
         with self._lock:
             if mode not in self._opened:
-                graph = read_graph(self._directory / TILES_NAME)
-                edge_order = np.load(self._directory / _ORDER_NAME)
-                self._opened[mode] = ModeTable(graph, mode, edge_order, self._reaches_m[mode])
+                self._opened[mode] = ModeTable(
+                    get_folder(self._directory),
+                    get_folder(self._directory, mode),
+                    mode,
+                    self._reaches_m[mode],
+                )
             return self._opened[mode]
+
+
+def _can_search() -> bool:
+    try:
+        load_kernels()
+    except KernelsMissing as error:
+        log.warning("matrices are left to the engine, which is slower: %s", error)
+        return False
+    return True
 
 
 def read_checks(directory: Path) -> dict[Mode, ModeCheck]:
@@ -88,7 +98,14 @@ def read_checks(directory: Path) -> dict[Mode, ModeCheck]:
     """
     path = directory / _META_NAME
     content: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {}
-    if (content.get("format"), content.get("engine")) != (_FORMAT, version("pyvalhalla")):
+    made = (content.get("format"), content.get("engine"))
+    if made != (_FORMAT, version("pyvalhalla")):
+        if content.get("modes"):
+            log.warning(
+                "matrices are left to the engine, which is slower: they were prepared by another "
+                "version (format %s for engine %s, not %s for %s); build the dataset again",
+                *made, _FORMAT, version("pyvalhalla"),
+            )  # fmt: skip
         return {}
     return {
         mode: ModeCheck(**content["modes"][mode])

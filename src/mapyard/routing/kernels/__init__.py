@@ -9,13 +9,29 @@ from __future__ import annotations
 
 import ctypes
 import os
+from ctypes import c_int32, c_int64, c_void_p
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 #: Has to be the one in kernels.h.
-_VERSION: Final = 1
+_VERSION: Final = 2
 LIBRARY_NAME: Final = "kernels.so"
+#: Name → what it returns, and its arguments, as in kernels.h; pointers are addresses.
+_FUNCTIONS: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
+    "order_roads": (c_int32, (c_int32, c_int32, *[c_void_p] * 5)),
+    "contract": (c_void_p, (c_int32, c_int64, *[c_void_p] * 6)),
+    "free_hierarchy": (None, (c_void_p,)),
+    "search": (c_void_p, (c_void_p, c_int32, c_int64, *[c_void_p] * 5)),
+    "free_labels": (None, (c_void_p,)),
+    "count_labels": (c_int64, (c_void_p,)),
+    "combine": (None, (c_void_p,) * 5),
+    "find_ways": (c_int32, (c_void_p, c_int64, *[c_void_p] * 5)),
+    "unpack_way": (c_int64, (c_void_p, c_int32, c_int32, c_void_p, c_int64)),
+}
 
 
 class KernelsMissing(ImportError):  # noqa: N818 - says what was met
@@ -34,7 +50,20 @@ def load_kernels() -> ctypes.CDLL:
         ) from error
     if library.kernels_version() != _VERSION:
         raise KernelsMissing(f"{path.name} is of another version: run `make setup` again")
+    for name, (result, arguments) in _FUNCTIONS.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
     return library
+
+
+def address(array: NDArray[Any], kind: type[np.generic], count: int | None = None) -> int:
+    """Return where an array lies, after a look at what it holds and at how many values."""
+    if array.dtype != kind or not array.flags.c_contiguous:
+        raise TypeError(f"{array.dtype} of strides {array.strides}, not {np.dtype(kind)} in a row")
+    if count is not None and array.size != count:
+        raise ValueError(f"{array.size} values, not {count}")
+    where: int = array.__array_interface__["data"][0]
+    return where
 
 
 def has_kernels() -> bool:

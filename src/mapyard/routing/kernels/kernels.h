@@ -13,8 +13,58 @@
 #endif
 
 /* Rises when a function's arguments or a struct change: another library is not loaded. */
-enum { KERNELS_VERSION = 1 };
+enum { KERNELS_VERSION = 2 };
+
+/* No way. Costs and times are in milliseconds, lengths in centimeters; costs stay below, so that two
+   of them can be added. Ways begin with a cost that may be less than nothing, as their first edge
+   counts as a whole: by less than NO_WAY - FARTHEST, so that no way plus it is no way yet. */
+#define NO_WAY INT32_C(0x3FFFFFFF)
+#define FARTHEST INT32_C(0x2FFFFFFF)
+
+/* A shortcut between a vertex and one of its ancestors, which is told by its depth. */
+typedef struct {
+    int32_t depth, cost, time, length;
+} Arc;
+
+/* A contracted graph. Vertices are numbered in the order of contraction, so that parents and
+   ancestors in the elimination tree come after their children; the roots have depth 0. Shortcuts
+   upward lead from a vertex to an ancestor, those downward from an ancestor to the vertex; the
+   shortcuts of vertex v are those from first[v] to first[v + 1], deepest first. The middle is the
+   lower vertex that a shortcut goes over, or -1 for an arc of the graph itself. */
+typedef struct {
+    int64_t count;
+    int32_t *parent; /* -1 at a root */
+    int32_t *depth;
+    uint32_t *up_first, *down_first;
+    Arc *up, *down;
+    int32_t *up_middle, *down_middle;
+    /* The cheapest rounds from a vertex to itself over lower ones alone. */
+    Arc *round;
+    int32_t *round_middle;
+} Hierarchy;
 
 EXPORT int32_t kernels_version(void);
+
+EXPORT int32_t order_roads(int32_t crossings, int32_t roads, const int32_t *tail, const int32_t *head,
+                           const int32_t *x, const int32_t *y, int32_t *order);
+
+EXPORT Hierarchy *contract(int32_t count, int64_t arcs, const int32_t *tail, const int32_t *head,
+                           const int32_t *cost, const int32_t *time, const int32_t *length,
+                           int64_t *fill);
+EXPORT void free_hierarchy(Hierarchy *hierarchy);
+
+typedef struct Labels Labels;
+
+EXPORT Labels *search(const Hierarchy *hierarchy, int32_t upward, int64_t positions,
+                      const int64_t *first, const int32_t *vertex, const int32_t *cost,
+                      const int32_t *time, const int32_t *length);
+EXPORT void free_labels(Labels *labels);
+EXPORT int64_t count_labels(const Labels *labels);
+EXPORT void combine(const Labels *from, const Labels *to, int32_t *cost, int32_t *time,
+                    int32_t *length);
+EXPORT int32_t find_ways(const Hierarchy *hierarchy, int64_t pairs, const int32_t *from,
+                         const int32_t *to, int32_t *cost, int32_t *time, int32_t *length);
+EXPORT int64_t unpack_way(const Hierarchy *hierarchy, int32_t from, int32_t to, int32_t *way,
+                          int64_t room);
 
 #endif
