@@ -25,6 +25,7 @@ SOURCES = Path(__file__).parent / "src/mapyard/routing/kernels"
 LIBRARY_NAME = "kernels.so"
 ZIG = "ziglang>=0.15,<0.18"
 _FLAGS = ["-std=c11", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra"]
+_LIBRARIES = ["-lm"]
 _FAST = ["-O3", "-DNDEBUG", "-s"]
 _SANITIZED = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
 
@@ -63,7 +64,7 @@ def compile_kernels(folder: Path = SOURCES, *, sanitize: bool = False) -> Path:
     written = path.with_suffix(".partial")
     sources = sorted(str(source) for source in SOURCES.glob("*.c"))
     flags = [*_FLAGS, *(_SANITIZED if sanitize else _FAST)]
-    subprocess.run([*compiler, *flags, "-o", str(written), *sources], check=True)  # noqa: S603 - the compiler
+    subprocess.run([*compiler, *flags, "-o", str(written), *sources, *_LIBRARIES], check=True)  # noqa: S603 - the compiler
     written.replace(path)
     return path
 

@@ -13,7 +13,6 @@ from mapyard.errors import TooLarge
 from mapyard.geo.sphere import haversine_m
 from mapyard.routing.choice import USUAL, Choice
 from mapyard.routing.config import COSTINGS
-from mapyard.routing.contraction.places import read_places
 from mapyard.routing.contraction.table import ModeTable
 from mapyard.routing.engine import Engine
 from mapyard.routing.modes import Mode
@@ -24,7 +23,6 @@ from mapyard.routing.snapping import (
     check_positions,
     explain,
     find_connected,
-    find_roads,
     look_over_meridian,
     make_locations,
 )
@@ -77,7 +75,7 @@ def compute_matrix(
     """Return the matrix of (n, 2) origins and (m, 2) destinations, lon and lat.
 
     A `choice` of roads or of a time is worked out by the engine, without the prepared tables.
-    `known` are roads of positions that were looked up before, with all that is known of them.
+    `known` are roads of positions that were looked up before: the engine does not look again.
 
     Raises `TooLarge` over `max_pairs`, `NoRoad` with the index of a position (destinations are
     counted on after the origins), `Timeout` at the deadline.
@@ -189,27 +187,15 @@ class _Cells:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return metres and whole seconds out of the prepared table."""
         asked = np.concatenate([self._from[rows], self._to[columns]])
-        places = read_places(self._find_roads(asked), table.edge_ids)
+        places = table.find_places(asked, self._radius_m)
         ends = np.arange(len(asked))
+        if len(np.unique(places.position)) < len(asked):
+            everything = np.concatenate([self._origins, self._destinations])
+            raise explain(self._engine, everything, self._mode, self._radius_m)
         distances_m, durations_s = table.compute(
             places.of(ends[: len(rows)]), places.of(ends[len(rows) :]), self._deadline
         )
         return distances_m, np.round(durations_s)
-
-    def _find_roads(self, positions: NDArray[np.float64]) -> list[list[dict[str, Any]]]:
-        """Return the nearest roads of positions; each position is looked up once."""
-        keys = [(lon, lat) for lon, lat in positions.tolist()]
-        missing = list(dict.fromkeys(key for key in keys if key not in self.roads))
-        if missing:
-            found = find_roads(
-                self._engine, np.array(missing), self._mode, self._radius_m, reach=1, verbose=True
-            )
-            if not all(found):
-                everything = np.concatenate([self._origins, self._destinations])
-                raise explain(self._engine, everything, self._mode, self._radius_m)
-            for key, roads in zip(missing, found, strict=True):
-                self.roads[key] = [road.edge for road in roads]
-        return [self.roads[key] for key in keys]
 
     def _ask_engine(
         self, wanted: NDArray[np.bool_], rows: NDArray[np.int64], columns: NDArray[np.int64]

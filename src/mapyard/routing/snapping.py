@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from mapyard.errors import InvalidRequest
 from mapyard.geo.sphere import DEGREE_M, distance_m, haversine_m
 from mapyard.routing.config import COSTINGS
+from mapyard.routing.contraction.roads import CONNECTED_CROSSINGS
 from mapyard.routing.engine import Engine, NoRoad
 from mapyard.routing.modes import Mode
 from mapyard.routing.polyline import decode_polyline
@@ -30,8 +31,8 @@ DEFAULT_RADIUS_M: Final = 1_000.0
 EXPLAIN_RADIUS_M: Final = 5_000.0
 #: A connected road is preferred to a nearer one without connection up to this difference.
 DETOUR_M: Final = 250.0
-#: Edges that can be reached from a road of a connected network; the engine's default.
-CONNECTED_REACH: Final = 50
+#: How many crossings the engine counts before it takes a road for connected.
+CONNECTED_REACH: Final = CONNECTED_CROSSINGS
 #: Candidates so close together are one place of several edges, such as a road's two directions.
 _SAME_PLACE_M: Final = 0.1
 #: How far into its road a position is moved from a crossing.
@@ -47,6 +48,8 @@ _DIRECTIONS: Final[dict[Role, tuple[str, ...]]] = {
     "via": ("inbound", "outbound"),
     "destination": ("inbound",),
 }
+#: The same in bits, as prepared tables have them.
+_NEEDS: Final[dict[Role, int]] = {"origin": 1, "via": 3, "destination": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +165,10 @@ def find_connected(
     and there is a connected road at most `DETOUR_M` farther away, within the radius.
     """
     roles = [role] * len(positions) if isinstance(role, str) else role
+    table = engine.tables.find(mode)
+    if table is not None:
+        needs = np.array([_NEEDS[role] for role in roles], np.uint8)
+        return table.find_connected(positions, radius_m, needs, DETOUR_M)
     places = positions.copy()
     moved = np.zeros(len(positions), np.bool_)
     candidates = find_roads(engine, positions, mode, radius_m, verbose=True)

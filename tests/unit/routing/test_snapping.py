@@ -1,14 +1,31 @@
 """One rule for positions and roads: nearest, route, matrix and isochrone mean the same place."""
 
+import shutil
+
 import numpy as np
 import pytest
 import shapely
 
 from mapyard.geo.sphere import haversine_m
-from mapyard.routing import compute_matrix, find_isochrones, find_nearest, find_routes
+from mapyard.routing import (
+    compute_matrix,
+    find_isochrones,
+    find_nearest,
+    find_routes,
+    open_routing,
+)
+from mapyard.routing.contraction.tiles import read_graph
 from mapyard.routing.engine import NoRoute
 from mapyard.routing.modes import TABLE_MODES
 from mapyard.routing.snapping import DETOUR_M, find_connected, find_roads
+
+
+@pytest.fixture(scope="module")
+def copied_graph(graph, tmp_path_factory):
+    """The graph without what is prepared of it."""
+    copy = shutil.copytree(graph, tmp_path_factory.mktemp("plain") / "routing")
+    (copy / "matrix.json").unlink()
+    return copy
 
 
 @pytest.fixture(scope="module")
@@ -111,3 +128,49 @@ def test_a_stop_between_is_moved_where_its_road_has_no_connection(engine, places
     for waypoint, place in ((route.waypoints[0], first), (route.waypoints[2], last)):
         road = find_nearest(engine, *place, "foot", radius_m=1000)[0]
         assert haversine_m(road.lon, road.lat, waypoint.lon, waypoint.lat) < 1.0
+
+
+@pytest.mark.parametrize("mode", TABLE_MODES)
+@pytest.mark.parametrize("spread_deg", [0.0, 5e-6, 3e-5, 3e-4])
+def test_prepared_roads_are_those_that_the_engine_finds(engine, graph, mode, spread_deg):
+    """At crossings, within a meter of them, beside them and anywhere."""
+    roads = read_graph(graph / "tiles.tar")
+    rng = np.random.default_rng(4)
+    node = rng.integers(len(roads.lon), size=300)
+    positions = np.column_stack([roads.lon, roads.lat])[node]
+    positions = np.round(positions + rng.uniform(-spread_deg, spread_deg, (300, 2)), 6)
+    table = engine.tables.find(mode)
+    places = table.find_places(positions, 500.0)
+    theirs = find_roads(engine, positions, mode, 500.0, reach=1, verbose=True)
+    wrong = 0
+    for index, row in enumerate(theirs):
+        ids = np.array([road.edge["edge_id"]["value"] for road in row], np.int64)
+        shares = [road.edge["percent_along"] for road in row]
+        expected = dict(zip(table.edge_ids.find(ids).tolist(), shares, strict=True))
+        mine = places.position == index
+        found = dict(zip(places.edge[mine].tolist(), places.share[mine].tolist(), strict=True))
+        # Roads of a few meters have places that differ by centimeters.
+        wrong += expected.keys() != found.keys() or any(
+            abs(found[edge] - share) * roads.edges.length_m[edge] > 0.3
+            for edge, share in expected.items()
+        )
+        for road in row[:1]:
+            assert places.away_m[mine][0] == pytest.approx(road.distance_m, abs=1.0)
+    assert wrong <= 1
+
+
+@pytest.mark.parametrize("mode", TABLE_MODES)
+def test_cut_off_roads_are_those_that_the_engine_counts(copied_graph, engine, graph, mode):
+    """The rule of 037, by prepared roads and by the engine's own count."""
+    plain = open_routing(copied_graph)
+    rng = np.random.default_rng(5)
+    roads = read_graph(graph / "tiles.tar")
+    node = rng.integers(len(roads.lon), size=400)
+    positions = np.column_stack([roads.lon, roads.lat])[node] + rng.uniform(-2e-4, 2e-4, (400, 2))
+    for role in ("origin", "via", "destination"):
+        mine, moved = find_connected(engine, positions, mode, 500.0, role)
+        theirs, also = find_connected(plain, positions, mode, 500.0, role)
+        assert (moved != also).sum() <= 4
+        both = moved & also
+        away_m = haversine_m(*mine[both].T, *theirs[both].T)
+        assert (away_m < 10.0).all()  # another road of the same crossing

@@ -86,12 +86,16 @@ _LANE_ENTRY: Final = np.array([1, 0.5, 0.25, 0.1, 0.4, 0.5, 0.25, 0.1])
 _HIGHER_CLASS_COST_S: Final = 10.0
 
 
-def _find_usable(graph: RoadGraph) -> Bools:
+def _find_open(graph: RoadGraph) -> Bools:
     edges = graph.edges
-    usable = (
+    return (
         (edges.access & _ACCESS > 0) & (edges.surface <= _WORST_SURFACE) & (edges.shortcut == 0)
         & (edges.use < FIRST_OF_TRANSIT) & (graph.end >= 0)
     )  # fmt: skip
+
+
+def _find_usable(graph: RoadGraph) -> Bools:
+    usable = _find_open(graph)
     close_at_hours(graph.limits, usable, _ACCESS)
     return usable
 
@@ -168,6 +172,7 @@ def _cost_turns(graph: RoadGraph, turns: Turns) -> tuple[Floats, Floats]:
 BICYCLE: Final = ModeCosts(
     access=_ACCESS,
     find_usable=_find_usable,
+    find_open=lambda graph: _find_open(graph) & (graph.edges.use != STEPS),
     cost_edges=_cost_edges,
     cost_turns=_cost_turns,
     asks_again=False,

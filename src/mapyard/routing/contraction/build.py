@@ -15,8 +15,14 @@ from numpy.typing import NDArray
 from mapyard.deadline import no_deadline
 from mapyard.errors import MapyardError
 from mapyard.geo.sphere import haversine_m
-from mapyard.routing.contraction.places import Places, read_places
-from mapyard.routing.contraction.table import MODE_COSTS, ModeTable, write_edges, write_mode
+from mapyard.routing.contraction.places import Places
+from mapyard.routing.contraction.table import (
+    MODE_COSTS,
+    ModeTable,
+    SharedTable,
+    write_mode,
+    write_shared,
+)
 from mapyard.routing.contraction.tables import TILES_NAME, ModeCheck, get_folder, write_meta
 from mapyard.routing.contraction.tiles import RoadGraph, UnknownTiles, read_graph
 from mapyard.routing.contraction.times import find_closed
@@ -24,7 +30,7 @@ from mapyard.routing.engine import Engine, NoRoute
 from mapyard.routing.hours import Hours
 from mapyard.routing.kernels import has_kernels
 from mapyard.routing.modes import ASSUMED_TIME, TABLE_MODES, Mode, make_costing
-from mapyard.routing.snapping import DEFAULT_RADIUS_M, find_roads, make_locations
+from mapyard.routing.snapping import DEFAULT_RADIUS_M, make_locations
 
 log = logging.getLogger(__name__)
 
@@ -50,24 +56,23 @@ def build_tables(directory: Path) -> dict[Mode, ModeCheck]:
     """
     checks: dict[Mode, ModeCheck] = {}
     write_meta(directory, checks)  # routes are compared as they are without tables
-    shared = get_folder(directory)
-    shutil.rmtree(shared, ignore_errors=True)
+    folder = get_folder(directory)
+    shutil.rmtree(folder, ignore_errors=True)
     graph = _read_graph(directory / TILES_NAME)
     if graph is not None:
         _find_hours(graph).write(directory)
     if graph is None or not has_kernels():
         return checks
-    shared.mkdir()
-    write_edges(graph, shared)
-    for mode in TABLE_MODES:
-        if not MODE_COSTS[mode].find_usable(graph).any():
-            continue
-        folder = get_folder(directory, mode)
-        write_mode(graph, mode, folder)
-        checks[mode] = _check(directory, graph, ModeTable(shared, folder, mode), mode)
+    modes = [mode for mode in TABLE_MODES if MODE_COSTS[mode].find_usable(graph).any()]
+    connected = {mode: write_mode(graph, mode, get_folder(directory, mode)) for mode in modes}
+    write_shared(graph, directory / TILES_NAME, folder, connected)
+    shared = SharedTable(folder)
+    for mode in modes:
+        table = ModeTable(shared, get_folder(directory, mode), mode)
+        checks[mode] = _check(directory, graph, table, mode)
         _report(mode, checks[mode])
         if not checks[mode].is_used:
-            shutil.rmtree(folder)
+            shutil.rmtree(get_folder(directory, mode))
     write_meta(directory, checks)
     return checks
 
@@ -120,8 +125,7 @@ def _check(directory: Path, graph: RoadGraph, table: ModeTable, mode: Mode) -> M
 def _compare(engine: Engine, graph: RoadGraph, table: ModeTable, mode: Mode) -> ModeCheck:
     """Compare cells with routes, and find the distance up to which they agree."""
     pairs = _pick_pairs(graph, table)
-    roads = find_roads(engine, pairs.reshape(-1, 2), mode, DEFAULT_RADIUS_M, reach=1, verbose=True)
-    places = read_places([[road.edge for road in row] for row in roads], table.edge_ids)
+    places = table.find_places(pairs.reshape(-1, 2), DEFAULT_RADIUS_M)
     found = [
         _agrees(engine, table, mode, pair, places.of(np.array([at])), places.of(np.array([at + 1])))
         for pair, at in zip(pairs, range(0, 2 * len(pairs), 2), strict=True)

@@ -70,12 +70,16 @@ _REVERSE_TIME_S: Final = 20.0
 _REVERSE_DEGREES: Final = (160, 200)
 
 
-def _find_usable(graph: RoadGraph) -> Bools:
+def _find_open(graph: RoadGraph) -> Bools:
     edges = graph.edges
-    usable = (
+    return (
         (edges.access & _ACCESS > 0) & (edges.surface != _IMPASSABLE) & (edges.shortcut == 0)
         & (edges.use != CONSTRUCTION) & (graph.end >= 0)
     )  # fmt: skip
+
+
+def _find_usable(graph: RoadGraph) -> Bools:
+    usable = _find_open(graph)
     edge, kind, modes, value = graph.limits.T
     for limit, own in _VEHICLE.items():
         usable[edge[(kind == limit) & (modes & _ACCESS > 0) & (value < own)]] = False
@@ -190,6 +194,7 @@ def _find_avoided(graph: RoadGraph, turns: Turns) -> list[list[int]]:
 CAR: Final = ModeCosts(
     access=_NODE_ACCESS,
     find_usable=_find_usable,
+    find_open=_find_open,
     cost_edges=_cost_edges,
     cost_turns=_cost_turns,
     avoids_destination_only=True,

@@ -41,6 +41,8 @@ class ModeCosts:
 
     access: int  #: bit of the mode in access masks
     find_usable: Callable[[RoadGraph], Bools]
+    #: Edges that positions go to: at any hour, and whatever a vehicle's height.
+    find_open: Callable[[RoadGraph], Bools]
     cost_edges: Callable[[RoadGraph], tuple[Floats, Floats]]  #: cost and time per edge
     cost_turns: Callable[[RoadGraph, Turns], tuple[Floats, Floats]]  #: cost and time per turn
     obeys_turn_restrictions: bool = True

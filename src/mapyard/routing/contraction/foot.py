@@ -58,12 +58,16 @@ _ELEVATOR_COST_S: Final = 5.0
 _ROAD_CROSSING_TIMES_S: Final = np.array([0, 0, 1, 1, 2, 3, 5, 15])
 
 
-def _find_usable(graph: RoadGraph) -> Bools:
+def _find_open(graph: RoadGraph) -> Bools:
     edges = graph.edges
-    usable = (
+    return (
         (edges.access & _ACCESS > 0) & (edges.surface <= _WORST_SURFACE) & (edges.shortcut == 0)
         & (edges.hiking <= _HARDEST_HIKING) & (edges.use < FIRST_OF_TRANSIT) & (graph.end >= 0)
     )  # fmt: skip
+
+
+def _find_usable(graph: RoadGraph) -> Bools:
+    usable = _find_open(graph)
     close_at_hours(graph.limits, usable, _ACCESS)
     return usable
 
@@ -111,6 +115,7 @@ def _count_floors(floors: Floats) -> Floats:
 FOOT: Final = ModeCosts(
     access=_ACCESS,
     find_usable=_find_usable,
+    find_open=_find_open,
     cost_edges=_cost_edges,
     cost_turns=_cost_turns,
     obeys_turn_restrictions=False,

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mapyard.routing.contraction.tiles import EdgeIds, Ints
+from mapyard.routing.contraction.tiles import Ints
 from mapyard.store.columns import ranges
 
 type Floats = NDArray[np.float64]
@@ -42,15 +41,3 @@ class Places:
             share=self.share[rows],
             away_m=self.away_m[rows],
         )
-
-
-def read_places(roads: list[list[dict[str, Any]]], edge_ids: EdgeIds) -> Places:
-    """Return the places of the engine's verbose answers, a list of edges per position."""
-    edges = [edge for row in roads for edge in row]
-    return Places(
-        count=len(roads),
-        position=np.repeat(np.arange(len(roads)), [len(row) for row in roads]),
-        edge=edge_ids.find(np.array([edge["edge_id"]["value"] for edge in edges], np.int64)),
-        share=np.array([edge["percent_along"] for edge in edges], np.float64),
-        away_m=np.array([edge["distance"] for edge in edges], np.float64),
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Final
@@ -28,9 +29,11 @@ from mapyard.routing.contraction.hierarchy import (
 )
 from mapyard.routing.contraction.order import rank_edges
 from mapyard.routing.contraction.places import Places
+from mapyard.routing.contraction.roads import CONNECTED_CROSSINGS, Roads, write_roads
 from mapyard.routing.contraction.tiles import EdgeIds, Ints, RoadGraph
 from mapyard.routing.contraction.turns import find_turns
 from mapyard.routing.contraction.vertices import VertexGraph, make_relaxed, make_strict
+from mapyard.routing.kernels import address, load_kernels
 from mapyard.routing.modes import Mode
 from mapyard.store.columns import ranges
 
@@ -61,6 +64,7 @@ class CostArrays:
 
     cost_ms: Int32s
     time_ms: Int32s
+    connected: NDArray[np.uint8]  #: whether it leads on to many crossings (1), is led to (2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +77,12 @@ class VertexArrays:
     edge: Int32s  #: per vertex
 
 
-def write_edges(graph: RoadGraph, folder: Path) -> None:
-    """Write what all modes share."""
+def write_shared(
+    graph: RoadGraph, tiles_tar: Path, folder: Path, connected: Mapping[Mode, NDArray[np.uint8]]
+) -> None:
+    """Write what all modes share; `connected` is what `write_mode` found of each."""
+    open_to = {mode: MODE_COSTS[mode].find_open(graph) for mode in connected}
+    write_roads(graph, open_to, connected, tiles_tar, folder)
     junction = graph.junction
     _write(
         EdgeArrays(
@@ -89,8 +97,11 @@ def write_edges(graph: RoadGraph, folder: Path) -> None:
     )
 
 
-def write_mode(graph: RoadGraph, mode: Mode, folder: Path) -> None:
-    """Contract the graph for a mode and write it into a folder of its own."""
+def write_mode(graph: RoadGraph, mode: Mode, folder: Path) -> NDArray[np.uint8]:
+    """Contract the graph for a mode and write it into a folder of its own.
+
+    Returns per edge whether it leads on (1), and whether it is led to (2).
+    """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     costs = MODE_COSTS[mode]
@@ -98,8 +109,6 @@ def write_mode(graph: RoadGraph, mode: Mode, folder: Path) -> None:
     turns = find_turns(graph, usable, costs.access, restricted=costs.obeys_turn_restrictions)
     edge_cost_s, edge_time_s = costs.cost_edges(graph)
     turn_cost_s, turn_time_s = costs.cost_turns(graph, turns)
-    edges = CostArrays(_to_ms(edge_cost_s), _to_ms(edge_time_s))
-    _write(edges, folder, "edges")
     rank = rank_edges(graph, usable)
     cost_ms, time_ms = (
         _to_ms(edge[turns.origin] + turn)
@@ -117,15 +126,40 @@ def write_mode(graph: RoadGraph, mode: Mode, folder: Path) -> None:
         with contract(len(order), tail, head, *arcs) as arrays:
             write_arrays(arrays, folder, name)
 
-    write(
-        make_strict(
-            graph, turns, usable, costs.access,
-            destination_only=costs.avoids_destination_only,
-            avoided=costs.find_avoided(graph, turns),
-        ),
-        "strict",
+    strict = make_strict(
+        graph, turns, usable, costs.access,
+        destination_only=costs.avoids_destination_only,
+        avoided=costs.find_avoided(graph, turns),
     )  # fmt: skip
-    write(make_relaxed(graph, turns, usable, costs.access), "relaxed")
+    relaxed = make_relaxed(graph, turns, usable, costs.access)
+    write(strict, "strict")
+    write(relaxed, "relaxed")
+    connected = _find_connected(graph, relaxed)
+    _write(CostArrays(_to_ms(edge_cost_s), _to_ms(edge_time_s), connected), folder, "edges")
+    return connected
+
+
+def _find_connected(graph: RoadGraph, vertices: VertexGraph) -> NDArray[np.uint8]:
+    """Return per edge whether it leads on (1), and is led to (2), as the engine counts it."""
+    count = len(vertices.edge)
+    edge = vertices.edge
+    columns = [
+        np.ascontiguousarray(column, np.int32)
+        for column in (
+            vertices.tail, vertices.head,
+            graph.junction[graph.start[edge]], graph.junction[graph.end[edge]],
+        )
+    ]  # fmt: skip
+    connected = np.empty(count, np.uint8)
+    if load_kernels().find_connected(
+        count, len(columns[0]), *(address(column, np.int32) for column in columns),
+        len(graph.junction), CONNECTED_CROSSINGS, address(connected, np.uint8),
+    ):  # fmt: skip
+        raise MemoryError("no memory is left to walk over the road graph")
+    per_edge = np.zeros(len(vertices.begin), np.uint8)
+    used = np.flatnonzero(vertices.begin >= 0)
+    per_edge[used] = connected[vertices.begin[used]]
+    return per_edge
 
 
 def _to_ms(seconds: Floats) -> Int32s:
@@ -178,18 +212,28 @@ class _Graph:
         return np.repeat(np.arange(len(edges)), count), self.vertices.end[ranges(first, count)]
 
 
+class SharedTable:
+    """What all modes share, mapped from files. Threads may share one."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open what was written."""
+        self.edges = edges = _open(EdgeArrays, folder, "edges")
+        self.edge_ids = EdgeIds(np.asarray(edges.tile_ids), np.asarray(edges.tile_starts))
+        self.roads = Roads(folder, edges.length_cm, (edges.start, edges.end))
+
+
 class ModeTable:
     """All that the matrices of one mode need, mapped from files. Threads may share one."""
 
     def __init__(
-        self, shared: Path, folder: Path, mode: Mode, reach_m: float | None = None
+        self, shared: SharedTable, folder: Path, mode: Mode, reach_m: float | None = None
     ) -> None:
         """Open what was written; cells over more than `reach_m` are not to be asked for."""
         self.reach_m = np.inf if reach_m is None else reach_m
-        edges = _open(EdgeArrays, shared, "edges")
-        self.edge_ids = EdgeIds(np.asarray(edges.tile_ids), np.asarray(edges.tile_starts))
+        self.edge_ids = shared.edge_ids
+        self._mode: Mode = mode
         self._asks_again = MODE_COSTS[mode].asks_again
-        self._edges = edges
+        self._roads, self._edges = shared.roads, shared.edges
         self._costs = _open(CostArrays, folder, "edges")
         self._strict, self._relaxed = _Graph(folder, "strict"), _Graph(folder, "relaxed")
 
@@ -197,6 +241,37 @@ class ModeTable:
     def usable(self) -> Ints:
         """Return the edges that the mode uses."""
         return np.flatnonzero(self._strict.vertices.begin >= 0)
+
+    def find_places(self, positions: Floats, radius_m: float) -> Places:
+        """Return the places of positions (n, 2) on the roads of the mode, within the radius."""
+        return self._roads.find(positions, self._mode, radius_m)
+
+    def find_connected(
+        self, positions: Floats, radius_m: float, needs: Ints | int, detour_m: float
+    ) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return where positions (n, 2) are moved on to, and which ones are.
+
+        A position is moved if its roads do not lead on (a need of 1), or are not led to (2), and
+        there is a road that does both at most `detour_m` farther away, within the radius.
+        """
+        nearest = self.find_places(positions, radius_m)
+        connected, away_m = np.zeros(len(positions), np.uint8), np.zeros(len(positions))
+        known = np.flatnonzero(nearest.edge >= 0)
+        at = nearest.position[known]
+        np.bitwise_or.at(connected, at, self._costs.connected[nearest.edge[known]])
+        away_m[at] = nearest.away_m[known]
+        lost = np.zeros(len(positions), np.bool_)
+        lost[at] = True
+        lost &= (connected & needs) != needs
+        places = positions.copy()
+        for index in np.flatnonzero(lost).tolist():
+            most_m = min(radius_m, away_m[index] + detour_m)
+            place = self._roads.find_connected(positions[index], self._mode, most_m)
+            if place is None:
+                lost[index] = False
+            else:
+                places[index] = place
+        return places, lost
 
     def compute(
         self, origins: Places, destinations: Places, deadline: Deadline

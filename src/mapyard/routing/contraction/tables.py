@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
-from mapyard.routing.contraction.table import ModeTable
+from mapyard.routing.contraction.table import ModeTable, SharedTable
 from mapyard.routing.kernels import KernelsMissing, load_kernels
 from mapyard.routing.modes import TABLE_MODES, Mode
 
@@ -64,6 +64,7 @@ class Tables:
         #: Whether routes by car look at all roads, as they were compared.
         self.all_roads = any(check.all_roads for check in checks.values())
         self._reaches_m = {mode: check.reach_m for mode, check in checks.items() if check.is_used}
+        self._shared: SharedTable | None = None
         self._opened: dict[Mode, ModeTable] = {}
         self._lock = threading.Lock()
 
@@ -72,9 +73,11 @@ class Tables:
         if mode not in self._reaches_m:
             return None
         with self._lock:
+            if self._shared is None:
+                self._shared = SharedTable(get_folder(self._directory))
             if mode not in self._opened:
                 self._opened[mode] = ModeTable(
-                    get_folder(self._directory),
+                    self._shared,
                     get_folder(self._directory, mode),
                     mode,
                     self._reaches_m[mode],

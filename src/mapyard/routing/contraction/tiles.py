@@ -45,7 +45,8 @@ _NODE_FIELDS: Final = {
     "private_access": (2, 45, 1),
 }  # fmt: skip
 _EDGE_FIELDS: Final = {
-    "banned_turns": (0, 46, 8), "opposing_index": (0, 54, 7), "ends_restriction": (1, 49, 12),
+    "banned_turns": (0, 46, 8), "opposing_index": (0, 54, 7), "forward": (0, 61, 1),
+    "ends_restriction": (1, 49, 12),
     "destination_only": (1, 62, 1), "not_thru": (1, 63, 1), "speed_kmh": (2, 0, 8),
     "same_name": (2, 32, 8), "use": (2, 40, 6), "lane_count": (2, 46, 4), "density": (2, 50, 4),
     "road_class": (2, 54, 3), "surface": (2, 57, 3), "toll": (2, 60, 1),
@@ -112,12 +113,14 @@ class RoadGraph:
     limits: Ints  #: rows of edge, kind of limit, modes, value
     restrictions: list[tuple[int, list[int]]]  #: modes, and edges that may not follow each other
     timed_turns: Ints  #: nodes after whose edge a turn is forbidden at certain hours
+    record: Ints  #: per edge, where in the tar its record of way and shape lies
     edge_ids: EdgeIds
 
 
 @dataclass(frozen=True, slots=True)
 class _Tile:
     graph_id: int
+    offset: int  #: in the tar
     lon: float
     lat: float
     nodes: Words
@@ -185,6 +188,7 @@ def read_graph(tiles_tar: Path) -> RoadGraph:
             for modes, path in _read_restrictions(tile, tile_ids, edge_starts)
         ],
         timed_turns=_find_timed_turns(tiles, end, tile_ids, edge_starts),
+        record=_find_records(tiles, edge_words),
         edge_ids=EdgeIds(tile_ids, edge_starts),
     )
     _check(graph)
@@ -201,10 +205,10 @@ def _iter_tiles(tiles_tar: Path) -> Iterator[_Tile]:
         if header.byte_size() != _HEADER_BYTES:
             raise UnknownTiles(f"tile headers of {header.byte_size()} bytes")
         if header.graphid.level() < _ROAD_LEVELS:
-            yield _read_tile(raw, header)
+            yield _read_tile(raw, header, offset)
 
 
-def _read_tile(raw: NDArray[np.uint8], header: Any) -> _Tile:
+def _read_tile(raw: NDArray[np.uint8], header: Any, offset: int) -> _Tile:
     at = _HEADER_BYTES
 
     def take(count: int, words: int) -> Words:
@@ -219,7 +223,9 @@ def _read_tile(raw: NDArray[np.uint8], header: Any) -> _Tile:
         take(header.directededgecount, 1)
     limits = take(header.access_restriction_count, 2)
     lon, lat = header.base_ll
-    return _Tile(header.graphid.value, lon, lat, nodes, transitions.ravel(), edges, limits, raw)
+    return _Tile(
+        header.graphid.value, offset, lon, lat, nodes, transitions.ravel(), edges, limits, raw
+    )
 
 
 def _read_positions(
@@ -261,6 +267,12 @@ def _read_levels(tiles: list[_Tile], edges: Ints, edge_starts: Ints) -> NDArray[
         record = tile.get_offset(_EDGE_TEXTS_AT) + (word & _EDGE_TEXTS_MASK)
         level[edge] = read_level(tile.raw, record, tile.get_offset(_TEXTS_AT))
     return level
+
+
+def _find_records(tiles: list[_Tile], edge_words: Words) -> Ints:
+    records = [tile.offset + tile.get_offset(_EDGE_TEXTS_AT) for tile in tiles]
+    first = np.repeat(np.array(records, np.int64), [len(tile.edges) for tile in tiles])
+    return first + (edge_words[:, 1] & np.uint64(_EDGE_TEXTS_MASK)).astype(np.int64)
 
 
 def _read_restrictions(

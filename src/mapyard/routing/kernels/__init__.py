@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from ctypes import c_int32, c_int64, c_void_p
+from ctypes import c_double, c_int32, c_int64, c_uint8, c_void_p
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -18,18 +18,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 #: Has to be the one in kernels.h.
-_VERSION: Final = 2
+_VERSION: Final = 6
 LIBRARY_NAME: Final = "kernels.so"
 #: Name → what it returns, and its arguments, as in kernels.h; pointers are addresses.
 _FUNCTIONS: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "order_roads": (c_int32, (c_int32, c_int32, *[c_void_p] * 5)),
     "contract": (c_void_p, (c_int32, c_int64, *[c_void_p] * 6)),
     "free_hierarchy": (None, (c_void_p,)),
+    "find_connected": (c_int32, (c_int32, c_int64, *[c_void_p] * 4, c_int32, c_int32, c_void_p)),
     "search": (c_void_p, (c_void_p, c_int32, c_int64, *[c_void_p] * 5)),
     "free_labels": (None, (c_void_p,)),
     "count_labels": (c_int64, (c_void_p,)),
     "combine": (None, (c_void_p,) * 5),
     "find_ways": (c_int32, (c_void_p, c_int64, *[c_void_p] * 5)),
+    "decode_shapes": (c_int32, (c_void_p, c_int64, c_int64, *[c_void_p] * 3)),
+    "snap": (c_int32, (c_void_p, c_int64, *[c_void_p] * 2, c_uint8, c_double, *[c_void_p] * 5)),
     "unpack_way": (c_int64, (c_void_p, c_int32, c_int32, c_void_p, c_int64)),
 }
 

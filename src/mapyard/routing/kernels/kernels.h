@@ -13,7 +13,7 @@
 #endif
 
 /* Rises when a function's arguments or a struct change: another library is not loaded. */
-enum { KERNELS_VERSION = 2 };
+enum { KERNELS_VERSION = 6 };
 
 /* No way. Costs and times are in milliseconds, lengths in centimeters; costs stay below, so that two
    of them can be added. Ways begin with a cost that may be less than nothing, as their first edge
@@ -52,6 +52,9 @@ EXPORT Hierarchy *contract(int32_t count, int64_t arcs, const int32_t *tail, con
                            const int32_t *cost, const int32_t *time, const int32_t *length,
                            int64_t *fill);
 EXPORT void free_hierarchy(Hierarchy *hierarchy);
+EXPORT int32_t find_connected(int32_t count, int64_t arcs, const int32_t *tail, const int32_t *head,
+                              const int32_t *begin, const int32_t *end, int32_t crossings,
+                              int32_t enough, uint8_t *connected);
 
 typedef struct Labels Labels;
 
@@ -66,5 +69,23 @@ EXPORT int32_t find_ways(const Hierarchy *hierarchy, int64_t pairs, const int32_
                          const int32_t *to, int32_t *cost, int32_t *time, int32_t *length);
 EXPORT int64_t unpack_way(const Hierarchy *hierarchy, int32_t from, int32_t to, int32_t *way,
                           int64_t room);
+
+/* Roads in Hilbert order, in a packed tree of boxes. Places are millionths of a degree. */
+typedef struct {
+    int64_t count;
+    const int32_t *box;        /* west, south, east, north, per road */
+    const uint8_t *modes;      /* bits of who may use it, per road */
+    const int32_t *upper_box;  /* of the upper levels, from the lowest up */
+    const uint8_t *upper_modes;
+    const uint32_t *first;     /* of each road's points, and one more */
+    const int32_t *point;      /* longitude, latitude */
+    const int32_t *edge;       /* along and back, per road */
+} Roads;
+
+EXPORT int32_t decode_shapes(const uint8_t *data, int64_t size, int64_t count, const int64_t *record,
+                             uint32_t *first, int32_t *point);
+EXPORT int32_t snap(const Roads *roads, int64_t count, const double *lon, const double *lat,
+                    uint8_t modes, double radius_m, int32_t *road, double *away_m, double *along_m,
+                    double *at, uint8_t *end);
 
 #endif

@@ -1,0 +1,251 @@
+"""Positions onto roads, whole arrays at once: the engine's rule over arrays of our own.
+
+A position goes to the nearest place of the nearest road that its mode may use in either direction.
+At a crossing (the place is a road's end, or the position within a meter of one) it
+belongs to all roads there: to the beginning of those that lead away, to the end of the others.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapyard.geo.sphere import haversine_m
+from mapyard.routing.contraction.costs import Bools, Floats
+from mapyard.routing.contraction.places import Places
+from mapyard.routing.contraction.tiles import Ints, RoadGraph
+from mapyard.routing.kernels import address, load_kernels
+from mapyard.routing.modes import TABLE_MODES, Mode
+from mapyard.store.columns import ranges
+from mapyard.store.rtree import build_levels, hilbert_order
+
+#: Latitudes beyond which nothing is looked for, as the engine's distances break down.
+_MAX_LAT: Final = 89.9
+_CM: Final = 100
+#: Crossings that can be reached from a road of a connected network; the engine's default.
+CONNECTED_CROSSINGS: Final = 50
+#: How far into its road a position is moved from a crossing.
+_STEP_M: Final = 2.0
+#: What `end` says of a place, as snap.c has it.
+_BEGIN, _END = 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class RoadArrays:
+    """Roads in Hilbert order, and the edges at each junction."""
+
+    box: NDArray[np.int32]  #: (roads, 4): west, south, east, north in millionths of a degree
+    #: Bits of the modes that it is open to; shifted by their number, where it is connected as well.
+    modes: NDArray[np.uint8]
+    upper_box: NDArray[np.int32]
+    upper_modes: NDArray[np.uint8]
+    first: NDArray[np.uint32]  #: of its points, and one more
+    point: NDArray[np.int32]  #: (points, 2): longitude, latitude
+    edge: NDArray[np.int32]  #: (roads, 2): along its points, and back
+    edge_modes: NDArray[np.uint8]  #: per edge, bits of the modes that it is open to
+    opposing: NDArray[np.int32]  #: per edge
+    first_out: NDArray[np.uint32]  #: per junction, and one more
+    out: NDArray[np.int32]  #: edges that begin there
+
+
+_NAMES: Final = ("box", "modes", "upper_box", "upper_modes", "first", "point", "edge")
+
+
+class _Struct(ctypes.Structure):
+    """`Roads` of kernels.h."""
+
+    _fields_ = [("count", ctypes.c_int64), *[(name, ctypes.c_void_p) for name in _NAMES]]
+
+
+def write_roads(
+    graph: RoadGraph,
+    open_to: Mapping[Mode, Bools],
+    connected: Mapping[Mode, NDArray[np.uint8]],
+    data: Path,
+    folder: Path,
+) -> None:
+    """Write the roads of a graph whose tiles are `data`.
+
+    `open_to` has per mode its edges, `connected` whether they lead on (1) and are led to (2).
+    """
+    edge_modes, leads = np.zeros((2, len(graph.start)), np.uint8)
+    for mode, edges in open_to.items():
+        bit = np.uint8(1 << TABLE_MODES.index(mode))
+        edge_modes |= edges * bit
+        leads |= (edges & (connected[mode] == 3)) * bit
+    inside = np.flatnonzero((graph.end >= 0) & (graph.edges.shortcut == 0))
+    back = graph.opposing[inside]
+    # Of both edges of a road, the one along its shape; of twins that both are, the first.
+    along = graph.edges.forward[inside] > graph.edges.forward[back]
+    along |= (graph.edges.forward[inside] == graph.edges.forward[back]) & (inside < back)
+    edge = np.column_stack([inside, back])[along]
+    edge = edge[(edge_modes[edge] > 0).any(axis=1)]
+    first, point = _decode(data, graph.record[edge[:, 0]])
+    turned = graph.edges.forward[edge[:, 0]] == 0
+    edge[turned] = edge[turned, ::-1]
+    box = _surround(first, point)
+    order = hilbert_order(
+        box[:, 0].astype(np.int64) + box[:, 2], box[:, 1].astype(np.int64) + box[:, 3]
+    )
+    counts = np.diff(first.astype(np.int64))[order]
+    both = edge_modes | leads << len(TABLE_MODES)
+    modes = np.bitwise_or.reduce(both[edge], axis=1)[order]
+    levels = build_levels(box[order])
+    junction = graph.junction[graph.start]
+    out = inside[np.argsort(junction[inside], kind="stable")]
+    count_out = np.bincount(junction[inside], minlength=len(graph.lon))
+    arrays = RoadArrays(
+        box=box[order],
+        modes=modes,
+        upper_box=np.concatenate(levels) if levels else np.empty((0, 4), np.int32),
+        upper_modes=_join_modes(modes, len(levels)),
+        first=np.append(0, np.cumsum(counts)).astype(np.uint32),
+        point=point[ranges(first[order], counts)],
+        edge=edge[order].astype(np.int32),
+        edge_modes=edge_modes,
+        opposing=graph.opposing.astype(np.int32),
+        first_out=np.append(0, np.cumsum(count_out)).astype(np.uint32),
+        out=out.astype(np.int32),
+    )
+    for field in fields(arrays):
+        np.save(folder / f"roads-{field.name}.npy", getattr(arrays, field.name))
+
+
+def _decode(data: Path, records: Ints) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+    tar = np.memmap(data, np.uint8, "r")
+    records = np.ascontiguousarray(records, np.int64)
+    first = np.zeros(len(records) + 1, np.uint32)
+    where = address(tar, np.uint8), len(tar), len(records), address(records, np.int64)
+    kernels = load_kernels()
+    point = np.empty((0, 2), np.int32)
+    for _ in range(2):  # first the numbers of points, then the points
+        into = address(point, np.int32) if len(point) else None
+        if kernels.decode_shapes(*where, address(first, np.uint32), into):
+            raise ValueError("a road without a shape")
+        if not len(point):
+            point = np.empty((int(first[-1]), 2), np.int32)
+    return first, point
+
+
+def _surround(first: NDArray[np.uint32], point: NDArray[np.int32]) -> NDArray[np.int32]:
+    if len(first) == 1:
+        return np.empty((0, 4), np.int32)
+    if (np.diff(first.astype(np.int64)) < 2).any():
+        raise ValueError("a road without a shape")
+    starts = first[:-1].astype(np.int64)
+    low, high = (bound.reduceat(point, starts) for bound in (np.minimum, np.maximum))
+    return np.column_stack([low, high]).astype(np.int32)
+
+
+def _join_modes(modes: NDArray[np.uint8], levels: int) -> NDArray[np.uint8]:
+    joined = [np.empty(0, np.uint8)]
+    for _ in range(levels):
+        modes = np.bitwise_or.reduceat(modes, np.arange(0, len(modes), 16))
+        joined.append(modes)
+    return np.concatenate(joined)
+
+
+class Roads:
+    """Roads that positions are put onto. Threads may share them."""
+
+    def __init__(self, folder: Path, length_cm: NDArray[np.int32], ends: tuple[Ints, Ints]) -> None:
+        """Map what was written; `ends` are the junctions of each edge."""
+        self._arrays = RoadArrays(
+            **{
+                field.name: np.load(folder / f"roads-{field.name}.npy", mmap_mode="r")
+                for field in fields(RoadArrays)
+            }
+        )
+        self._length_cm = length_cm
+        self._ends = ends
+        count = len(self._arrays.modes)
+        kinds: dict[str, Any] = {"modes": np.uint8, "upper_modes": np.uint8, "first": np.uint32}
+        sizes = {
+            "box": 4 * count, "modes": count, "first": count + 1,
+            "edge": 2 * count, "upper_box": 4 * len(self._arrays.upper_modes),
+        }  # fmt: skip
+        self._struct = _Struct(
+            count,
+            *(
+                address(getattr(self._arrays, name), kinds.get(name, np.int32), sizes.get(name))
+                for name in _NAMES
+            ),
+        )
+
+    def find(self, positions: Floats, mode: Mode, radius_m: float) -> Places:
+        """Return the places of positions (n, 2), none for those farther than the radius."""
+        count, bit = len(positions), 1 << TABLE_MODES.index(mode)
+        road, end, away_m, along_m, _ = self._snap(positions, bit, radius_m)
+        found = np.flatnonzero(road >= 0)
+        edge = self._arrays.edge[road[found]]
+        length_m = self._length_cm[edge[:, 0]] / _CM
+        share = np.minimum(along_m[found], length_m) / length_m
+        inner = end[found] == 0
+        # Along the road, and back on it; or the edges of a crossing, and the edges back.
+        crossing = np.flatnonzero(~inner)
+        junction = np.where(
+            end[found[crossing]] == _BEGIN,
+            self._ends[0][edge[crossing, 0]],
+            self._ends[1][edge[crossing, 0]],
+        )
+        first = self._arrays.first_out[junction].astype(np.int64)
+        counts = self._arrays.first_out[junction + 1] - first
+        out = self._arrays.out[ranges(first, counts)]
+        position = np.concatenate(
+            [np.repeat(found[inner], 2), np.repeat(found[crossing], counts).repeat(2)]
+        )
+        edges = np.concatenate(
+            [edge[inner].ravel(), np.column_stack([out, self._arrays.opposing[out]]).ravel()]
+        )
+        shares = np.concatenate(
+            [
+                np.column_stack([share[inner], 1 - share[inner]]).ravel(),
+                np.tile([0.0, 1.0], len(out)),
+            ]
+        )
+        usable = (self._arrays.edge_modes[edges] & bit) > 0
+        order = np.flatnonzero(usable)
+        order = order[np.argsort(position[order], kind="stable")]
+        return Places(count, position[order], edges[order], shares[order], away_m[position[order]])
+
+    def find_connected(self, position: Floats, mode: Mode, radius_m: float) -> Floats | None:
+        """Return the nearest place (2) on a road that leads on and is led to.
+
+        It is a step away from a crossing, where other roads are as near.
+        """
+        bit = 1 << TABLE_MODES.index(mode) + len(TABLE_MODES)
+        road, _, _, along_m, at = self._snap(position[None, :], bit, radius_m)
+        if road[0] < 0:
+            return None
+        first, last = self._arrays.first[road[0]], self._arrays.first[road[0] + 1]
+        lon, lat = (self._arrays.point[first:last] * 1e-6).T
+        points_m = np.append(0.0, np.cumsum(haversine_m(lon[:-1], lat[:-1], lon[1:], lat[1:])))
+        step_m = min(_STEP_M, points_m[-1] / 2)
+        if step_m < along_m[0] < points_m[-1] - step_m:
+            return at[0]
+        place_m = np.clip(along_m[0], step_m, points_m[-1] - step_m)
+        return np.array([np.interp(place_m, points_m, lon), np.interp(place_m, points_m, lat)])
+
+    def _snap(
+        self, positions: Floats, bits: int, radius_m: float
+    ) -> tuple[NDArray[np.int32], NDArray[np.uint8], Floats, Floats, Floats]:
+        """Return per position its road or -1, whether its end, metres away and along, the place."""
+        lon, lat = (np.ascontiguousarray(positions[:, axis], np.float64) for axis in (0, 1))
+        count = len(lon)
+        road, end = np.empty(count, np.int32), np.empty(count, np.uint8)
+        away_m, along_m, at = np.empty(count), np.empty(count), np.empty((count, 2))
+        if load_kernels().snap(
+            ctypes.addressof(self._struct), count, address(lon, np.float64),
+            address(lat, np.float64), bits, radius_m, address(road, np.int32),
+            address(away_m, np.float64), address(along_m, np.float64), address(at, np.float64),
+            address(end, np.uint8),
+        ):  # fmt: skip
+            raise ValueError("more roads than can be searched")
+        road[np.abs(lat) > _MAX_LAT] = -1
+        return road, end, away_m, along_m, at

@@ -1,0 +1,201 @@
+/* Positions onto roads: the nearest place of the nearest road, as the engine's own search finds it.
+
+   The engine projects onto segments in degrees, with longitudes shortened as they are at the
+   position, and measures lengths on a sphere. */
+#include "kernels.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { FANOUT = 16, MOST_LEVELS = 9 };
+
+static const double UNIT_DEG = 1e-6;
+static const double RADIANS = 3.14159265358979323846 / 180.0;
+/* The engine's: on its sphere, and where it only tells what is near. */
+static const double METERS_PER_DEGREE = 6378160.187 * 3.14159265358979323846 / 180.0;
+static const double NODE_M = 1.0;
+
+/* ---- Shapes out of the engine's records ---- */
+
+enum { RECORD_BYTES = 12, TEXT_BYTES = 4 };
+
+/* Read one number of 7 bits a byte, its sign in the lowest one; return where it ends, 0 at the end. */
+static int64_t read_number(const uint8_t *data, int64_t at, int64_t end, int32_t *number) {
+    uint32_t value = 0;
+    for (int shift = 0; at < end && shift < 35; shift += 7) {
+        uint8_t byte = data[at++];
+        value |= (uint32_t)(byte & 127) << shift;
+        if (byte < 128) {
+            *number = value & 1 ? (int32_t) ~(value >> 1) : (int32_t)(value >> 1);
+            return at;
+        }
+    }
+    return 0;
+}
+
+/* Decode the shapes of records: their numbers of points, summed up in `first` (count + 1), and, where
+   `point` is not NULL, the points. Returns 0, or -1 where a record does not lie in the data. */
+int32_t decode_shapes(const uint8_t *data, int64_t size, int64_t count, const int64_t *record,
+                      uint32_t *first, int32_t *point) {
+    int64_t used = 0;
+    for (int64_t i = 0; i < count; i++) {
+        first[i] = (uint32_t)used;
+        int64_t at = record[i];
+        if (at < 0 || at + RECORD_BYTES > size) return -1;
+        uint32_t word;
+        memcpy(&word, data + at + 8, sizeof word);
+        int64_t texts = word & 15, bytes = word >> 4 & 0xFFFF;
+        at += RECORD_BYTES + TEXT_BYTES * texts;
+        int64_t end = at + bytes;
+        if (end > size) return -1;
+        uint32_t lat = 0, lon = 0;
+        while (at < end) {
+            int32_t step_lat = 0, step_lon = 0;
+            at = read_number(data, at, end, &step_lat);
+            if (!at || !(at = read_number(data, at, end, &step_lon))) return -1;
+            lat += (uint32_t)step_lat;
+            lon += (uint32_t)step_lon;
+            if (point) {
+                point[2 * used] = (int32_t)lon;
+                point[2 * used + 1] = (int32_t)lat;
+            }
+            used++;
+        }
+        if (used > UINT32_MAX) return -1;
+    }
+    first[count] = (uint32_t)used;
+    return 0;
+}
+
+/* ---- The nearest road ---- */
+
+typedef struct {
+    double lon, lat; /* millionths of a degree */
+    double width;    /* of a degree of longitude, as part of one of latitude */
+} Position;
+
+static double to_box(const Position *p, const int32_t *box) {
+    double x = p->lon < box[0] ? box[0] - p->lon : p->lon > box[2] ? p->lon - box[2] : 0;
+    double y = p->lat < box[1] ? box[1] - p->lat : p->lat > box[3] ? p->lat - box[3] : 0;
+    x *= p->width;
+    return x * x + y * y;
+}
+
+/* Of roads as near as each other, such as ways along the same points, the engine takes the one with
+   the lowest edge; as near is to this many millionths of a degree. */
+static const double TIE = 1e-5;
+
+typedef struct {
+    double distance; /* squared, in millionths of a degree of latitude */
+    double most;     /* the same for what is as near */
+    int32_t edge;
+    int64_t road;
+    uint32_t segment;
+    double lon, lat;
+} Nearest;
+
+static void try_road(const Roads *r, const Position *p, int64_t road, Nearest *best) {
+    int32_t along = r->edge[2 * road], back = r->edge[2 * road + 1], edge = along < back ? along : back;
+    for (uint32_t k = r->first[road]; k + 1 < r->first[road + 1]; k++) {
+        double ax = r->point[2 * k], ay = r->point[2 * k + 1];
+        double bx = r->point[2 * k + 2] - ax, by = r->point[2 * k + 3] - ay;
+        double wide = bx * p->width, length = wide * wide + by * by, share = 0;
+        if (length > 0) share = ((p->lon - ax) * p->width * wide + (p->lat - ay) * by) / length;
+        double lon = share <= 0 ? ax : share >= 1 ? ax + bx : ax + share * bx;
+        double lat = share <= 0 ? ay : share >= 1 ? ay + by : ay + share * by;
+        double x = (lon - p->lon) * p->width, y = lat - p->lat, distance = x * x + y * y;
+        if (distance >= best->most) continue;
+        double tie = 2 * sqrt(distance) * TIE + TIE * TIE;
+        if (distance < best->distance - tie || edge < best->edge || (edge == best->edge && distance < best->distance))
+            *best = (Nearest){distance, distance + tie, edge, road, k, lon, lat};
+    }
+}
+
+static double measure(double lon, double lat, double other_lon, double other_lat) {
+    double x = (other_lon - lon) * cos(0.5 * (lat + other_lat) * UNIT_DEG * RADIANS);
+    double y = other_lat - lat;
+    return sqrt(x * x + y * y) * UNIT_DEG * METERS_PER_DEGREE;
+}
+
+typedef struct {
+    double distance;
+    int32_t level;
+    int64_t index;
+} Waiting;
+
+static void find_nearest(const Roads *r, const int64_t *level_first, const int64_t *level_count,
+                         int32_t levels, const Position *p, uint8_t modes, Nearest *best) {
+    /* Of each level no more than one node's children wait. */
+    Waiting waiting[(MOST_LEVELS + 1) * FANOUT + 1];
+    int32_t depth = 0;
+    waiting[depth++] = (Waiting){0, levels, 0};
+    while (depth) {
+        Waiting node = waiting[--depth];
+        if (node.distance >= best->most) continue;
+        int32_t level = node.level - 1;
+        if (level < 0) {
+            try_road(r, p, node.index, best);
+            continue;
+        }
+        /* The children, the nearest one last, so that it is looked at first. */
+        int32_t begin = depth;
+        int64_t last = (node.index + 1) * FANOUT;
+        if (last > level_count[level]) last = level_count[level];
+        for (int64_t i = node.index * FANOUT; i < last; i++) {
+            int64_t at = level_first[level] + i;
+            uint8_t of = level ? r->upper_modes[at] : r->modes[at];
+            if (!(of & modes)) continue;
+            double distance = to_box(p, (level ? r->upper_box : r->box) + 4 * at);
+            if (distance >= best->most) continue;
+            int32_t k = depth++;
+            for (; k > begin && waiting[k - 1].distance < distance; k--) waiting[k] = waiting[k - 1];
+            waiting[k] = (Waiting){distance, level, i};
+        }
+    }
+}
+
+/* Find the nearest road that one of the modes may use, at most so far away: its number or -1, metres
+   from the position and along the road, the place (longitude and latitude in degrees), and whether
+   that is the road's begin (1) or end (2). Returns 0, or -1 if there are more roads than it can
+   search. */
+int32_t snap(const Roads *r, int64_t count, const double *lon, const double *lat, uint8_t modes,
+             double radius_m, int32_t *road, double *away_m, double *along_m, double *at,
+             uint8_t *end) {
+    int64_t level_first[MOST_LEVELS + 1] = {0}, level_count[MOST_LEVELS + 1] = {r->count};
+    int32_t levels = 1;
+    for (int64_t size = r->count, first = 0; size > FANOUT;) {
+        size = (size + FANOUT - 1) / FANOUT;
+        if (levels > MOST_LEVELS) return -1;
+        level_first[levels] = first;
+        level_count[levels++] = size;
+        first += size;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        Position p = {lon[i] / UNIT_DEG, lat[i] / UNIT_DEG, cos(lat[i] * RADIANS)};
+        double radius = radius_m / METERS_PER_DEGREE / UNIT_DEG;
+        double most = radius * radius * (1 + 1e-9);
+        Nearest best = {most, most, INT32_MAX, -1, 0, 0, 0};
+        if (r->count) find_nearest(r, level_first, level_count, levels, &p, modes, &best);
+        road[i] = (int32_t)best.road;
+        away_m[i] = along_m[i] = at[2 * i] = at[2 * i + 1] = 0;
+        end[i] = 0;
+        if (best.road < 0) continue;
+        const int32_t *points = r->point;
+        uint32_t first = r->first[best.road], last = r->first[best.road + 1] - 1;
+        for (uint32_t k = first; k < best.segment; k++)
+            along_m[i] += measure(points[2 * k], points[2 * k + 1], points[2 * k + 2], points[2 * k + 3]);
+        along_m[i] += measure(points[2 * best.segment], points[2 * best.segment + 1], best.lon, best.lat);
+        away_m[i] = measure(p.lon, p.lat, best.lon, best.lat);
+        at[2 * i] = best.lon * UNIT_DEG;
+        at[2 * i + 1] = best.lat * UNIT_DEG;
+        /* On a road shorter than that, the begin of its lowest edge goes first. */
+        int turned = r->edge[2 * best.road] > r->edge[2 * best.road + 1];
+        for (int k = 0; k < 2 && !end[i]; k++) {
+            int is_last = k != turned;
+            const int32_t *tip = points + 2 * (is_last ? last : first);
+            if ((best.lon == tip[0] && best.lat == tip[1]) || measure(p.lon, p.lat, tip[0], tip[1]) < NODE_M)
+                end[i] = is_last ? 2 : 1;
+        }
+    }
+    return 0;
+}

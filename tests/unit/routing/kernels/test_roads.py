@@ -1,0 +1,155 @@
+"""Positions onto roads, against plain geometry; shapes out of the engine's records."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import shapely
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mapyard.geo.sphere import haversine_m
+from mapyard.routing.contraction.roads import Roads, write_roads
+from mapyard.routing.kernels import address, load_kernels
+
+UNIT_DEG = 1e-6
+
+
+def encode(points):
+    """A record without texts, and the shape of (lon, lat) in millionths of a degree."""
+    shape, before = bytearray(), (0, 0)
+    for lon, lat in points:
+        for step in (lat - before[0], lon - before[1]):
+            number = ~(step << 1) if step < 0 else step << 1
+            while number > 127:
+                shape.append(number & 127 | 128)
+                number >>= 7
+            shape.append(number)
+        before = (lat, lon)
+    return bytes(8) + (len(shape) << 4).to_bytes(4, "little") + bytes(shape)
+
+
+def build(folder, roads, modes, connected=3):
+    """Roads of points, both directions open to the modes in bits; no two share a junction."""
+    data, records = b"", []
+    for points in roads:
+        records += [len(data)] * 2
+        data += encode(points)
+    (folder / "tiles.tar").write_bytes(data or b"\0")
+    count = 2 * len(roads)
+    ends = np.arange(count)
+    length_m = [length(points) for points in roads for _ in range(2)]
+    graph = SimpleNamespace(
+        start=ends, end=ends ^ 1, opposing=ends ^ 1, junction=ends, record=np.array(records, int),
+        lon=np.zeros(count),
+        edges=SimpleNamespace(shortcut=np.zeros(count), forward=1 - (ends & 1)),
+    )  # fmt: skip
+    of_edge = np.repeat(modes, 2)
+    open_to = {"auto": of_edge & 1 > 0, "foot": of_edge & 2 > 0}
+    linked = dict.fromkeys(open_to, np.repeat(connected, count) if count else np.empty(0))
+    if not isinstance(connected, int):
+        linked = dict.fromkeys(open_to, np.repeat(np.array(connected, np.uint8), 2))
+    write_roads(graph, open_to, linked, folder / "tiles.tar", folder)
+    length_cm = np.round(100 * np.array(length_m)).astype(np.int32)
+    return Roads(folder, length_cm, (ends, ends ^ 1))
+
+
+def length(points):
+    lon, lat = (np.array(points) * UNIT_DEG).T
+    return max(1.0, round(float(haversine_m(lon[:-1], lat[:-1], lon[1:], lat[1:]).sum())))
+
+
+place = st.tuples(st.integers(9_500_000, 9_502_000), st.integers(47_100_000, 47_101_500))
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.lists(place, min_size=2, max_size=5), st.integers(1, 3)),
+        min_size=1, max_size=40,
+    ),
+    st.lists(place, min_size=1, max_size=8),
+    st.sampled_from(["auto", "foot"]),
+)  # fmt: skip
+def test_the_nearest_road_is_found(tmp_path_factory, roads, positions, mode):
+    bit = 1 if mode == "auto" else 2
+    found = build(tmp_path_factory.mktemp("roads"), *zip(*roads, strict=True))
+    lonlat = np.array(positions) * UNIT_DEG
+    places = found.find(lonlat, mode, 1e6)
+    nearest = dict(zip(places.position.tolist(), places.away_m.tolist(), strict=True))
+    for index, (lon, lat) in enumerate(positions):
+        width = np.cos(np.radians(lat * UNIT_DEG))
+        expected_m = min(
+            (
+                shapely.LineString([(x * width, y) for x, y in points])
+                .distance(shapely.Point(lon * width, lat)) * UNIT_DEG * 111_319.5
+                for points, modes in roads if modes & bit
+            ),
+            default=None,
+        )  # fmt: skip
+        assert nearest.get(index) == pytest.approx(expected_m, abs=0.01)
+
+
+def test_a_place_is_on_both_directions_of_its_road(tmp_path):
+    roads = build(tmp_path, [[(9_500_000, 47_100_000), (9_502_000, 47_100_000)]], [1])
+    lonlat = np.array([[9.5005, 47.1002], [9.5, 47.1], [9.503, 47.1], [9.5005, 47.3]])
+    places = roads.find(lonlat, "auto", 1000.0)
+    assert places.position.tolist() == [0, 0, 1, 1, 2, 2]
+    shares = dict(zip(places.edge[:2].tolist(), places.share[:2].tolist(), strict=True))
+    assert shares == {0: pytest.approx(0.25, abs=0.01), 1: pytest.approx(0.75, abs=0.01)}
+    # At its begin: away on the road, and back to there; at its end the other way around.
+    ends = list(zip(places.edge[2:].tolist(), places.share[2:].tolist(), strict=True))
+    assert sorted(ends[:2]) == [(0, 0.0), (1, 1.0)]
+    assert sorted(ends[2:]) == [(0, 1.0), (1, 0.0)]
+    assert roads.find(lonlat, "foot", 1000.0).position.tolist() == []
+    assert roads.find(lonlat[:0], "auto", 1000.0).count == 0
+
+
+def test_of_ways_along_the_same_points_the_first_is_taken(tmp_path):
+    line = [(9_500_000, 47_100_000), (9_501_000, 47_100_700)]
+    roads = build(tmp_path, [line[::-1], line, line], [1, 1, 1])
+    rng = np.random.default_rng(1)
+    lonlat = np.array([9.5005, 47.10035]) + rng.uniform(-2e-4, 2e-4, (50, 2))
+    assert set(roads.find(lonlat, "auto", 100.0).edge.tolist()) == {0, 1}
+
+
+def test_a_road_that_is_cut_off_is_left_for_a_connected_one(tmp_path):
+    near = [(9_500_000, 47_100_000), (9_502_000, 47_100_000)]
+    far = [(9_500_000, 47_101_000), (9_502_000, 47_101_000)]
+    roads = build(tmp_path, [near, far], [1, 1], connected=[1, 3])
+    lonlat = np.array([9.5010, 47.1001])
+    assert roads.find_connected(lonlat, "auto", 1000.0).tolist() == pytest.approx([9.501, 47.101])
+    assert roads.find_connected(lonlat, "auto", 50.0) is None
+    # Two meters into the road from its end.
+    lon, lat = roads.find_connected(np.array([9.4, 47.1]), "auto", 9e9)
+    assert haversine_m(lon, lat, 9.5, 47.101) == pytest.approx(2.0, abs=0.01)
+
+
+def test_no_roads_at_all(tmp_path):
+    roads = build(tmp_path, [], np.empty(0, int))
+    assert roads.find(np.array([[9.5, 47.1]]), "auto", 1e6).position.tolist() == []
+    assert roads.find_connected(np.array([9.5, 47.1]), "auto", 1e6) is None
+
+
+@given(st.binary(max_size=60), st.lists(st.integers(-5, 70), max_size=5))
+def test_broken_records_are_refused(data, records):
+    raw = np.frombuffer(data or b"\0", np.uint8)
+    at = np.array(records, np.int64)
+    first, point = np.zeros(len(at) + 1, np.uint32), np.zeros((200, 2), np.int32)
+    decode = load_kernels().decode_shapes
+    where = address(raw, np.uint8), len(raw), len(at), address(at, np.int64)
+    if decode(*where, address(first, np.uint32), None) == 0:
+        assert first[-1] <= 5 * 30
+        assert decode(*where, address(first, np.uint32), address(point, np.int32)) == 0
+
+
+@given(st.lists(st.tuples(*[st.integers(-180_000_000, 180_000_000)] * 2), min_size=1, max_size=9))
+def test_shapes_are_read_as_they_were_written(points):
+    data = np.frombuffer(b"before" + encode(points), np.uint8)
+    record, first = np.array([6], np.int64), np.zeros(2, np.uint32)
+    decoded = np.zeros((len(points), 2), np.int32)
+    where = address(data, np.uint8), len(data), 1, address(record, np.int64)
+    decode = load_kernels().decode_shapes
+    assert decode(*where, address(first, np.uint32), address(decoded, np.int32)) == 0
+    assert first.tolist() == [0, len(points)]
+    assert decoded.tolist() == [list(point) for point in points]
