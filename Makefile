@@ -5,13 +5,19 @@ SHELL := /bin/bash
 UV = $$(command -v uv || echo .tools/bin/uv)
 
 help:  ## what there is
-	@grep -hE '^[a-z-]+:.*##' Makefile | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' Makefile | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 setup:  ## make .venv from the lock file
 	@scripts/setup.sh
 
 serve: setup  ## build the demo dataset (Monaco) and serve it with a map page
 	@.venv/bin/mapyard demo
+
+wheelhouse: setup  ## gather in wheelhouse/ what setup installs, for a machine without a network
+	@scripts/wheelhouse.sh
+
+fresh-root:  ## run the Dockerfile's steps and `make setup` in fresh roots of Debian (as root; ARGS="image")
+	@python3 scripts/fresh_root.py $(or $(ARGS),all)
 
 test: setup lint  ## pass all checks and tests
 	@.venv/bin/python -m pytest -n 2 --dist loadgroup
@@ -57,4 +63,4 @@ audit: setup  ## ask the list of known holes about all dependencies (needs a net
 	@$(UV) audit --frozen --no-dev --preview-features audit \
 	  || { echo "audit: read the lines above; without a network nothing can be asked" >&2; exit 1; }
 
-.PHONY: help setup serve test lint soak fuzz sanitize bench chaos docs sbom audit
+.PHONY: help setup serve wheelhouse fresh-root test lint soak fuzz sanitize bench chaos docs sbom audit

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Make .venv from the lock file: find uv and a Python of 3.12 or newer, then `uv sync`.
-# Quick when nothing changed. Needs no root.
+# Quick when nothing changed. Needs no root, and no network where `make wheelhouse` has made wheelhouse/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,6 +11,16 @@ if [ -f "$stamp" ] && [ -f $kernels/kernels.so ] \
    && is_newest uv.lock pyproject.toml hatch_build.py scripts/setup.sh $kernels/*.[ch] \
    && .venv/bin/python -c '' 2>/dev/null; then
   exit 0
+fi
+
+house=$PWD/wheelhouse
+if [ -d "$house" ]; then
+  if ! cmp -s uv.lock "$house/uv.lock"; then
+    echo "setup: wheelhouse/ was made from another uv.lock. Run 'make wheelhouse' where there is a network, or remove wheelhouse/ to use the network here." >&2
+    exit 1
+  fi
+  export UV_OFFLINE=1 UV_NO_INDEX=1 UV_FIND_LINKS="$house" PIP_NO_INDEX=1 PIP_FIND_LINKS="$house"
+  PYTHON=${PYTHON:-python$(cat "$house/python")}
 fi
 
 # A name on the PATH may be a shim that fails, so each candidate is run before it is believed.
@@ -46,8 +56,21 @@ fi
 echo "setup: ${python:-a Python that uv downloads}, $("$uv" --version)"
 # Where Python may not keep bytecode, every process would compile everything anew: once, here.
 compile=${PYTHONDONTWRITEBYTECODE:+--compile-bytecode}
-# shellcheck disable=SC2086  # one option or none
-if ! "$uv" sync --frozen $compile --python "${python:-3.12}"; then
+install() {
+  # shellcheck disable=SC2086  # one option or none
+  if [ -d "$house" ]; then  # the lock file names addresses, so its packages go by name
+    "$uv" venv --quiet --allow-existing --python "$python" \
+      && "$uv" pip sync --quiet $compile --python .venv/bin/python "$house/requirements.txt" \
+      && "$uv" pip install --quiet --python .venv/bin/python --no-deps --editable .
+  else
+    "$uv" sync --frozen $compile --python "${python:-3.12}"
+  fi
+}
+if [ -d "$house" ] && [ "$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')" != "$(cat "$house/python")" ]; then
+  echo "setup: wheelhouse/ is for Python $(cat "$house/python"), which was not found here. Install it, or set PYTHON=/path/to/it." >&2
+  exit 1
+fi
+if ! install; then
   echo "setup: the environment could not be made. If no Python of 3.12 or newer is installed and uv cannot download one, install one (Debian 13: apt-get install python3-venv; or pyenv install 3.13) or set PYTHON=/path/to/python." >&2
   exit 1
 fi
