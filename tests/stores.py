@@ -5,16 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from mapyard.store.columns import Heap
+from mapyard.store.frames import Frames
 from mapyard.store.reader import Store
+from mapyard.store.rtree import Rtree
 
+_FRAMES = ("ids", "version", "timestamp", "changeset", "node_way_offsets", "node_ways")
 EXACT = (
-    "ids", "lon", "lat", "version", "timestamp", "changeset", "tag_rows", "tag_json_offsets",
-    "tag_json_bytes", "key_text_bytes", "key_text_offsets", "value_text_bytes",
-    "value_text_offsets", "key_kv", "kv_offsets", "kv_rows", "key_offsets", "key_rows", "key_kvs",
-    "way_offsets", "node_way_offsets", "node_ways", "member_offsets", "member_eids", "member_rows",
-    "member_of_rows", "member_of_relations", "member_of_places", "box", "way_flags",
-    "relation_flags", "geometry_rows", "geometry_wkb_bytes", "geometry_wkb_offsets",
-    "relation_json_bytes", "relation_json_offsets", "listed",
+    *(f"{name}_{part}" for name in _FRAMES for part in ("base", "place", "offset")),
+    "lon", "lat", "tag_rows", "tag_offsets", "tag_kvs", "key_text_bytes", "key_text_offsets",
+    "value_text_bytes", "value_text_offsets", "key_kv", "kv_offsets", "kv_rows", "key_offsets",
+    "key_rows", "key_value_bytes", "key_value_places", "way_offsets", "member_offsets",
+    "member_rows", "missing_member_eids", "member_of_rows", "member_of_relations",
+    "member_of_places", "box", "way_flags", "relation_flags", "geometry_rows", "geometry_bytes",
+    "geometry_offsets", "relation_json_bytes", "relation_json_offsets", "line_ways",
+    "line_text_bytes", "line_text_offsets", "line_run_starts", "line_run_lengths",
+    "line_run_offsets", "listed",
 )  # fmt: skip
 
 
@@ -32,7 +37,7 @@ def find_differences(a: Store, b: Store) -> list[str]:
         different.append("member roles")
     if _users(a) != _users(b):
         different.append("users")
-    for name in ("feature_rtree", "node_rtree"):
+    for name in ("feature_rtree", "stray_rtree"):
         if _items(a, name) != _items(b, name):
             different.append(name)
     loose = ("loose_items",)
@@ -50,12 +55,12 @@ def _users(store: Store) -> list[tuple[int, bytes]]:
     ids = store._column("user_ids")
     names = Heap(store._folder, "user_text")
     users = [(int(uid), names[i]) for i, uid in enumerate(ids.tolist())]
-    return [users[i] for i in store._column("user").tolist()]
+    return [users[i] for i in Frames(store._folder, "user")[:].tolist()]
 
 
 def _items(store: Store, name: str) -> list[tuple[int, bytes]]:
     """Return the items of a tree; its levels are checked to hold them."""
-    tree = getattr(store, name)
+    tree = Rtree(store._folder, name)
     everything = np.array([-(2**31), -(2**31), 2**31 - 1, 2**31 - 1])
     assert len(tree.search(*everything.tolist())) == len(tree.rows)
     boxes = store._column(f"{name}_boxes")

@@ -90,8 +90,8 @@ def _run_store(ctx: StepContext) -> Mapping[str, Any]:
     return write_store(ctx.folder / "elements", ctx.source, advance, stage)
 
 
-#: Measured in docs/decisions/001-columns-instead-of-sqlite.md.
-STORE_STEP = Step("store", _run_store, lambda pbf: Estimate(200_000_000 + 16 * pbf, 16 * pbf))
+#: Measured in docs/decisions/007-denser-columns.md; a third of the disk is only needed meanwhile.
+STORE_STEP = Step("store", _run_store, lambda pbf: Estimate(150_000_000 + 8 * pbf, 10 * pbf))
 
 
 @dataclass(slots=True)

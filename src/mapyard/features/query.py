@@ -188,7 +188,7 @@ def _cut_runs(
         start, stop = store.type_range(element_type)
         if after_eid is not None:
             first_id = (after_eid - element_type) // 4 + 1
-            start += int(np.searchsorted(store.ids[start:stop], first_id))
+            start = store.ids.find(first_id, start, stop)
         edges += [start, stop]
     places = source.searchsorted(np.array(edges, source.dtype)).tolist()
     return [source[low:high] for low, high in zip(places[::2], places[1::2], strict=True)]
@@ -199,7 +199,7 @@ def _find_listed(store: Store, after_eid: int) -> int:
     low, high = 0, len(store.listed)
     while low < high:
         middle = (low + high) // 2
-        if int(store.eids(store.listed[middle : middle + 1])[0]) <= after_eid:
+        if store.eid_of(int(store.listed[middle])) <= after_eid:
             low = middle + 1
         else:
             high = middle

@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from mapyard.deadline import Deadline
 from mapyard.geo.geojson import DEFAULT_PRECISION, dump_floats, write_geometries
 from mapyard.osm.elements import TYPE_NAMES
-from mapyard.results.geometries import WHOLE, WRAPPERS, write_bodies, write_row_body
+from mapyard.results.geometries import (
+    IN_PIECES,
+    WHOLE,
+    WRAPPERS,
+    Bodies,
+    write_bodies,
+    write_row_body,
+)
 from mapyard.results.output import DEFAULT_OUTPUT, Output
 from mapyard.results.shaping import Geometries, find_boxes, find_centers, iter_shaped
 from mapyard.store.flags import TAINTED
@@ -76,7 +83,7 @@ def write_features(
     boxed = "bbox" in output.include or "center" in output.include
     geometries: Geometries | None = store.geometries(rows) if boxed else None
     flags = store.flags(rows)
-    kinds, bodies = _write_geometries(store, rows, flags, output, geometries, deadline)
+    kinds, bodies, pieces = _write_geometries(store, rows, flags, output, geometries, deadline)
     tags = _write_tag_members(store, rows, output.fields)
     more = _write_marks(store, rows, flags, output)
     members = [b""] * count
@@ -89,13 +96,14 @@ def write_features(
     if extra is not None:
         more = [m + b"," + e if e else m for m, e in zip(more, extra, strict=True)]
     if store.is_own:
-        return [
+        features = [
             _OWN[kind] % (number, member, body, text, end if text else end[1:])
             for kind, number, member, body, text, end in zip(
                 kinds.tolist(), store.ids[rows].tolist(), members, bodies, tags, more, strict=True
             )
         ]
-    return [
+        return _put_pieces(features, pieces)
+    features = [
         (_TAGGED if text else _UNTAGGED)[form] % (osm_id, osm_id, member, body, osm_id, text, end)
         for form, osm_id, member, body, text, end in zip(
             (store.types(rows) * len(WRAPPERS) + kinds).tolist(),
@@ -107,6 +115,15 @@ def write_features(
             strict=True,
         )
     ]
+    return _put_pieces(features, pieces)
+
+
+def _put_pieces(features: list[bytes], pieces: dict[int, list[memoryview]]) -> list[bytes]:
+    """Put geometries that come in pieces into their features."""
+    for place, parts in pieces.items():
+        head, tail = features[place].split(IN_PIECES)
+        features[place] = b"".join([head, *parts, tail])
+    return features
 
 
 def write_feature(
@@ -127,7 +144,7 @@ def write_feature(
     kind, body = write_row_body(store, row, flags)
     if row >= store.way_start:
         kind += _RELATION_FORM if row >= store.relation_start else _WAY_FORM
-    osm_id = store.id_view[row]
+    osm_id = store.ids.item(row)
     features = _TAGGED if tags else _UNTAGGED
     return features[kind] % (osm_id, osm_id, b"", body, osm_id, tags, end)
 
@@ -139,10 +156,10 @@ def _write_geometries(
     output: Output,
     geometries: Geometries | None,
     deadline: Deadline | None,
-) -> tuple[NDArray[np.int64], list[bytes]]:
+) -> Bodies:
     """Return kind and body (see results/geometries.py) of each geometry."""
     if not output.geometry:
-        return np.zeros(len(rows), np.int64), [b"null"] * len(rows)
+        return Bodies(np.zeros(len(rows), np.int64), [b"null"] * len(rows), {})
     reshaped = output.centroid or output.simplify is not None or output.buffer is not None
     if not reshaped and output.precision == DEFAULT_PRECISION:
         return write_bodies(store, rows, flags)
@@ -150,7 +167,7 @@ def _write_geometries(
     written: list[bytes] = []
     for part in iter_shaped(shapes, output, deadline):
         written += write_geometries(part, precision=output.precision)
-    return np.full(len(rows), WHOLE), written
+    return Bodies(np.full(len(rows), WHOLE), written, {})
 
 
 def write_tags(store: Store, rows: Rows, fields: Sequence[str] | None = None) -> list[bytes]:

@@ -11,7 +11,7 @@ feature can be put together in one step.
 from __future__ import annotations
 
 from math import sumprod
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import orjson
@@ -21,6 +21,7 @@ from mapyard.geo.geojson import dump_floats, split_lines, write_geometries
 from mapyard.store.derive import NO_POSITION
 from mapyard.store.flags import AREA
 from mapyard.store.reader import E7, Rows, Store
+from mapyard.store.relation_lines import LINES_HEAD, LINES_TAIL
 
 type Ints = NDArray[np.int64]
 
@@ -36,21 +37,34 @@ WRAPPERS: Final = (
     '{"type":"LineString","coordinates":[%b]}',
     '{"type":"Polygon","coordinates":[[%b]]}',
 )
+#: Stands for lines that come in pieces; no JSON has this byte.
+IN_PIECES: Final = b"\0"
+_LINES: Final = LINES_HEAD + IN_PIECES + LINES_TAIL
 #: Ways up to this length are written node by node when asked for alone.
 _FEW_NODES: Final = 24
 
 
-def write_bodies(store: Store, rows: Rows, flags: NDArray[np.uint8]) -> tuple[Ints, list[bytes]]:
-    """Return kind and body of each row's geometry (any order), with 7 decimals; `null` for none.
+class Bodies(NamedTuple):
+    """Kind and body of each geometry; what stands for IN_PIECES is in `pieces`, by the place."""
 
-    `flags` are the store's of the rows.
+    kinds: Ints
+    texts: list[bytes]
+    pieces: dict[int, list[memoryview]]
+
+
+def write_bodies(store: Store, rows: Rows, flags: NDArray[np.uint8]) -> Bodies:
+    """Return the body of each row's geometry (any order), with 7 decimals; `null` for none.
+
+    `flags` are the store's of the rows. Lines of relations come in pieces: they are large, and so
+    copied once only.
     """
     rows = np.asarray(rows, np.int64)
     kinds = np.zeros(len(rows), np.int64)
     is_way = (rows >= store.way_start) & (rows < store.relation_start)
     is_area = (flags & AREA) > 0
     if is_way.all():
-        return kinds, _write_ways(store, rows, is_area, kinds)
+        return Bodies(kinds, _write_ways(store, rows, is_area, kinds), {})
+    pieces: dict[int, list[memoryview]] = {}
     bodies = [b"null"] * len(rows)
 
     def put(places: Ints, texts: list[bytes]) -> None:
@@ -72,8 +86,12 @@ def write_bodies(store: Store, rows: Rows, flags: NDArray[np.uint8]) -> tuple[In
         kinds[ways] = way_kinds
     relations = np.flatnonzero(rows >= store.relation_start)
     if len(relations):
-        put(relations, store.relation_geometries_json(rows[relations]))
-    return kinds, bodies
+        texts, lines = store.relation_bodies(rows[relations])
+        put(relations, texts)
+        pieces = {int(relations[place]): parts for place, parts in lines.items()}
+        for place in pieces:
+            bodies[place] = _LINES
+    return Bodies(kinds, bodies, pieces)
 
 
 def _write_ways(store: Store, rows: Ints, is_area: NDArray[np.bool_], kinds: Ints) -> list[bytes]:
@@ -182,5 +200,5 @@ def _write_long(store: Store, nodes: NDArray[np.uint32], *, is_area: bool) -> tu
 
 def _write_alone(store: Store, row: int) -> tuple[int, bytes]:
     rows = np.array([row])
-    kinds, bodies = write_bodies(store, rows, store.flags(rows))
-    return int(kinds[0]), bodies[0]
+    bodies = write_bodies(store, rows, store.flags(rows))
+    return int(bodies.kinds[0]), bodies.texts[0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,18 +33,24 @@ class Ragged(NamedTuple):
         return np.repeat(np.arange(len(self.offsets) - 1), self.lengths())
 
 
-class Members(NamedTuple):
+@dataclass(slots=True)
+class Members:
     """Members of relations, one entry per member in order.
 
     `relation` is the index into the asked rows; `row` is −1 where the member is not in the extract;
-    `role` indexes Store.roles.
+    `role` indexes Store.roles. `eid` is looked up when it is asked for.
     """
 
     relation: Ints
-    eid: Ints
     row: Ints
     role: NDArray[np.uint32]
     position: Ints
+    find_eids: Callable[[], Ints]
+
+    @property
+    def eid(self) -> Ints:
+        """The eid of each member."""
+        return self.find_eids()
 
 
 class Meta(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable
 
 
 class ByteCache[K, V]:
@@ -25,6 +26,20 @@ class ByteCache[K, V]:
                 return None
             self._items.move_to_end(key)
             return item[0]
+
+    def find_many(self, keys: Iterable[K]) -> list[V | None]:
+        """Return the kept value of each key, or None."""
+        items = self._items
+        found: list[V | None] = []
+        with self._lock:
+            for key in keys:
+                item = items.get(key)
+                if item is None:
+                    found.append(None)
+                else:
+                    items.move_to_end(key)
+                    found.append(item[0])
+        return found
 
     def keep(self, key: K, value: V, size_bytes: int) -> None:
         """Keep a value, letting go of others; one larger than a quarter of all is not kept."""

@@ -68,6 +68,14 @@ def open_column(folder: Path, name: str) -> Array:
     return values.reshape(shape)
 
 
+def map_column(folder: Path, name: str) -> tuple[int, mmap.mmap]:
+    """Map a column's file; return where its values begin, and the map: slices of it are bytes."""
+    with (folder / f"{name}.npy").open("rb") as file:
+        np.lib.format.read_magic(file)
+        np.lib.format.read_array_header_1_0(file)
+        return file.tell(), map_file(file)
+
+
 def map_file(file: BinaryIO) -> mmap.mmap:
     """Map a whole open file read-only. The map keeps no descriptor, where Python can do without."""
     if sys.version_info >= (3, 13):
@@ -75,10 +83,22 @@ def map_file(file: BinaryIO) -> mmap.mmap:
     return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
+def write_offsets(folder: Path, name: str, lengths: Array) -> None:
+    """Write the offsets of runs with these lengths, in four bytes each where these suffice."""
+    offsets = offsets_of(lengths)
+    write_column(folder, name, offsets.astype(np.uint32) if offsets[-1] < 1 << 32 else offsets)
+
+
+def write_narrow(folder: Path, name: str, values: Array) -> None:
+    """Write whole numbers from 0 up, in the fewest bytes that hold the largest."""
+    largest = int(values.max()) if len(values) else 0
+    write_column(folder, name, values.astype(np.min_scalar_type(largest)))
+
+
 def write_heap(folder: Path, name: str, items: list[bytes]) -> None:
     """Write byte strings as `name_bytes` and `name_offsets`."""
     lengths = np.fromiter((len(i) for i in items), np.int64, len(items))
-    write_column(folder, f"{name}_offsets", offsets_of(lengths))
+    write_offsets(folder, f"{name}_offsets", lengths)
     write_column(folder, f"{name}_bytes", np.frombuffer(b"".join(items), np.uint8))
 
 
@@ -93,11 +113,7 @@ class Heap:
     def __init__(self, folder: Path, name: str) -> None:
         self.offsets = open_column(folder, f"{name}_offsets")
         self._offset_view = memoryview(self.offsets)
-        with (folder / f"{name}_bytes.npy").open("rb") as file:
-            np.lib.format.read_magic(file)
-            np.lib.format.read_array_header_1_0(file)
-            self._base = file.tell()
-            self._data = map_file(file)
+        self._base, self._data = map_column(folder, f"{name}_bytes")
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -114,8 +130,8 @@ class Heap:
     def take(self, indexes: Array, trim: int = 0) -> list[bytes]:
         """Return the strings at the indexes, in their order, without `trim` bytes at both ends."""
         data = self._data
-        starts = (self.offsets[indexes] + (self._base + trim)).tolist()
-        ends = (self.offsets[indexes + 1] + (self._base - trim)).tolist()
+        starts = (self.offsets[indexes].astype(np.int64) + (self._base + trim)).tolist()
+        ends = (self.offsets[indexes + 1].astype(np.int64) + (self._base - trim)).tolist()
         return [data[a:b] for a, b in zip(starts, ends, strict=True)]
 
     def span(self, start: int, stop: int) -> list[bytes]:
@@ -126,6 +142,16 @@ class Heap:
         data = self._data[self._base + int(offsets[0]) : self._base + int(offsets[-1])]
         edges = (offsets - offsets[0]).tolist()
         return [data[a:b] for a, b in pairwise(edges)]
+
+    def pieces(self, starts: Array, stops: Array, trims: Array) -> list[memoryview]:
+        """Return the strings of each index range, run together, without `trims` at the end.
+
+        They are views, for joining: that copies them once.
+        """
+        view = memoryview(self._data)
+        first = self.offsets[starts].astype(np.int64) + self._base
+        last = self.offsets[stops] + (self._base - trims)
+        return [view[a:b] for a, b in zip(first.tolist(), last.tolist(), strict=True)]
 
     def raw(self, start: int, stop: int) -> memoryview:
         """Return the bytes of the index range, run together, without a copy."""

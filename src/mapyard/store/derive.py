@@ -9,7 +9,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mapyard.store.columns import offsets_of, open_column, write_column
+from mapyard.store.columns import (
+    offsets_of,
+    open_column,
+    write_column,
+    write_narrow,
+    write_offsets,
+)
+from mapyard.store.frames import Frames, write_frames
 from mapyard.store.rtree import write_rtree
 
 Ints = NDArray[np.int64]
@@ -32,8 +39,8 @@ def write_node_ways(folder: Path, counts: list[int]) -> None:
         keep[1:] = packed[1:] != packed[:-1]
         packed = packed[keep]
     counted = np.bincount((packed >> np.uint64(32)).astype(np.int64), minlength=nodes)
-    write_column(folder, "node_way_offsets", offsets_of(counted).astype(np.uint32))
-    write_column(folder, "node_ways", packed.astype(np.uint32))
+    write_frames(folder, "node_way_offsets", offsets_of(counted))
+    write_frames(folder, "node_ways", packed & np.uint64(2**32 - 1))
 
 
 def find_rows_of(ids: Ints, counts: list[int], eids: Ints) -> Ints:
@@ -58,13 +65,13 @@ def write_member_of(folder: Path, counts: list[int]) -> None:
     rows = open_column(folder, "member_rows")
     offsets = open_column(folder, "member_offsets")
     first = counts[0] + counts[1]
-    present = np.flatnonzero(rows >= 0)
+    present = np.flatnonzero(rows < sum(counts))
     holder = np.repeat(np.arange(first, first + counts[2]), np.diff(offsets))[present]
     packed = (rows[present].astype(np.uint64) << np.uint64(32)) | holder.astype(np.uint64)
     order = np.argsort(packed, kind="stable")
     write_column(folder, "member_of_rows", rows[present][order].astype(np.uint32))
     write_column(folder, "member_of_relations", holder[order].astype(np.uint32))
-    write_column(folder, "member_of_places", present[order].astype(np.int64))
+    write_narrow(folder, "member_of_places", present[order])
 
 
 def write_listed(folder: Path, counts: list[int]) -> NDArray[np.uint32]:
@@ -109,10 +116,41 @@ def write_feature_rtree(folder: Path, counts: list[int], listed: NDArray[np.uint
     write_rtree(folder, "feature_rtree", *find_placed(folder, counts, listed))
 
 
-def write_node_rtree(folder: Path, counts: list[int]) -> None:
-    """Pack the R-tree over all nodes."""
-    rows = np.arange(counts[0], dtype=np.uint32)
-    write_rtree(folder, "node_rtree", *find_placed_nodes(folder, rows))
+def write_stray_rtree(folder: Path, counts: list[int]) -> None:
+    """Pack the R-tree over nodes that are neither tagged nor part of a way.
+
+    All others are found by the feature R-tree: as elements of it, or by their ways.
+    """
+    is_stray = np.diff(Frames(folder, "node_way_offsets")[:]) == 0
+    tagged = open_column(folder, "tag_rows")
+    is_stray[tagged[: tagged.searchsorted(np.uint32(counts[0]))]] = False
+    rows = np.flatnonzero(is_stray).astype(np.uint32)
+    write_rtree(folder, "stray_rtree", *find_placed_nodes(folder, rows))
+
+
+def write_members(
+    folder: Path, counts: list[int], lengths: NDArray[Any], eids: Ints, roles: NDArray[Any]
+) -> None:
+    """Write the members of relations, of which the rows are found, and the reverse."""
+    write_offsets(folder, "member_offsets", lengths)
+    rows = find_rows_of(open_column(folder, "ids"), counts, eids)
+    missing = np.flatnonzero(rows < 0)
+    rows[missing] = sum(counts) + np.arange(len(missing))
+    write_column(folder, "missing_member_eids", eids[missing])
+    write_column(folder, "member_rows", rows.astype(np.uint32))
+    write_narrow(folder, "member_roles", roles)
+    write_member_of(folder, counts)
+
+
+#: Columns that are written plainly, as other columns are made from them, and packed at the end.
+_PACKED: Final = ("ids", "version", "timestamp", "changeset", "user")
+
+
+def pack_columns(folder: Path) -> None:
+    """Put columns into frames."""
+    for name in _PACKED:
+        write_frames(folder, name, open_column(folder, name))
+        (folder / f"{name}.npy").unlink()
 
 
 #: What the report calls nodes whose coordinates are missing or beyond ±90 and ±180 degrees.

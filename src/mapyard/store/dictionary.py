@@ -1,4 +1,4 @@
-"""Tags while a store is written: the dictionary of key=value, postings, and JSON per element."""
+"""Tags while a store is written: the dictionary of key=value, postings, and lists per element."""
 
 from __future__ import annotations
 
@@ -6,20 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from mapyard.osm.area_rule import area_bits
-from mapyard.store.columns import (
-    ColumnWriter,
-    offsets_of,
-    ranges,
-    write_column,
-    write_heap,
-)
+from mapyard.store.columns import write_column, write_heap, write_offsets
+from mapyard.store.key_values import KeyValuesWriter
 
 Ints = NDArray[np.int64]
-_JSON_CHUNK_TAGS = 100_000
 
 
 class TagCollector:
@@ -79,7 +72,10 @@ def _as_utf8(text: bytes) -> bytes:
 def write_tags(
     folder: Path, rows: NDArray[np.uint32], kvs: NDArray[np.uint32], texts: list[bytes]
 ) -> NDArray[np.uint8]:
-    """Write dictionary, postings and JSON; return the area bits of each kv id (osm/area_rule)."""
+    """Write dictionary, postings and lists of tags.
+
+    Return the area bits of each kv id (osm/area_rule).
+    """
     split = [text.split(b"\0", 1) for text in texts]
     keys: list[bytes] = []
     key_starts: list[int] = []
@@ -98,8 +94,8 @@ def write_tags(
     write_heap(folder, "key_text", keys)
     write_heap(folder, "value_text", [value for _, value in split])
     write_column(folder, "key_kv", key_kv)
-    _write_postings(folder, rows, kvs, kv_key, len(keys), len(split))
-    _write_json(folder, rows, kvs, JsonFragments(texts))
+    _write_postings(folder, rows, kvs, key_kv, kv_key)
+    _write_lists(folder, rows, kvs)
     return np.fromiter(
         (area_bits(k.decode(), v.decode()) for k, v in split),
         np.uint8,
@@ -107,76 +103,51 @@ def write_tags(
     )
 
 
-def _json(text: bytes) -> bytes:
-    return orjson.dumps(text.decode())
-
-
 def _write_postings(
     folder: Path,
     rows: NDArray[np.uint32],
     kvs: NDArray[np.uint32],
+    key_kv: Ints,
     kv_key: Ints,
-    key_count: int,
-    kv_count: int,
 ) -> None:
     packed = (kvs.astype(np.uint64) << np.uint64(32)) | rows
     packed.sort()
     write_column(folder, "kv_rows", packed.astype(np.uint32))
     del packed
-    write_column(folder, "kv_offsets", offsets_of(np.bincount(kvs, minlength=kv_count)))
+    write_offsets(folder, "kv_offsets", np.bincount(kvs, minlength=len(kv_key)))
     tag_keys = kv_key[kvs].astype(np.uint32) if len(kvs) else np.empty(0, np.uint32)
     # Tags lie in row order, so a stable sort by key leaves the rows of each key sorted.
     order = np.argsort(tag_keys, kind="stable")
     write_column(folder, "key_rows", rows[order])
-    write_column(folder, "key_kvs", kvs[order])
-    write_column(folder, "key_offsets", offsets_of(np.bincount(tag_keys, minlength=key_count)))
+    counts = np.bincount(tag_keys, minlength=len(key_kv) - 1)
+    write_offsets(folder, "key_offsets", counts)
+    write_key_values(folder, key_kv, counts, kvs[order])
 
 
-class JsonFragments:
-    """The JSON text of each key=value, put together to objects without a loop over elements."""
-
-    def __init__(self, texts: list[bytes]) -> None:
-        fragments = [
-            _json(key) + b":" + _json(value) for key, value in (t.split(b"\0", 1) for t in texts)
-        ]
-        self.lengths = np.fromiter(map(len, fragments), np.int64, len(fragments))
-        self._starts = np.cumsum(self.lengths) - self.lengths
-        self._heap = np.frombuffer(b"".join(fragments), np.uint8)
-
-    def join(
-        self, kvs: NDArray[Any], first: NDArray[np.bool_], last: NDArray[np.bool_]
-    ) -> NDArray[np.uint8]:
-        """Return the objects of consecutive tags run together; `first`, `last` of each object."""
-        length = self.lengths[kvs]
-        sizes = length + 1 + last
-        begin = np.cumsum(sizes) - sizes
-        out = np.empty(int(sizes.sum()), np.uint8)
-        out[begin] = np.where(first, ord("{"), ord(","))
-        out[ranges(begin + 1, length)] = self._heap[ranges(self._starts[kvs], length)]
-        out[(begin + 1 + length)[last]] = ord("}")
-        return out
+def write_key_values(
+    folder: Path, key_kv: Ints, counts: NDArray[Any], kvs: NDArray[np.uint32]
+) -> None:
+    """Write the values of all keys' postings, given as kv ids, key after key."""
+    writer = KeyValuesWriter(folder)
+    ends = np.cumsum(counts)
+    for first, start, stop in zip(
+        key_kv.tolist(), (ends - counts).tolist(), ends.tolist(), strict=False
+    ):
+        writer.append(kvs[start:stop] - np.uint32(first))
+    writer.close()
 
 
-def json_objects(
-    rows: NDArray[np.uint32], kvs: NDArray[np.uint32], fragments: JsonFragments
-) -> tuple[NDArray[np.uint32], Ints, NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return the tagged rows, the offsets of their objects, and which tags begin and end one."""
+def list_tags(rows: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], Ints]:
+    """Return the tagged rows of tags in row order, and how many tags each has."""
     first = np.ones(len(rows), np.bool_)
     first[1:] = rows[1:] != rows[:-1]
-    last = np.roll(first, -1)
-    sizes = fragments.lengths[kvs] + 1 + last if len(rows) else np.empty(0, np.int64)
-    offsets = np.concatenate([[0], np.cumsum(sizes)[last]]).astype(np.int64)
-    return rows[first], offsets, first, last
+    starts = np.flatnonzero(first)
+    return rows[starts], np.diff(starts, append=len(rows))
 
 
-def _write_json(
-    folder: Path, rows: NDArray[np.uint32], kvs: NDArray[np.uint32], fragments: JsonFragments
-) -> None:
-    """Write the JSON object of each tagged row."""
-    tagged, offsets, first, last = json_objects(rows, kvs, fragments)
+def _write_lists(folder: Path, rows: NDArray[np.uint32], kvs: NDArray[np.uint32]) -> None:
+    """Write the kv ids of each tagged row."""
+    tagged, lengths = list_tags(rows)
     write_column(folder, "tag_rows", tagged)
-    write_column(folder, "tag_json_offsets", offsets)
-    with ColumnWriter(folder, "tag_json_bytes", np.uint8) as writer:
-        for start in range(0, len(rows), _JSON_CHUNK_TAGS):
-            part = slice(start, start + _JSON_CHUNK_TAGS)
-            writer.append(fragments.join(kvs[part], first[part], last[part]))
+    write_offsets(folder, "tag_offsets", lengths)
+    write_column(folder, "tag_kvs", kvs)

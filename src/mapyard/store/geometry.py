@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,15 +17,25 @@ from mapyard.store.cache import ByteCache
 from mapyard.store.columns import Heap, find_place
 from mapyard.store.derive import NO_POSITION
 from mapyard.store.flags import AREA, CLOSED, TAINTED
+from mapyard.store.packed_heap import PackedHeap
+from mapyard.store.packed_shapes import read_shapes
+from mapyard.store.relation_lines import LINES_HEAD, LINES_TAIL, RelationLines
 from mapyard.store.topology import TopologyColumns
 
-#: Stored geometries from this size on are kept decoded, up to this many bytes of WKB in all.
-_LARGE_WKB_BYTES = 2_048
+#: Shapes that are kept decoded: bytes of positions, and what each takes besides.
 _SHAPE_CACHE_BYTES = 64 << 20
+_SHAPE_BYTES = 500
+#: Of people's own shapes those from this size on are kept.
+_LARGE_WKB_BYTES = 2_048
+#: GeoJSON of areas that is kept unpacked.
+_JSON_CACHE_BYTES = 16 << 20
 
 
 class GeometryColumns(TopologyColumns):
-    """Nodes and plain ways are their positions; all else is stored as WKB."""
+    """Nodes and plain ways are their positions; relations are lines of ways or stored as WKB.
+
+    Repaired ways are stored as WKB as well, and so is all that is no point of people's own.
+    """
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -43,7 +54,10 @@ class GeometryColumns(TopologyColumns):
         self._geometry_rows: NDArray[np.uint32] = self._column("geometry_rows")
         self._geometry_row_view = memoryview(self._geometry_rows)
         self._stored_way_count = find_place(self._geometry_rows, self.relation_start)
+        #: By row.
         self._shape_cache: ByteCache[int, Any] = ByteCache(_SHAPE_CACHE_BYTES)
+        #: By relation.
+        self._json_cache: ByteCache[int, bytes] = ByteCache(_JSON_CACHE_BYTES)
 
     def boxes(self, rows: Rows) -> NDArray[np.int32]:
         """Return (n, 4) boxes x0 y0 x1 y1 in 1e-7 degree; x0 > x1 where there is no geometry."""
@@ -140,27 +154,68 @@ class GeometryColumns(TopologyColumns):
 
     @cached_property
     def _geometry(self) -> Heap:
-        return Heap(self._folder, "geometry_wkb")
+        if self.is_own:
+            return Heap(self._folder, "geometry_wkb")
+        return PackedHeap(self._folder, "geometry")
 
     def _stored_shapes(self, places: Ints) -> NDArray[np.object_]:
-        """Decode stored geometries; large ones are kept, for an area's few large relations are
-        among the candidates of every query there."""
+        """Decode stored geometries; of people's own, which are all stored, large ones are kept."""
+        rows = self._geometry_rows[places]
+        if not self.is_own:
+            return self._keep_shapes(
+                rows, lambda chosen: read_shapes(self._geometry.take(places[chosen]))
+            )
         offsets = self._geometry.offsets
         large = offsets[places + 1] - offsets[places] >= _LARGE_WKB_BYTES
         shapes = np.full(len(places), None, np.object_)
         if not large.all():
             shapes[~large] = shapely.from_wkb(self._geometry.take(places[~large]))
-        for index in np.flatnonzero(large).tolist():
-            place = int(places[index])
-            shape = self._shape_cache.find(place)
-            if shape is None:
-                wkb = self._geometry[place]
-                shape = shapely.from_wkb(wkb)
-                # GEOS computes envelopes when first asked for: now, before threads share it.
-                shapely.bounds(shape)
-                self._shape_cache.keep(place, shape, len(wkb))
-            shapes[index] = shape
+        if large.any():
+            wanted = places[large]
+            shapes[large] = self._keep_shapes(
+                rows[large], lambda chosen: shapely.from_wkb(self._geometry.take(wanted[chosen]))
+            )
         return shapes
+
+    def _line_shapes(self, rows: Ints) -> NDArray[np.object_]:
+        """Shape relations that are lines."""
+
+        def make(chosen: Ints) -> NDArray[np.object_]:
+            ways, offsets = self._lines.ways(rows[chosen] - self.relation_start)
+            return self._join_lines(ways, np.repeat(np.arange(len(chosen)), np.diff(offsets)))
+
+        return self._keep_shapes(rows, make)
+
+    def _keep_shapes(
+        self, rows: Rows, make: Callable[[Ints], NDArray[np.object_]]
+    ) -> NDArray[np.object_]:
+        """Return kept shapes of rows, and keep those that `make` makes of the others.
+
+        An area's few relations are among the candidates of every query there.
+        """
+        cache = self._shape_cache
+        numbers = rows.tolist()
+        shapes = np.empty(len(numbers), np.object_)
+        shapes[:] = cache.find_many(numbers)
+        missing = np.flatnonzero(shapes == np.array(None))
+        if len(missing):
+            made = make(missing)
+            # GEOS computes envelopes when first asked for: now, before threads share it.
+            shapely.bounds(made)
+            sizes = shapely.get_num_coordinates(made) * 16 + _SHAPE_BYTES
+            for index, shape, size in zip(missing.tolist(), made, sizes.tolist(), strict=True):
+                shapes[index] = shape
+                cache.keep(numbers[index], shape, size)
+        return shapes
+
+    def _join_lines(self, ways: NDArray[np.uint32], owners: Ints) -> NDArray[np.object_]:
+        """Return the MultiLineString of each owner's ways."""
+        x, y, offsets = self.way_positions(ways)
+        lines = shapely.linestrings(
+            np.column_stack([x, y]) / E7, indices=np.repeat(np.arange(len(ways)), np.diff(offsets))
+        )
+        joined: NDArray[np.object_] = shapely.multilinestrings(lines, indices=owners)
+        return joined
 
     def geometries(self, rows: Rows) -> NDArray[np.object_]:
         """Return the shapely geometry of each row in degrees, order kept, None where there is none.
@@ -190,9 +245,16 @@ class GeometryColumns(TopologyColumns):
                 result[stored] = self._stored_shapes(place[stored])
         else:
             stored[:] = False
-        plain = np.flatnonzero(~is_node & ~stored & (rows < self.relation_start))
+        rest = ~is_node & ~stored
+        is_relation = rows >= self.relation_start
+        plain = np.flatnonzero(rest & ~is_relation)
         if len(plain):
             result[plain] = self._way_shapes(rows[plain])
+        if not self.is_own and is_relation.any():
+            lines = np.flatnonzero(rest & is_relation)
+            lines = lines[self._lines.has_lines(rows[lines] - self.relation_start)]
+            if len(lines):
+                result[lines] = self._line_shapes(rows[lines])
         return result
 
     def shape_bytes(self, rows: Rows) -> Ints:
@@ -202,20 +264,51 @@ class GeometryColumns(TopologyColumns):
         if len(stored):
             places = self._geometry_rows.searchsorted(np.asarray(rows)[stored].astype(np.uint32))
             offsets = self._geometry.offsets
-            sizes[stored] = offsets[places + 1] - offsets[places]
+            sizes[stored] = offsets[places + 1].astype(np.int64) - offsets[places]
         return sizes
 
     @cached_property
     def _relation_json(self) -> Heap:
-        return Heap(self._folder, "relation_json")
+        return (Heap if self.is_own else PackedHeap)(self._folder, "relation_json")
+
+    @cached_property
+    def _lines(self) -> RelationLines:
+        return RelationLines(self._folder)
 
     def relation_geometries_json(self, rows: Rows) -> list[bytes]:
         """Return the GeoJSON geometry of relations as text: 7 decimals, wound, `null` for none."""
-        return self._relation_json.take(np.asarray(rows, np.int64) - self.relation_start)
+        texts, lines = self.relation_bodies(rows)
+        for place, pieces in lines.items():
+            texts[place] = b"".join([LINES_HEAD, *pieces, LINES_TAIL])
+        return texts
 
     def relation_geometry_json(self, row: int) -> bytes:
         """Return the same of one relation."""
-        return self._relation_json[row - self.relation_start]
+        return self.relation_geometries_json(np.array([row]))[0]
+
+    def relation_bodies(self, rows: Rows) -> tuple[list[bytes], dict[int, list[memoryview]]]:
+        """Return the same texts, but those that are lines in pieces, by their place.
+
+        They belong between LINES_HEAD and LINES_TAIL. That saves a copy of what is large.
+        """
+        relations = np.asarray(rows, np.int64) - self.relation_start
+        if self.is_own:
+            return self._relation_json.take(relations), {}
+        has_lines = self._lines.has_lines(relations)
+        places = np.flatnonzero(has_lines).tolist()
+        texts = [b"null"] * len(relations)
+        stored = np.flatnonzero(~has_lines).tolist()
+        numbers = relations[stored].tolist()
+        for place, number, text in zip(
+            stored, numbers, self._json_cache.find_many(numbers), strict=True
+        ):
+            texts[place] = self._unpack_json(number) if text is None else text
+        return texts, dict(zip(places, self._lines.pieces(relations[places]), strict=True))
+
+    def _unpack_json(self, relation: int) -> bytes:
+        text = self._relation_json[relation] or b"null"
+        self._json_cache.keep(relation, text, len(text))
+        return text
 
     def _way_shapes(self, rows: Ints) -> NDArray[np.object_]:
         """Shape ways from their nodes; those that needed more than this are stored as WKB."""

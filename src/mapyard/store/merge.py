@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mapyard.store.columns import ColumnWriter, offsets_of, write_column
+from mapyard.store.columns import ColumnWriter, offsets_of, write_offsets
 from mapyard.store.distinct import distinct
 
 Ints = NDArray[np.int64]
@@ -93,4 +93,4 @@ class Splice:
                 values, offsets = (new, new_offsets) if fresh else (old, old_offsets)
                 writer.append(values[offsets[a] : offsets[b]])
         lengths = self.values(np.diff(old_offsets), np.diff(new_offsets))
-        write_column(folder, names[1], offsets_of(lengths))
+        write_offsets(folder, names[1], lengths)

@@ -17,16 +17,25 @@ from numpy.typing import NDArray
 
 from mapyard.osm.elements import NODE, RELATION, WAY
 from mapyard.osm.pbf import Block
-from mapyard.store.columns import Heap, offsets_of, open_column, write_column, write_heap
+from mapyard.store.columns import (
+    Heap,
+    offsets_of,
+    open_column,
+    ranges,
+    write_column,
+    write_heap,
+    write_offsets,
+)
 from mapyard.store.derive import (
     NO_POSITION,
-    find_rows_of,
+    pack_columns,
     write_info,
     write_listed,
-    write_member_of,
+    write_members,
     write_node_ways,
 )
 from mapyard.store.distinct import distinct
+from mapyard.store.frames import Frames
 from mapyard.store.merge import Splice
 from mapyard.store.patch_shapes import Touched, patch_shapes, patch_trees
 from mapyard.store.patch_tags import patch_tags
@@ -88,7 +97,6 @@ def patch_store(
     _write_refs(folder, old, old_folder, upserts, plan)
     _write_member_columns(folder, old, old_folder, upserts, plan)
     write_node_ways(folder, plan.counts)
-    write_member_of(folder, plan.counts)
     removed = np.flatnonzero(plan.row_map < 0)
     touched = _find_touched(folder, old, plan, removed)
     removed_names = {old.name_of(row) for row in removed.tolist()}
@@ -105,6 +113,7 @@ def patch_store(
         problems=kept_problems,
         loose=loose,
     )
+    pack_columns(folder)
     return Patched(plan.row_map, touched.rows(), removed, kept_problems, info)
 
 
@@ -146,9 +155,10 @@ def _find(ids: Ints, wanted: Ints) -> Ints:
 def _write_elements(
     folder: Path, old: Store, old_folder: Path, upserts: Upserts, plan: RowPlan, users: Users
 ) -> None:
-    plan.every.write(folder, "ids", old.ids, np.concatenate(upserts.ids))
+    plan.every.write(folder, "ids", old.ids[:], np.concatenate(upserts.ids))
     for name in META:
-        plan.every.write(folder, name, open_column(old_folder, name), upserts.meta[name])
+        values = Frames(old_folder, name)[:].astype(np.uint32)
+        plan.every.write(folder, name, values, upserts.meta[name])
     nodes = plan.by_type[NODE]
     nodes.write(folder, "lon", old.lon, upserts.lon)
     nodes.write(folder, "lat", old.lat, upserts.lat)
@@ -200,7 +210,7 @@ def _write_refs(
     all_missing = np.fromiter(missing, np.int64, len(missing))
     write_column(folder, "missing_node_ids", all_missing[used.astype(np.int64) - count])
     write_column(folder, "way_refs", refs)
-    write_column(folder, "way_offsets", offsets)
+    write_offsets(folder, "way_offsets", np.diff(offsets))
 
 
 def _write_member_columns(
@@ -211,28 +221,18 @@ def _write_member_columns(
         open_column(old_folder, "member_offsets"),
         offsets_of(upserts.member_lengths),
     )
-    old_rows = open_column(old_folder, "member_rows")
-    mapped = np.where(old_rows >= 0, plan.row_map[old_rows], -1)
-    unknown = np.full(len(upserts.member_eids), -1, np.int64)
-    eids, offsets = relations.ragged(
-        open_column(old_folder, "member_eids"), old_offsets, upserts.member_eids, new_offsets
-    )
-    rows, _ = relations.ragged(mapped, old_offsets, unknown, new_offsets)
-    ask = np.flatnonzero(rows < 0)
-    rows[ask] = find_rows_of(open_column(folder, "ids"), plan.counts, eids[ask])
+    old_eids = old.members(np.arange(old.relation_start, old.row_count)).eid
+    eids, offsets = relations.ragged(old_eids, old_offsets, upserts.member_eids, new_offsets)
     texts = Heap(old_folder, "role_text").span(0, len(old.roles))
     numbers = {text: number for number, text in enumerate(texts)}
     new_roles = [numbers.setdefault(role, len(numbers)) for role in upserts.member_roles]
     roles, _ = relations.ragged(
-        open_column(old_folder, "member_roles"),
+        open_column(old_folder, "member_roles").astype(np.uint32),
         old_offsets,
         np.array(new_roles, np.uint32),
         new_offsets,
     )
-    write_column(folder, "member_offsets", offsets)
-    write_column(folder, "member_eids", eids)
-    write_column(folder, "member_rows", rows)
-    write_column(folder, "member_roles", roles)
+    write_members(folder, plan.counts, np.diff(offsets), eids, roles)
     write_heap(folder, "role_text", list(numbers))
 
 
@@ -243,8 +243,9 @@ def _find_touched(folder: Path, old: Store, plan: RowPlan, removed: Ints) -> Tou
     new = plan.new_rows
     moved = new[new < nodes]
     touched_ways = [new[(new >= nodes) & (new < first_relation)]]
-    offsets, node_ways = (open_column(folder, n) for n in ("node_way_offsets", "node_ways"))
-    touched_ways += [node_ways[offsets[row] : offsets[row + 1]] for row in moved.tolist()]
+    offsets, node_ways = (Frames(folder, n) for n in ("node_way_offsets", "node_ways"))
+    starts = offsets[moved]
+    touched_ways.append(node_ways[ranges(starts, offsets[moved + 1] - starts)])
     if len(removed):
         lost_nodes = removed[removed < old.way_start]
         mapped = plan.row_map[old.ways_of_nodes(lost_nodes).values]

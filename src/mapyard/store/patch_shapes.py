@@ -6,18 +6,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from mapyard.osm.area_rule import area_bits
-from mapyard.store.columns import Heap, offsets_of, open_column, write_column
+from mapyard.store.columns import Heap, offsets_of, open_column, ranges, write_column
 from mapyard.store.derive import (
     find_placed,
-    find_placed_nodes,
     write_feature_rtree,
-    write_node_rtree,
+    write_stray_rtree,
 )
 from mapyard.store.merge import Splice
+from mapyard.store.relation_lines import RelationLines, write_relation_lines
 from mapyard.store.rtree import append_rtree
 from mapyard.store.shapes import Problems, ShapeSource, shape_relations, shape_ways
 
@@ -82,9 +81,9 @@ def patch_shapes(
     )
     stored_splice.write_ragged(
         folder,
-        ("geometry_wkb_bytes", "geometry_wkb_offsets"),
-        open_column(old_folder, "geometry_wkb_bytes"),
-        open_column(old_folder, "geometry_wkb_offsets"),
+        ("geometry_bytes", "geometry_offsets"),
+        open_column(old_folder, "geometry_bytes"),
+        open_column(old_folder, "geometry_offsets"),
         *_heap([item for _, item in stored]),
     )
     new_rows = np.array([row for row, _ in stored], np.int64)
@@ -99,6 +98,14 @@ def patch_shapes(
         open_column(old_folder, "relation_json_offsets"),
         *_heap(relation_shapes.texts),
     )
+    old_lines = RelationLines(old_folder).ways(np.arange(len(keep) - old_nodes - old_ways))
+    lines, offsets = text_splice.ragged(
+        row_map[old_lines.values].astype(np.uint32),
+        old_lines.offsets,
+        np.concatenate([np.empty(0, np.uint32), *relation_shapes.lines]),
+        offsets_of(np.fromiter(map(len, relation_shapes.lines), np.int64)),
+    )
+    write_relation_lines(folder, counts, np.diff(offsets), lines)
 
     gone = removed_names | {source.name_of(row) for row in again.tolist()}
     merged = {
@@ -116,14 +123,20 @@ def _heap(items: list[bytes]) -> tuple[NDArray[np.uint8], Ints]:
 def _bits_of(folder: Path, rows: Ints) -> NDArray[np.uint8]:
     """Return what the tags of some rows say of areas."""
     tagged = open_column(folder, "tag_rows")
-    heap = Heap(folder, "tag_json")
     bits = np.zeros(len(rows), np.uint8)
     if not len(tagged):
         return bits
     place = np.minimum(np.searchsorted(tagged, rows.astype(np.uint32)), len(tagged) - 1)
-    for index in np.flatnonzero(tagged[place] == rows).tolist():
-        for key, value in orjson.loads(heap[place[index]]).items():
-            bits[index] |= area_bits(key, value)
+    is_tagged = np.flatnonzero(tagged[place] == rows)
+    offsets = open_column(folder, "tag_offsets").astype(np.int64)
+    starts = offsets[place[is_tagged]]
+    lengths = offsets[place[is_tagged] + 1] - starts
+    kvs = open_column(folder, "tag_kvs")[ranges(starts, lengths)]
+    keys, values = Heap(folder, "key_text"), Heap(folder, "value_text")
+    of_key = np.searchsorted(open_column(folder, "key_kv"), kvs, side="right") - 1
+    owners = np.repeat(is_tagged, lengths)
+    for owner, key, kv in zip(owners.tolist(), of_key.tolist(), kvs.tolist(), strict=True):
+        bits[owner] |= area_bits(keys[key].decode(), values[kv].decode())
     return bits
 
 
@@ -136,7 +149,8 @@ def patch_trees(
     touched: Touched,
     old_info: dict[str, Any],
 ) -> int:
-    """Write both R-trees; return the number of items that updates appended to the larger one."""
+    """Write both R-trees; return the number of items that updates appended to the first."""
+    write_stray_rtree(folder, counts)
     is_touched = np.zeros(sum(counts), np.bool_)
     everything = touched.rows()
     is_touched[everything] = True
@@ -144,7 +158,6 @@ def patch_trees(
     listed = open_column(folder, "listed")
     if loose > MAX_LOOSE_SHARE * len(listed):
         write_feature_rtree(folder, counts, np.sort(listed))
-        write_node_rtree(folder, counts)
         return 0
     tagged = open_column(folder, "tag_rows")
     is_listed = everything >= counts[0]
@@ -159,14 +172,5 @@ def patch_trees(
         row_map,
         is_touched,
         *find_placed(folder, counts, everything[is_listed]),
-    )
-    append_rtree(
-        old_folder,
-        folder,
-        "node_rtree",
-        keep,
-        row_map,
-        is_touched,
-        *find_placed_nodes(folder, touched.nodes),
     )
     return loose

@@ -1,4 +1,4 @@
-"""Tags while a store is patched: dictionary, postings and JSON out of old ones and upserts."""
+"""Tags while a store is patched: dictionary, postings and lists out of old ones and upserts."""
 
 from __future__ import annotations
 
@@ -9,8 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mapyard.store.columns import Heap, offsets_of, open_column, write_column, write_heap
-from mapyard.store.dictionary import JsonFragments, json_objects
+from mapyard.store.columns import (
+    Heap,
+    offsets_of,
+    open_column,
+    write_column,
+    write_heap,
+    write_offsets,
+)
+from mapyard.store.dictionary import list_tags, write_key_values
+from mapyard.store.key_values import KeyValues
 from mapyard.store.merge import Splice
 from mapyard.store.upserts import Upserts
 
@@ -28,7 +36,6 @@ def patch_tags(
 ) -> None:
     """Write the tag columns; `keep` and `row_map` are over old rows, `new_rows` of upserts."""
     rows = new_rows[upserts.tag_items].astype(np.uint32)
-    _patch_json(old_folder, folder, upserts, keep, row_map, rows)
     old_texts = _read_texts(old_folder)
     texts, old_to_all, new_to_all = _merge_texts(old_texts, upserts.texts)
 
@@ -43,17 +50,23 @@ def patch_tags(
     used = counts > 0
     final = np.cumsum(used) - 1
     write_column(folder, "kv_rows", pairs.astype(np.uint32))
-    write_column(folder, "kv_offsets", offsets_of(counts[used]))
+    write_offsets(folder, "kv_offsets", counts[used])
     if not used.all():
         texts = [text for text, is_used in zip(texts, used.tolist(), strict=True) if is_used]
     all_keys = _write_texts(folder, texts)
+    _patch_lists(
+        old_folder,
+        folder,
+        (keep, row_map, rows),
+        final[old_to_all],
+        final[new_to_all[upserts.tag_kvs]],
+    )
 
     old_keys = Heap(old_folder, "key_text").span(0, len(open_column(old_folder, "key_kv")) - 1)
     key_number = {key: number for number, key in enumerate(all_keys)}
     lasting = np.array([key_number.get(key, -1) for key in old_keys], np.int64)
-    key_offsets, key_rows, key_kvs = (
-        open_column(old_folder, n) for n in ("key_offsets", "key_rows", "key_kvs")
-    )
+    key_offsets, key_rows = (open_column(old_folder, n) for n in ("key_offsets", "key_rows"))
+    key_kvs = _read_key_kvs(old_folder)
     of_key = np.repeat(lasting, np.diff(key_offsets))
     kept = keep[key_rows]
     old_pairs = _pack(of_key[kept], row_map[key_rows[kept]])
@@ -65,9 +78,10 @@ def patch_tags(
     places = np.searchsorted(old_pairs, new_pairs)
     pairs = np.insert(old_pairs, places, new_pairs)
     write_column(folder, "key_rows", pairs.astype(np.uint32))
-    write_column(folder, "key_kvs", np.insert(old_kvs, places, new_kvs).astype(np.uint32))
     key_counts = np.bincount((pairs >> _SHIFT).astype(np.int64), minlength=len(all_keys))
-    write_column(folder, "key_offsets", offsets_of(key_counts))
+    write_offsets(folder, "key_offsets", key_counts)
+    all_kvs = np.insert(old_kvs, places, new_kvs).astype(np.uint32)
+    write_key_values(folder, open_column(folder, "key_kv"), key_counts, all_kvs)
 
 
 def _pack(high: NDArray[Any], low: NDArray[Any]) -> NDArray[np.uint64]:
@@ -115,27 +129,37 @@ def _write_texts(folder: Path, texts: list[bytes]) -> list[bytes]:
     return keys
 
 
-def _patch_json(
+def _read_key_kvs(folder: Path) -> NDArray[np.uint32]:
+    """Return the kv ids of all keys' postings, key after key."""
+    values, key_kv = KeyValues(folder), open_column(folder, "key_kv")
+    counts = np.diff(open_column(folder, "key_offsets").astype(np.int64)).tolist()
+    parts = [
+        values.get(key, count).astype(np.uint32) + np.uint32(key_kv[key])
+        for key, count in enumerate(counts)
+    ]
+    return np.concatenate([np.empty(0, np.uint32), *parts])
+
+
+def _patch_lists(
     old_folder: Path,
     folder: Path,
-    upserts: Upserts,
-    keep: NDArray[np.bool_],
-    row_map: Ints,
-    rows: NDArray[np.uint32],
+    rows: tuple[NDArray[np.bool_], Ints, NDArray[np.uint32]],
+    old_kv_map: Ints,
+    new_kvs: Ints,
 ) -> None:
+    """Write the kv ids of each tagged row; `rows` are what is kept, the map and new rows."""
+    keep, row_map, new_rows = rows
     old_rows = open_column(old_folder, "tag_rows")
     kept = keep[old_rows]
-    fragments = JsonFragments(upserts.texts)
-    new_tagged, new_offsets, first, last = json_objects(rows, upserts.tag_kvs, fragments)
-    new_bytes = fragments.join(upserts.tag_kvs, first, last)
+    new_tagged, new_lengths = list_tags(new_rows)
     mapped = row_map[old_rows]
     splice = Splice(kept, mapped[kept], new_tagged.astype(np.int64))
     splice.write_ragged(
         folder,
-        ("tag_json_bytes", "tag_json_offsets"),
-        open_column(old_folder, "tag_json_bytes"),
-        open_column(old_folder, "tag_json_offsets"),
-        new_bytes,
-        new_offsets,
+        ("tag_kvs", "tag_offsets"),
+        old_kv_map.astype(np.uint32)[open_column(old_folder, "tag_kvs")],
+        open_column(old_folder, "tag_offsets"),
+        new_kvs.astype(np.uint32),
+        offsets_of(new_lengths),
     )
     write_column(folder, "tag_rows", splice.values(mapped, new_tagged).astype(np.uint32))

@@ -47,9 +47,9 @@ class Store(TagColumns, GeometryColumns):
         return Rtree(self._folder, "feature_rtree")
 
     @cached_property
-    def node_rtree(self) -> Rtree:
-        """R-tree over all nodes, untagged ones included."""
-        return Rtree(self._folder, "node_rtree")
+    def _stray_rtree(self) -> Rtree:
+        """R-tree over nodes that are neither tagged nor part of a way."""
+        return Rtree(self._folder, "stray_rtree")
 
     def search_box(self, bbox: Bbox) -> NDArray[np.uint32]:
         """Return the sorted listed rows whose box meets a bbox in degrees (candidates only)."""
@@ -65,7 +65,28 @@ class Store(TagColumns, GeometryColumns):
 
     def search_nodes(self, bbox: Bbox) -> NDArray[np.uint32]:
         """Return the sorted rows of all nodes in a bbox in degrees, exactly, edges included."""
-        return BoxSearch(self.node_rtree, bbox).rows()
+        parts = [self.find_nodes(*_units(box)) for box in bbox.split()]
+        return parts[0] if len(parts) == 1 else distinct(*parts)
+
+    def find_nodes(self, x0: int, y0: int, x1: int, y1: int) -> NDArray[np.uint32]:
+        """Return the sorted rows of all nodes in a box in 1e-7 degree, exactly.
+
+        Nearly every node is tagged or part of a way that the feature R-tree knows.
+        """
+        found = self.feature_rtree.search(x0, y0, x1, y1)
+        nodes = found[found < self.way_start]
+        ways = found[(found >= self.way_start) & (found < self.relation_start)]
+        refs = self.way_nodes(ways).values
+        if self.info["missing_nodes"]:
+            refs = refs[refs < self.node_count]
+        x = self.lon.take(refs)
+        near = (x >= x0) & (x <= x1)
+        y = self.lat.take(refs)
+        near &= (y >= y0) & (y <= y1)
+        parts = [nodes, refs[near]]
+        if len(self._stray_rtree.rows):
+            parts.append(self._stray_rtree.search(x0, y0, x1, y1))
+        return distinct(*parts)
 
 
 def _units(box: Bbox) -> tuple[int, int, int, int]:

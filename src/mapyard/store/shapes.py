@@ -19,18 +19,14 @@ from numpy.typing import NDArray
 
 from mapyard.geo.geojson import write_geometries
 from mapyard.osm.area_rule import AREA, NOT_AREA
+from mapyard.osm.elements import WAY
 from mapyard.osm.multipolygon import assemble
 from mapyard.store import flags as bit
-from mapyard.store.columns import (
-    ColumnWriter,
-    Heap,
-    offsets_of,
-    open_column,
-    ranges,
-    write_column,
-    write_heap,
-)
+from mapyard.store.columns import ColumnWriter, Heap, open_column, ranges
 from mapyard.store.distinct import distinct
+from mapyard.store.packed_heap import PackedHeapWriter, pack
+from mapyard.store.packed_shapes import pack_shape
+from mapyard.store.relation_lines import write_relation_lines
 
 Ints = NDArray[np.int64]
 #: Kind of problem → (element, reason) of each.
@@ -44,19 +40,22 @@ HALF_TURN = 1_800_000_000
 class Shapes(NamedTuple):
     """Shapes of some ways or relations, one entry per element but for `stored`.
 
-    `stored` are (row, WKB) sorted by row; `texts` are GeoJSON geometries of relations.
+    `stored` are (row, packed shape) sorted by row. A relation has either a text, the packed GeoJSON
+    of its geometry, or lines, which are rows of ways.
     """
 
     boxes: NDArray[np.int32]
     flags: NDArray[np.uint8]
     stored: list[tuple[int, bytes]]
     texts: list[bytes]
+    lines: list[NDArray[np.uint32]]
 
 
 class ShapeSource:
     """The columns that shapes are made from."""
 
     def __init__(self, folder: Path, counts: list[int]) -> None:
+        self.counts = counts
         self.nodes, self.ways, self.relations = counts
         self.ids = open_column(folder, "ids")
         self.lon = open_column(folder, "lon")
@@ -65,7 +64,7 @@ class ShapeSource:
         self.way_refs = open_column(folder, "way_refs")
         self.member_offsets = open_column(folder, "member_offsets")
         self.member_rows = open_column(folder, "member_rows")
-        self.member_eids = open_column(folder, "member_eids")
+        self.missing_member_eids = open_column(folder, "missing_member_eids")
         self.member_roles = open_column(folder, "member_roles")
         roles = Heap(folder, "role_text")
         self.inner_roles = [i for i in range(len(roles)) if roles[i] == b"inner"]
@@ -80,6 +79,11 @@ class ShapeSource:
         """Return where the members of one relation lie, by its index."""
         return slice(self.member_offsets[relation], self.member_offsets[relation + 1])
 
+    def rows(self, members: slice) -> Ints:
+        """Return the rows of members, −1 where absent."""
+        rows = self.member_rows[members].astype(np.int64)
+        return np.where(rows < sum(self.counts), rows, -1)
+
     def name_of(self, row: int) -> str:
         """Return the public id of a way or relation."""
         return f"{'way' if row < self.nodes + self.ways else 'relation'}/{self.ids[row]}"
@@ -89,31 +93,37 @@ def write_shapes(folder: Path, counts: list[int], way_bits: NDArray[np.uint8]) -
     """Write box, flags and geometry columns; return what could not be assembled, with reasons."""
     source = ShapeSource(folder, counts)
     problems: Problems = {}
-    stored: list[tuple[int, bytes]] = []
-    lengths: list[Ints] = [np.empty(0, np.int64)]
+    stored, texts = (PackedHeapWriter(folder, n) for n in ("geometry", "relation_json"))
+    lines: list[NDArray[np.uint32]] = [np.empty(0, np.uint32)]
+    line_counts: list[Ints] = [np.empty(0, np.int64)]
     with (
         ColumnWriter(folder, "box", np.int32, 4) as boxes,
         ColumnWriter(folder, "way_flags", np.uint8) as way_flags,
         ColumnWriter(folder, "relation_flags", np.uint8) as relation_flags,
-        ColumnWriter(folder, "relation_json_bytes", np.uint8) as texts,
+        ColumnWriter(folder, "geometry_rows", np.uint32) as stored_rows,
     ):
+
+        def store(shapes: Shapes) -> None:
+            boxes.append(shapes.boxes)
+            stored_rows.append(np.array([row for row, _ in shapes.stored], np.uint32))
+            stored.append([packed for _, packed in shapes.stored])
+
         for start in range(0, source.ways, _CHUNK_WAYS):
             ways = np.arange(start, min(start + _CHUNK_WAYS, source.ways))
             shapes = shape_ways(source, ways, way_bits[ways], problems)
-            boxes.append(shapes.boxes)
+            store(shapes)
             way_flags.append(shapes.flags)
-            stored += shapes.stored
         for start in range(0, source.relations, _CHUNK_RELATIONS):
             relations = np.arange(start, min(start + _CHUNK_RELATIONS, source.relations))
             shapes = shape_relations(source, relations, problems)
-            boxes.append(shapes.boxes)
+            store(shapes)
             relation_flags.append(shapes.flags)
-            stored += shapes.stored
-            lengths.append(np.fromiter(map(len, shapes.texts), np.int64, len(shapes.texts)))
-            texts.append(np.frombuffer(b"".join(shapes.texts), np.uint8))
-    write_column(folder, "relation_json_offsets", offsets_of(np.concatenate(lengths)))
-    write_column(folder, "geometry_rows", np.array([row for row, _ in stored], np.uint32))
-    write_heap(folder, "geometry_wkb", [wkb for _, wkb in stored])
+            texts.append(shapes.texts)
+            lines += shapes.lines
+            line_counts.append(np.fromiter(map(len, shapes.lines), np.int64, len(shapes.lines)))
+    stored.close()
+    texts.close()
+    write_relation_lines(folder, counts, np.concatenate(line_counts), np.concatenate(lines))
     return problems
 
 
@@ -122,7 +132,7 @@ def shape_ways(
 ) -> Shapes:
     """Shape ways by their indexes; `bits` is what their tags say of areas (osm/area_rule)."""
     count = len(ways)
-    starts = source.way_offsets[ways]
+    starts = source.way_offsets[ways].astype(np.int64)
     lengths = source.way_offsets[ways + 1] - starts
     all_refs = source.way_refs[ranges(starts, lengths)]
     owners = np.repeat(np.arange(count), lengths)
@@ -172,17 +182,17 @@ def shape_ways(
                 tainted[place] = True
                 _note(problems, "area way that encloses nothing", source, row)
             else:
-                stored.append((row, shapely.to_wkb(shapely.orient_polygons(repaired))))
+                stored.append((row, pack_shape(shapely.orient_polygons(repaired))))
                 _note(problems, "area way repaired", source, row, shapely.is_valid_reason(polygon))
     for place in np.flatnonzero(special).tolist():
         line = coordinates[of == place]
         shape = shapely.Point(line[0]) if len(line) == 1 else _unroll(line, bool(area[place]))
         if len(line) > 1:
             boxes[place, 0], boxes[place, 2] = -HALF_TURN, HALF_TURN
-        stored.append((int(rows[place]), shapely.to_wkb(shape)))
+        stored.append((int(rows[place]), pack_shape(shape)))
     stored.sort(key=lambda item: item[0])  # repaired and special ones were found apart
     flags = closed * bit.CLOSED + area * bit.AREA + tainted * bit.TAINTED
-    return Shapes(boxes, flags.astype(np.uint8), stored, [])
+    return Shapes(boxes, flags.astype(np.uint8), stored, [], [])
 
 
 def _boxes(x: NDArray[np.int32], y: NDArray[np.int32], counts: Ints) -> NDArray[np.int32]:
@@ -228,10 +238,12 @@ def shape_relations(source: ShapeSource, relations: Ints, problems: Problems) ->
     """Shape relations by their indexes."""
     flags = np.zeros(len(relations), np.uint8)
     shapes = np.full(len(relations), None, np.object_)
+    boxes = np.tile(NO_BOX, (len(relations), 1))
+    lines = [np.empty(0, np.uint32)] * len(relations)
     first_row = source.nodes + source.ways
     for place, relation in enumerate(relations.tolist()):
         members = source.members(relation)
-        rows = source.member_rows[members]
+        rows = source.rows(members)
         ways = rows[(rows >= source.nodes) & (rows < first_row)] - source.nodes
         refs = [source.refs(way) for way in ways.tolist()]
         cut = [bool((r >= source.nodes).any()) for r in refs]
@@ -251,23 +263,35 @@ def shape_relations(source: ShapeSource, relations: Ints, problems: Problems) ->
                 _note(problems, "area relation not assembled", source, row, reason)
             else:
                 flags[place] |= bit.AREA
-        shapes[place] = shape if shape is not None else _members_shape(source, relation)
-    boxes = np.tile(NO_BOX, (len(relations), 1))
+        if shape is None:
+            shape = _members_shape(source, relation)
+            if isinstance(shape, _Lines):
+                lines[place], boxes[place] = shape
+                continue
+        shapes[place] = shape
     having = shapes != np.array(None)
     stored: list[tuple[int, bytes]] = []
     if having.any():
         boxes[having] = np.rint(shapely.bounds(shapes[having]) * 1e7).astype(np.int32)
         rows = (first_row + relations[having]).tolist()
-        stored = list(zip(rows, shapely.to_wkb(shapes[having]), strict=True))
-    return Shapes(boxes, flags, stored, write_geometries(shapes))
+        stored = list(zip(rows, map(pack_shape, shapes[having]), strict=True))
+    texts = [b""] * len(relations)
+    for place, text in zip(
+        np.flatnonzero(having).tolist(), write_geometries(shapes[having]), strict=True
+    ):
+        texts[place] = pack(text)
+    return Shapes(boxes, flags, stored, texts, lines)
 
 
 def _lacks_outer_way(source: ShapeSource, members: slice) -> bool:
     """Return whether a member way other than a hole is not in the extract."""
-    is_way = (source.member_eids[members] & 3) == 1
-    absent = source.member_rows[members] < 0
-    hole = np.isin(source.member_roles[members], source.inner_roles)
-    return bool((is_way & absent & ~hole).any())
+    number = source.member_rows[members].astype(np.int64) - sum(source.counts)
+    absent = number >= 0
+    if not absent.any():
+        return False
+    is_way = (source.missing_member_eids[number[absent]] & 3) == WAY
+    hole = np.isin(source.member_roles[members][absent], source.inner_roles)
+    return bool((is_way & ~hole).any())
 
 
 def _area_relations(folder: Path, counts: list[int]) -> NDArray[np.bool_]:
@@ -288,22 +312,36 @@ def _area_relations(folder: Path, counts: list[int]) -> NDArray[np.bool_]:
     return is_area
 
 
-def _members_shape(source: ShapeSource, relation: int) -> Any | None:
-    """Return the MultiLineString of all member ways, else the MultiPoint, else None.
+class _Lines(NamedTuple):
+    """A geometry that is the lines of ways, and its box."""
 
-    Members of members are included.
+    ways: NDArray[np.uint32]
+    box: NDArray[np.int32]
+
+
+def _members_shape(source: ShapeSource, relation: int) -> Any | None:
+    """Return the lines of all member ways, else the MultiPoint, else None.
+
+    Members of members are included. Lines over the antimeridian are a MultiLineString.
     """
     rows = distinct(_expand(source, relation))
     ways = rows[rows >= source.nodes] - source.nodes
     if len(ways):
-        lengths = source.way_offsets[ways + 1] - source.way_offsets[ways]
-        refs = source.way_refs[ranges(source.way_offsets[ways], lengths)]
+        starts = source.way_offsets[ways].astype(np.int64)
+        lengths = source.way_offsets[ways + 1] - starts
+        refs = source.way_refs[ranges(starts, lengths)]
         owner = np.repeat(np.arange(len(ways)), lengths)
         present = refs < source.nodes
         refs, owner = refs[present], owner[present]
         long_enough = np.bincount(owner, minlength=len(ways))[owner] > 1
         if long_enough.any():
-            return _lines(source, refs[long_enough], owner[long_enough])
+            refs, owner = refs[long_enough], owner[long_enough]
+            lon, lat = source.lon[refs], source.lat[refs]
+            jump = np.abs(np.diff(lon.astype(np.int64))) > HALF_TURN
+            if (jump & (owner[1:] == owner[:-1])).any():
+                return _lines(source, refs, owner)
+            box = np.array([lon.min(), lat.min(), lon.max(), lat.max()], np.int32)
+            return _Lines((ways[distinct(owner)] + source.nodes).astype(np.uint32), box)
     nodes = rows[rows < source.nodes]
     nodes = nodes[source.lat[nodes] != 2**31 - 1]
     if not len(nodes):
@@ -316,7 +354,7 @@ def _expand(source: ShapeSource, relation: int) -> Ints:
     first_row = source.nodes + source.ways
     seen, todo, found = {relation}, [relation], []
     while todo:
-        rows = source.member_rows[source.members(todo.pop())]
+        rows = source.rows(source.members(todo.pop()))
         found.append(rows[(rows >= 0) & (rows < first_row)])
         for child in (rows[rows >= first_row] - first_row).tolist():
             if child not in seen:
@@ -332,9 +370,6 @@ def _lines(source: ShapeSource, refs: NDArray[Any], owner: Ints) -> Any:
     jump = np.zeros(len(owner), np.bool_)
     jump[1:] = (np.abs(np.diff(x)) > HALF_TURN) & ~new[1:]
     coordinates = np.column_stack([x, y]) / 1e7
-    if not jump.any():
-        lines = shapely.linestrings(coordinates, indices=np.cumsum(new) - 1)
-        return shapely.multilinestrings(lines)
     parts: list[Any] = []
     for number in distinct(owner).tolist():
         line = coordinates[owner == number]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from mapyard.store.arrays import EMPTY_ROWS, Ints, Rows
 from mapyard.store.columns import Heap, ranges
 from mapyard.store.distinct import distinct
 from mapyard.store.elements import ElementColumns
+from mapyard.store.key_values import KeyValues
+from mapyard.store.tag_texts import StoredTags, TagLists
 
 
 class TagColumns(ElementColumns):
@@ -24,15 +27,19 @@ class TagColumns(ElementColumns):
         super().__init__(folder)
         self._tag_rows: NDArray[np.uint32] = self._column("tag_rows")
         self._tag_row_view = memoryview(self._tag_rows)
-        self._tags = Heap(folder, "tag_json")
         self._keys = Heap(folder, "key_text")
         self._values = Heap(folder, "value_text")
         self._key_kv: Ints = self._column("key_kv")
-        self._kv_offsets: Ints = self._column("kv_offsets")
+        self._tags = (
+            StoredTags(folder)
+            if self.is_own
+            else TagLists(folder, self._keys, self._values, self._key_kv)
+        )
+        self._kv_offsets: NDArray[Any] = self._column("kv_offsets")
         self._kv_rows: NDArray[np.uint32] = self._column("kv_rows")
-        self._key_offsets: Ints = self._column("key_offsets")
+        self._key_offsets: NDArray[Any] = self._column("key_offsets")
         self._key_rows: NDArray[np.uint32] = self._column("key_rows")
-        self._key_kvs: NDArray[np.uint32] = self._column("key_kvs")
+        self._key_values = KeyValues(folder)
 
     @cached_property
     def keys(self) -> list[str]:
@@ -74,7 +81,7 @@ class TagColumns(ElementColumns):
     def raw_values_of_key(self, key: str) -> tuple[memoryview, Ints]:
         """Return the same values run together, and their offsets in it."""
         start, stop = self.kv_range(key)
-        offsets = self._values.offsets[start : stop + 1]
+        offsets = self._values.offsets[start : stop + 1].astype(np.int64)
         return self._values.raw(start, stop), offsets - offsets[:1]
 
     def find_kv_prefix(self, key: str, prefix: str) -> tuple[int, int]:
@@ -86,7 +93,9 @@ class TagColumns(ElementColumns):
 
     def kv_counts(self, start: int, stop: int) -> Ints:
         """Return the number of elements of each kv id in [start, stop)."""
-        return np.diff(self._kv_offsets[start : stop + 1])
+        offsets = self._kv_offsets[start : stop + 1].astype(np.int64)
+        counts: Ints = offsets[1:] - offsets[:-1]
+        return counts
 
     def key_count(self, key: str) -> int:
         """Return the number of elements with a key."""
@@ -108,7 +117,7 @@ class TagColumns(ElementColumns):
         kvs = np.asarray(kvs, np.int64)
         if not len(kvs):
             return EMPTY_ROWS
-        starts = self._kv_offsets[kvs]
+        starts = self._kv_offsets[kvs].astype(np.int64)
         lengths = self._kv_offsets[kvs + 1] - starts
         rows = self._kv_rows[ranges(starts, lengths)]
         if len(kvs) == 1:
@@ -119,25 +128,34 @@ class TagColumns(ElementColumns):
 
     def rows_with_key(self, key: str) -> NDArray[np.uint32]:
         """Return the sorted rows that have a key, without a copy."""
-        return self.key_postings(key)[0]
+        return self._numbered_postings(self.find_key(key))[0]
 
     def key_postings(self, key: str) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """Return the sorted rows that have a key, and the kv id of each; without copies."""
+        """Return the sorted rows that have a key, and the kv id of each."""
         index = self.find_key(key)
         if index < 0:
             return EMPTY_ROWS, EMPTY_ROWS
-        part = slice(self._key_offsets[index], self._key_offsets[index + 1])
-        return self._key_rows[part], self._key_kvs[part]
+        rows, numbers = self._numbered_postings(index)
+        return rows, numbers.astype(np.uint32) + np.uint32(self._key_kv[index])
+
+    def _numbered_postings(self, index: int) -> tuple[NDArray[np.uint32], NDArray[Any]]:
+        """Return the rows of a key, and their values as numbers from 0; without copies."""
+        if index < 0:
+            return EMPTY_ROWS, EMPTY_ROWS
+        start, stop = int(self._key_offsets[index]), int(self._key_offsets[index + 1])
+        return self._key_rows[start:stop], self._key_values.get(index, stop - start)
 
     def tag_values(self, rows: Rows, key: str) -> Ints:
         """Return the kv id of a key for each row (any order), −1 where the row lacks it."""
-        having, kvs = self.key_postings(key)
+        index = self.find_key(key)
+        having, numbers = self._numbered_postings(index)
         rows = np.asarray(rows)
         if not len(having):
             return np.full(len(rows), -1, np.int64)
         place = np.searchsorted(having, rows.astype(np.uint32, copy=False))
         place[place == len(having)] = 0
-        return np.where(having[place] == rows, kvs[place], np.int64(-1)).astype(np.int64)
+        kvs = numbers[place].astype(np.int64) + self._key_kv[index]
+        return np.where(having[place] == rows, kvs, -1)
 
     def has_tags(self, rows: Rows) -> NDArray[np.bool_]:
         """Return which rows have any tag."""
@@ -153,20 +171,21 @@ class TagColumns(ElementColumns):
 
     def tags_json(self, rows: Rows) -> list[bytes]:
         """Return each row's tags as one JSON object in UTF-8, keys sorted; b"{}" without tags."""
-        return self._take_tags(rows, 0, b"{}")
+        return self._take_tags(rows, self._tags.take_objects, b"{}")
 
     def tag_members_json(self, rows: Rows) -> list[bytes]:
         """Return the same without the braces; b"" without tags."""
-        return self._take_tags(rows, 1, b"")
+        return self._take_tags(rows, self._tags.take, b"")
 
-    def _take_tags(self, rows: Rows, trim: int, without: bytes) -> list[bytes]:
+    def _take_tags(
+        self, rows: Rows, take: Callable[[Ints], list[bytes]], without: bytes
+    ) -> list[bytes]:
         place, has = self._tag_places(np.asarray(rows))
         if has.all():
-            return self._tags.take(place, trim)
+            return take(place)
         if not has.any():
             return [without] * len(place)
-        texts = self._tags.take(place, trim)
-        return [t if h else without for t, h in zip(texts, has.tolist(), strict=True)]
+        return [t if h else without for t, h in zip(take(place), has.tolist(), strict=True)]
 
     def row_tags_json(self, row: int) -> bytes:
         """Return `tags_json` of one row, at a tenth of the cost."""
@@ -177,7 +196,7 @@ class TagColumns(ElementColumns):
         tagged = self._tag_row_view
         place = bisect_left(tagged, row)
         if place < len(tagged) and tagged[place] == row:
-            return self._tags.get(place, 1)
+            return self._tags.get(place)
         return b""
 
     def tags(self, row: int) -> dict[str, str]:

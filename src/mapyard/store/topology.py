@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from mapyard.store.arrays import Ints, Members, Ragged, Rows
 from mapyard.store.columns import Heap, ranges
 from mapyard.store.elements import ElementColumns
+from mapyard.store.frames import Frames
 
 
 class TopologyColumns(ElementColumns):
@@ -19,7 +20,7 @@ class TopologyColumns(ElementColumns):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self._way_offsets: Ints = self._column("way_offsets")
+        self._way_offsets: NDArray[Any] = self._column("way_offsets")
         self._way_refs: NDArray[np.uint32] = self._column("way_refs")
         self._way_offset_view = memoryview(self._way_offsets)
         self._way_ref_view = memoryview(self._way_refs)
@@ -30,7 +31,7 @@ class TopologyColumns(ElementColumns):
         `node_ids` gives the OSM ids of both kinds.
         """
         index = np.asarray(rows, np.int64) - self.way_start
-        starts = self._way_offsets.take(index)
+        starts = self._way_offsets.take(index).astype(np.int64)
         lengths = self._way_offsets.take(index + 1) - starts
         offsets = np.zeros(len(index) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
@@ -48,24 +49,24 @@ class TopologyColumns(ElementColumns):
         """Return the OSM ids of way_nodes values, missing nodes included."""
         missing = refs >= self.node_count
         if not missing.any():
-            return self.ids[refs]
-        ids = self.ids[np.where(missing, 0, refs)]
+            return self.ids.take(refs)
+        ids = self.ids.take(np.where(missing, 0, refs))
         ids[missing] = self.missing_node_ids[refs[missing] - self.node_count]
         return ids
 
     @cached_property
-    def _node_ways(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        return self._column("node_way_offsets"), self._column("node_ways")
+    def _node_ways(self) -> tuple[Frames, Frames]:
+        return Frames(self._folder, "node_way_offsets"), Frames(self._folder, "node_ways")
 
     def ways_of_nodes(self, rows: Rows) -> Ragged:
         """Return the way rows that each node is part of, sorted within a node."""
         offsets, ways = self._node_ways
         rows = np.asarray(rows, np.int64)
-        starts = offsets[rows].astype(np.int64)
-        lengths = offsets[rows + 1] - starts
+        starts = offsets.take(rows)
+        lengths = offsets.take(rows + 1) - starts
         out = np.zeros(len(rows) + 1, np.int64)
         np.cumsum(lengths, out=out[1:])
-        return Ragged(ways[ranges(starts, lengths)], out)
+        return Ragged(ways.take(ranges(starts, lengths)).astype(np.uint32), out)
 
     @cached_property
     def roles(self) -> list[str]:
@@ -74,28 +75,37 @@ class TopologyColumns(ElementColumns):
         return [role.decode() for role in heap.span(0, len(heap))]
 
     @cached_property
-    def _members(self) -> tuple[Ints, Ints, NDArray[np.int64], NDArray[np.uint32]]:
+    def _members(self) -> tuple[NDArray[Any], Ints, NDArray[np.uint32], NDArray[Any]]:
         column = self._column
         return (
             column("member_offsets"),
-            column("member_eids"),
+            column("missing_member_eids"),
             column("member_rows"),
             column("member_roles"),
         )
 
     def members(self, rows: Rows) -> Members:
         """Return the members of relations, in order."""
-        offsets, eids, member_rows, roles = self._members
+        offsets, missing_eids, member_rows, roles = self._members
         index = np.asarray(rows, np.int64) - self.relation_start
-        starts = offsets[index]
+        starts = offsets[index].astype(np.int64)
         lengths = offsets[index + 1] - starts
         place = ranges(starts, lengths)
         relation = np.repeat(np.arange(len(index)), lengths)
         position = place - np.repeat(starts, lengths)
-        return Members(relation, eids[place], member_rows[place], roles[place], position)
+        stored = member_rows[place].astype(np.int64)
+        present = stored < self.row_count
+
+        def find_eids() -> Ints:
+            eids = self.eids(np.where(present, stored, 0))
+            eids[~present] = missing_eids[stored[~present] - self.row_count]
+            return eids
+
+        row = np.where(present, stored, -1)
+        return Members(relation, row, roles[place].astype(np.uint32), position, find_eids)
 
     @cached_property
-    def _member_of(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32], Ints]:
+    def _member_of(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[Any]]:
         return (
             self._column("member_of_rows"),
             self._column("member_of_relations"),
@@ -113,4 +123,4 @@ class TopologyColumns(ElementColumns):
         length = np.searchsorted(members, rows, side="right") - start
         place = ranges(start, length)
         owner = np.repeat(np.arange(len(rows)), length)
-        return owner, relations[place], self._members[3][places[place]]
+        return owner, relations[place], self._members[3][places[place]].astype(np.uint32)

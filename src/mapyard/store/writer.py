@@ -19,20 +19,20 @@ from mapyard.osm.elements import NODE, WAY
 from mapyard.osm.pbf import Block, iter_blocks
 from mapyard.store.columns import (
     ColumnWriter,
-    offsets_of,
     open_column,
     write_column,
     write_heap,
+    write_offsets,
 )
 from mapyard.store.derive import (
     NO_POSITION,
-    find_rows_of,
+    pack_columns,
     write_feature_rtree,
     write_info,
     write_listed,
-    write_member_of,
-    write_node_rtree,
+    write_members,
     write_node_ways,
+    write_stray_rtree,
 )
 from mapyard.store.dictionary import TagCollector, write_tags
 from mapyard.store.shapes import write_shapes
@@ -207,7 +207,7 @@ def write_store(
     say("spatial index")
     listed = write_listed(folder, loader.counts)
     write_feature_rtree(folder, loader.counts, listed)
-    write_node_rtree(folder, loader.counts)
+    write_stray_rtree(folder, loader.counts)
     info = write_info(
         folder,
         loader.counts,
@@ -215,6 +215,7 @@ def write_store(
         has_users=loader.has_users,
         problems=problems,
     )
+    pack_columns(folder)
     return {**info, "problem_ids": problems}
 
 
@@ -233,7 +234,7 @@ def _write_tags(loader: _Loader) -> NDArray[np.uint8]:
 
 def _write_topology(loader: _Loader) -> None:
     folder, counts = loader.folder, loader.counts
-    write_column(folder, "way_offsets", offsets_of(open_column(folder, "way_lengths")))
+    write_offsets(folder, "way_offsets", open_column(folder, "way_lengths"))
     (folder / "way_lengths.npy").unlink()
     missing = np.fromiter(loader.missing, np.int64, len(loader.missing))
     write_column(folder, "missing_node_ids", missing)
@@ -243,13 +244,8 @@ def _write_topology(loader: _Loader) -> None:
     eids = np.concatenate([none, *(part[1] for part in loader.members)])
     roles = np.concatenate([none, *(part[2] for part in loader.members)])
     lengths = np.concatenate([none, *(part[0] for part in loader.members)])
-    write_column(folder, "member_offsets", offsets_of(lengths))
-    write_column(folder, "member_eids", eids)
-    rows = find_rows_of(open_column(folder, "ids"), counts, eids)
-    write_column(folder, "member_rows", rows)
-    write_column(folder, "member_roles", roles.astype(np.uint32))
+    write_members(folder, counts, lengths, eids, roles)
     write_heap(folder, "role_text", list(loader.roles))
-    write_member_of(folder, counts)
 
     write_column(folder, "user_ids", np.array([uid for uid, _ in loader.users], np.int64))
     write_heap(folder, "user_text", [n.decode(errors="replace").encode() for _, n in loader.users])

@@ -19,9 +19,17 @@ from numpy.typing import NDArray
 
 from mapyard.geo.antimeridian import cut_antimeridian
 from mapyard.geo.geojson import write_geometries
-from mapyard.store.columns import ColumnWriter, offsets_of, open_column, write_column, write_heap
-from mapyard.store.derive import NO_POSITION, write_feature_rtree, write_node_rtree
+from mapyard.store.columns import (
+    ColumnWriter,
+    open_column,
+    write_column,
+    write_heap,
+    write_offsets,
+)
+from mapyard.store.derive import NO_POSITION, write_feature_rtree, write_stray_rtree
 from mapyard.store.flags import AREA
+from mapyard.store.frames import write_frames
+from mapyard.store.key_values import KeyValuesWriter
 from mapyard.store.shapes import NO_BOX
 from mapyard.userdata.rows import MAX_COLUMNS, MAX_NAME, ImportFailed, Portion
 from mapyard.userdata.spool import TagSpool, sort_key
@@ -84,7 +92,7 @@ class _HeapWriter:
             (other.folder / f"{other.name}_bytes.npy").unlink()
         self._bytes.close()
         lengths = np.concatenate(self._lengths) if self._lengths else np.empty(0, np.uint32)
-        write_column(self.folder, f"{self.name}_offsets", offsets_of(lengths))
+        write_offsets(self.folder, f"{self.name}_offsets", lengths)
 
 
 class DatasetWriter:
@@ -214,7 +222,7 @@ class DatasetWriter:
         self._wkb.close()
         self._json.close()
         ids = np.concatenate([*self._ids[0], *self._ids[1]])
-        write_column(folder, "ids", ids)
+        write_frames(folder, "ids", ids)
         write_column(folder, "listed", np.argsort(ids, kind="stable").astype(np.uint32))
         write_column(folder, "tag_rows", np.arange(points + shapes, dtype=np.uint32))
         positions = np.concatenate(self._positions)
@@ -232,7 +240,7 @@ class DatasetWriter:
         counts = [points, 0, shapes]
         everything = np.arange(points + shapes, dtype=np.uint32)
         write_feature_rtree(folder, counts, everything)
-        write_node_rtree(folder, counts)
+        write_stray_rtree(folder, counts)
         bbox = self._write_info(positions, boxes)
         shutil.rmtree(self._work)
         size = sum(file.stat().st_size for file in folder.iterdir())
@@ -245,16 +253,16 @@ class DatasetWriter:
         for name, values in (
             ("way_flags", np.empty(0, np.uint8)), ("way_refs", np.empty(0, np.uint32)),
             ("way_offsets", zero), ("missing_node_ids", np.empty(0, np.int64)),
-            ("node_way_offsets", np.zeros(self._counts[0] + 1, np.uint32)),
-            ("node_ways", np.empty(0, np.uint32)),
-            ("member_offsets", np.zeros(shapes + 1, np.int64)),
-            ("member_eids", np.empty(0, np.int64)), ("member_rows", np.empty(0, np.int64)),
-            ("member_roles", np.empty(0, np.uint32)),
+            ("member_offsets", np.zeros(shapes + 1, np.uint32)),
+            ("missing_member_eids", np.empty(0, np.int64)),
+            ("member_rows", np.empty(0, np.uint32)), ("member_roles", np.empty(0, np.uint8)),
             ("member_of_rows", np.empty(0, np.uint32)),
             ("member_of_relations", np.empty(0, np.uint32)),
-            ("member_of_places", np.empty(0, np.int64)), ("user_ids", np.empty(0, np.int64)),
+            ("member_of_places", np.empty(0, np.uint8)), ("user_ids", np.empty(0, np.int64)),
         ):  # fmt: skip
             write_column(folder, name, values)
+        write_frames(folder, "node_way_offsets", np.zeros(self._counts[0] + 1, np.int64))
+        write_frames(folder, "node_ways", np.empty(0, np.int64))
         write_heap(folder, "role_text", [])
         write_heap(folder, "user_text", [])
 
@@ -263,10 +271,10 @@ class DatasetWriter:
         keys = sorted(self._spool.keys, key=str.encode)
         key_kv, key_offsets, kv_counts = [0], [0], [np.empty(0, np.int64)]
         values = _HeapWriter(folder, "value_text")
+        key_values = KeyValuesWriter(folder)
         with (
             ColumnWriter(folder, "kv_rows", np.uint32) as kv_rows,
             ColumnWriter(folder, "key_rows", np.uint32) as key_rows,
-            ColumnWriter(folder, "key_kvs", np.uint32) as key_kvs,
         ):
             for key in keys:
                 found = sort_key(self._spool, key, self._work)
@@ -282,14 +290,15 @@ class DatasetWriter:
                 kv_counts.append(np.bincount(found.codes, minlength=count))
                 order = np.argsort(rows)
                 key_rows.append(rows[order])
-                key_kvs.append(found.codes[order] + np.uint32(key_kv[-1]))
+                key_values.append(found.codes[order])
                 key_kv.append(key_kv[-1] + count)
                 key_offsets.append(key_offsets[-1] + len(rows))
         values.close()
+        key_values.close()
         write_heap(folder, "key_text", [key.encode() for key in keys])
         write_column(folder, "key_kv", np.array(key_kv, np.int64))
-        write_column(folder, "key_offsets", np.array(key_offsets, np.int64))
-        write_column(folder, "kv_offsets", offsets_of(np.concatenate(kv_counts)))
+        write_offsets(folder, "key_offsets", np.diff(key_offsets))
+        write_offsets(folder, "kv_offsets", np.concatenate(kv_counts))
         self._spool.close()
 
     def _write_info(

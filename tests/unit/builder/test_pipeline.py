@@ -71,12 +71,12 @@ def test_a_second_build_replaces_the_first_and_prune_removes_it(tmp_path: Path) 
 
 def test_a_changed_file_fails_verification(tmp_path: Path) -> None:
     report = build(small(tmp_path), tmp_path / "data")
-    column = report.folder / "elements" / "ids.npy"
+    column = report.folder / "elements" / "ids_base.npy"
     column.write_bytes(column.read_bytes() + b"x")
     (report.folder / "elements" / "lat.npy").unlink()
     faults = verify_files(report.folder, report.manifest)
     assert sorted(faults) == [
-        "elements/ids.npy has changed since it was built",
+        "elements/ids_base.npy has changed since it was built",
         "elements/lat.npy is missing",
     ]
 

@@ -23,6 +23,7 @@ from mapyard.geocoding.words.categories import Kinds
 from mapyard.geocoding.words.country_names import add_names, read_country_names
 from mapyard.geocoding.words.housenumbers import leading_number
 from mapyard.geocoding.words.regions import expand_areas, list_context
+from mapyard.osm.elements import TYPE_NAMES
 from mapyard.store.columns import Heap, open_column
 from mapyard.store.reader import E7, Store
 from mapyard.text.analysis import postcode_terms, script_terms, terms
@@ -329,12 +330,7 @@ class Gazetteer:
         kind, _, number = name.partition("/")
         if not number.isdigit():
             return -1
-        starts = {"node": 0, "way": self.store.way_start, "relation": self.store.relation_start}
-        stops = {"node": self.store.node_count, "way": self.store.relation_start}
-        ids = self.store.ids[starts[kind] : stops.get(kind, self.store.row_count)]
-        place = int(np.searchsorted(ids, int(number)))
-        found = place < len(ids) and int(ids[place]) == int(number)
-        return starts[kind] + place if found else -1
+        return self.store.find_row(TYPE_NAMES.index(kind), int(number))
 
     def documents_of(self, rows: NDArray[Any]) -> tuple[Ints, Ints]:
         """Return (place in `rows`, document) for the sorted rows that belong to documents."""

@@ -271,7 +271,7 @@ def member_counts(items: Items, role: str | None = None, *, distinct: bool = Fal
     relations = np.flatnonzero(rows >= store.relation_start)
     if len(relations):
         members = store.members(rows[relations])
-        keep = np.ones(len(members.eid), np.bool_)
+        keep = np.ones(len(members.row), np.bool_)
         if role is not None:
             wanted = store.roles.index(role) if role in store.roles else -1
             keep = members.role == wanted

@@ -330,9 +330,10 @@ def _plain_members(store: Store, out: Out, rows: Rows) -> tuple[list[bytes], Mas
 def _write_members(store: Store, out: Out, rows: Rows) -> tuple[list[bytes], Mask]:
     """Return the members of relations that have any, and which have."""
     members = store.members(rows)
-    count = len(members.eid)
+    count = len(members.row)
+    eids = members.eid
     block = Block(count)
-    block.add(one_of(members.eid & 3, _MEMBER_TYPES), integers(members.eid >> 2), b',"role":')
+    block.add(one_of(eids & 3, _MEMBER_TYPES), integers(eids >> 2), b',"role":')
     block.add_choice(members.role, [orjson.dumps(role) for role in store.roles])
     if out.geometry == "geom":
         is_node = (members.row >= 0) & (members.row < store.way_start)
