@@ -50,8 +50,14 @@ chaos: setup  ## kill, stop, silence and lock everything under load; CHAOS_S=720
 docs: setup  ## write the generated reference pages again
 	@.venv/bin/mapyard docs
 
+site:  ## build the docs as a site in dist/site (needs uv and a network)
+	@$(UV) tool run --quiet 'mkdocs>=1.6,<2' build --quiet --strict && echo dist/site/index.html
+
 answers: setup  ## record the example answers of the OpenAPI document again (DATA=data; else Monaco is built)
 	@PYTHONPATH=tests .venv/bin/python tests/record_answers.py $(DATA)
+
+release: setup  ## build packages into dist/ and try them in clean environments (needs a network)
+	@.venv/bin/python scripts/release.py $(ARGS)
 
 sbom: setup  ## write dist/sbom.cdx.json, the bill of materials (CycloneDX)
 	@mkdir -p dist
@@ -63,4 +69,4 @@ audit: setup  ## ask the list of known holes about all dependencies (needs a net
 	@$(UV) audit --frozen --no-dev --preview-features audit \
 	  || { echo "audit: read the lines above; without a network nothing can be asked" >&2; exit 1; }
 
-.PHONY: help setup serve wheelhouse fresh-root test lint soak fuzz sanitize bench chaos docs sbom audit
+.PHONY: help setup serve wheelhouse fresh-root test lint soak fuzz sanitize bench chaos docs site release sbom audit

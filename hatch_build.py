@@ -3,7 +3,9 @@
     python hatch_build.py [FOLDER] [--sanitize]
 
 writes kernels.so into FOLDER, beside its sources if none is given. The compiler is `$CC`, else
-`cc`, else PyPI's `ziglang`, which the hook asks for where there is no other.
+`cc`, else PyPI's `ziglang`, which the hook asks for where there is no other. With
+`$MAPYARD_TARGET`, such as aarch64-linux-gnu.2.28, zig compiles for that machine and the wheel is
+tagged for it.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from typing import Any
 SOURCES = Path(__file__).parent / "src/mapyard/routing/kernels"
 LIBRARY_NAME = "kernels.so"
 ZIG = "ziglang>=0.15,<0.18"
+TARGET = os.environ.get("MAPYARD_TARGET", "")
 _FLAGS = ["-std=c11", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra"]
 _LIBRARIES = ["-lm"]
 _FAST = ["-O3", "-DNDEBUG", "-s"]
@@ -32,6 +35,8 @@ _SANITIZED = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recove
 
 def find_compiler() -> list[str] | None:
     """Return the command of a C compiler, or None; a zig that is not installed is none."""
+    if TARGET:
+        return [sys.executable, "-m", "ziglang", "cc", f"--target={TARGET}"]
     if os.environ.get("CC"):
         return shlex.split(os.environ["CC"])
     for name in ("cc", "gcc", "clang"):
@@ -78,10 +83,11 @@ def is_current(path: Path) -> bool:
 def name_tag(library: Path) -> str:
     """Return the wheel's tag: any Python 3, and the oldest glibc that has all the symbols."""
     tag = re.sub(r"[-.]", "_", sysconfig.get_platform())
-    if tag.startswith("linux_") and platform.libc_ver()[0] == "glibc":
+    machine = TARGET.partition("-")[0] or platform.machine()
+    if "-gnu" in TARGET or (tag.startswith("linux_") and platform.libc_ver()[0] == "glibc"):
         found = re.findall(rb"GLIBC_(\d+)\.(\d+)", library.read_bytes())
         major, minor = max((int(one), int(other)) for one, other in [*found, (2, 17)])
-        tag = f"manylinux_{major}_{minor}_{platform.machine()}"
+        tag = f"manylinux_{major}_{minor}_{machine}"
     return f"py3-none-{tag}"
 
 
@@ -98,7 +104,7 @@ else:
 
         def dependencies(self) -> list[str]:
             """Return zig where no other compiler is found."""
-            return [] if find_compiler() else [ZIG]
+            return [ZIG] if TARGET or not find_compiler() else []
 
         def initialize(self, version: str, build_data: dict[str, Any]) -> None:
             """Compile, and tell the wheel what it holds."""

@@ -29,12 +29,12 @@ import sys
 import tempfile
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
+
+from try_demo import Failed, ask_demo, free_port
 
 ROOT = Path(__file__).resolve().parent.parent
 SUITES = {"12": "bookworm", "13": "trixie"}
@@ -175,13 +175,6 @@ def clone(target: Path) -> Path:
     ):
         subprocess.run(command, check=True)
     return target
-
-
-def free_port() -> int:
-    """Return a port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 # ---- the image --------------------------------------------------------------------------------
@@ -333,7 +326,10 @@ def try_image(roots: Path, work: Path) -> None:
             run.command(root, [*image.entry, "demo"]), stdout=log, stderr=subprocess.STDOUT
         )
         try:
-            ask_demo(port, data / "demo.key", process)
+            try:
+                ask_demo(port, data / "demo.key", process)
+            except Failed as error:
+                fail(str(error))
             if run.fails(root, *image.health):
                 fail("the health check fails beside a server that answers")
             process.terminate()
@@ -345,33 +341,6 @@ def try_image(roots: Path, work: Path) -> None:
         fail(f"the demo ended with {code} on SIGTERM: {(work / 'demo.log').read_text()[-1500:]}")
     say("tile, address and route came; the health check passed; it stopped with 0")
     weigh(root)
-
-
-def ask_demo(port: int, key_file: Path, process: subprocess.Popen[bytes]) -> None:
-    """Wait for a demo and ask it for a tile, an address and a route; end the script on failure."""
-    base = f"http://127.0.0.1:{port}"
-    limit_s = time.monotonic() + 300
-    while True:
-        with contextlib.suppress(OSError):
-            urllib.request.urlopen(f"{base}/readyz", timeout=5).close()
-            break
-        if process.poll() is not None or time.monotonic() > limit_s:
-            fail(f"the demo does not answer (exit code {process.poll()})")
-        time.sleep(0.5)
-    headers = {"X-API-Key": key_file.read_text().strip()}
-    for path, part in (
-        ("/api/v1/tiles/14/8529/5974", b"streets"),
-        ("/api/v1/geocode?q=Rue%20Grimaldi%205%20Monaco", b"Rue Grimaldi"),
-        ("/api/v1/route?origin=43.7384,7.4246&destination=43.7314,7.4197", b"LineString"),
-    ):
-        try:
-            request = urllib.request.Request(base + path, headers=headers)
-            with urllib.request.urlopen(request, timeout=60) as answer:
-                body = answer.read()
-        except urllib.error.HTTPError as error:
-            fail(f"{path} answered {error.code}: {error.read()[:300]!r}")
-        if part not in body:
-            fail(f"{path} answered without {part!r}: {body[:300]!r}")
 
 
 def weigh(root: Path) -> None:

@@ -8,7 +8,7 @@
 The tables are part of the source tree, so that neither set-up nor use needs npm:
 
 - text/data/han.txt.gz: traditional and Japanese characters and the simplified ones;
-- geocoding/data/kinds.txt.gz: words for kinds of things in `LANGS`;
+- geocoding/data/kinds.txt.xz: words for kinds of things in `LANGS`;
 - geocoding/data/brands.txt.gz: other names of brands;
 - geocoding/data/country_names.txt.gz: what countries are called in all languages of CLDR;
 - geocoding/data/country_labels.txt.xz: what countries are called, by language;
@@ -67,7 +67,11 @@ MAX_PRESETS = 3
 def write(path: Path, lines: list[str]) -> None:
     """Write lines, packed."""
     path.parent.mkdir(exist_ok=True)
-    path.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode(), 9, mtime=0))
+    text = "".join(f"{line}\n" for line in lines).encode()
+    packed = (
+        lzma.compress(text, preset=9) if path.suffix == ".xz" else gzip.compress(text, 9, mtime=0)
+    )
+    path.write_bytes(packed)
     print(path.relative_to(SOURCE), len(lines), "lines,", path.stat().st_size, "bytes")
 
 
@@ -166,7 +170,7 @@ def write_kinds(package: Path) -> None:
     for phrase, found in sorted(weak.items()):
         if phrase not in strong and len(found) <= MAX_PRESETS:
             lines.append(f"~{phrase}\t{' '.join(found)}")
-    write(SOURCE / "geocoding/data/kinds.txt.gz", sorted(lines))
+    write(SOURCE / "geocoding/data/kinds.txt.xz", sorted(lines))
 
 
 def write_brands(package: Path) -> None:
@@ -252,9 +256,7 @@ def write_country_labels() -> None:
         for old, new in sorted(get_global("language_aliases").items())
         if len(old) == 2 and new in labels and old not in labels
     ]
-    text = "\n".join(lines) + "\n"
-    target = SOURCE / "geocoding/data/country_labels.txt.xz"
-    target.write_bytes(lzma.compress(text.encode(), preset=9))
+    write(SOURCE / "geocoding/data/country_labels.txt.xz", lines)
 
 
 def write_subdivisions(package: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -34,12 +36,54 @@ def steps(job: str) -> list[dict[str, Any]]:
 def test_the_workflow_runs_what_the_project_runs() -> None:
     assert ".ci/run" in [step.get("run") for step in steps("test")]
     assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
-    built = [step.get("run") for step in steps("packages")]
-    assert any(command and command.startswith("uv build") for command in built)
+    assert "make release" in [step.get("run") for step in steps("packages")]
+    assert "make site" in [step.get("run") for step in steps("pages")]
     kept = next(
         step["with"]["path"] for step in steps("packages") if "path" in step.get("with", "")
     )
-    assert {"dist/*.whl", "dist/*.tar.gz"} <= set(kept.split())
+    assert {"dist/*.whl", "dist/*.tar.gz", "dist/sbom.cdx.json", "dist/SHA256SUMS"} == {
+        *kept.split()
+    }
+
+
+def test_only_a_tag_publishes_and_only_what_passed() -> None:
+    jobs = load(WORKFLOW)["jobs"]
+    assert jobs["publish"]["if"] == "startsWith(github.ref, 'refs/tags/v')"
+    assert set(jobs["publish"]["needs"]) == {"test", "packages", "image"}
+    rights = {name: job.get("permissions", {}) for name, job in jobs.items()}
+    writers = {name for name, given in rights.items() if "write" in given.values()}
+    assert writers == {"image", "pages", "publish"}
+    assert load(WORKFLOW)["permissions"] == {"contents": "read"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "name"),
+    [
+        ("github-workflows", ".github/workflows/ci.yml"),
+        ("github-issue-forms", ".github/ISSUE_TEMPLATE/bug.yml"),
+        ("github-issue-forms", ".github/ISSUE_TEMPLATE/idea.yml"),
+        ("github-issue-config", ".github/ISSUE_TEMPLATE/config.yml"),
+        ("citation-file-format", "CITATION.cff"),
+    ],
+)
+def test_files_fit_their_schemas(schema: str, name: str) -> None:
+    program = Path(sys.executable).with_name("check-jsonschema")
+    if not program.is_file():
+        pytest.skip("needs check-jsonschema")
+    done = subprocess.run(
+        [program, "--builtin-schema", f"vendor.{schema}", name],
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_site_has_the_pages_that_there_are() -> None:
+    text = re.sub(r"(?ms)^hooks:.*?$", "", (ROOT / "mkdocs.yml").read_text())
+    listed = set(re.findall(r"[\w/]+\.md", text)) - {"index.md"}
+    assert [name for name in listed if not (ROOT / "docs" / name).is_file()] == []
+    first_level = {path.name for path in (ROOT / "docs").glob("*.md")}
+    made = {"overpass-conformance.md", "sparql-conformance.md", "sparql-w3c.md"}
+    assert first_level - made <= listed
 
 
 def test_actions_are_pinned_by_major_version() -> None:

@@ -1,12 +1,13 @@
 """Kinds of things: which tag says what an element is, and the words people use for it.
 
 The words are in categories.txt, written from common usage as people type them, and in
-data/kinds.txt.gz: names and terms of the editor's presets in many languages (data/README.md).
+data/kinds.txt.xz: names and terms of the editor's presets in many languages (data/README.md).
 """
 
 from __future__ import annotations
 
 import gzip
+import lzma
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
@@ -111,6 +112,8 @@ class Kinds:
 
 def _read(name: str) -> str:
     file = resources.files("mapyard.geocoding").joinpath(name)
+    if name.endswith(".xz"):
+        return lzma.decompress(file.read_bytes()).decode()
     return gzip.decompress(file.read_bytes()).decode() if name.endswith(".gz") else file.read_text()
 
 
@@ -131,7 +134,7 @@ def _iter_phrases() -> Iterator[tuple[str, str]]:
 
     Our own words come last, as they win.
     """
-    for line in _read("data/kinds.txt.gz").splitlines():
+    for line in _read("data/kinds.txt.xz").splitlines():
         phrase, _, tags = line.partition("\t")
         yield phrase, tags
     yield from _own_phrases().items()
