@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Bring MapLibre GL JS and its right-to-left plugin into the map page's vendor folder.
-# Usage: scripts/bundle_web.sh [MAPLIBRE_VERSION [PLUGIN_VERSION]]; needs npm (see docs/decisions/075).
+# Bring MapLibre GL JS, its right-to-left plugin and CodeMirror into the map page's vendor folder.
+# Usage: scripts/bundle_web.sh [MAPLIBRE_VERSION [PLUGIN_VERSION]]; needs npm (see docs/decisions/075, 078).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 maplibre=${1:-6.17.0}
@@ -29,4 +29,12 @@ cp "$work/node_modules/maplibre-gl/LICENSE.txt" "$vendor/maplibre-gl.LICENSE.txt
 cp "$work/node_modules/@mapbox/mapbox-gl-rtl-text/dist/mapbox-gl-rtl-text.js" \
   "$vendor/mapbox-gl-rtl-text.mjs"
 cp "$work/node_modules/@mapbox/mapbox-gl-rtl-text/LICENSE.md" "$vendor/mapbox-gl-rtl-text.LICENSE.md"
+# The editor of queries: of CodeMirror only what scripts/codemirror.js names, in one file.
+"${npm[@]}" install --silent --no-audit --no-fund --prefix "$work" esbuild@0.28.2 \
+  @codemirror/state@6 @codemirror/view@6 @codemirror/language@6 @codemirror/commands@6 \
+  @codemirror/autocomplete@6 @codemirror/lint@6 @codemirror/search@6 @lezer/highlight@1
+cp scripts/codemirror.js "$work/codemirror.js"
+"$work/node_modules/.bin/esbuild" "$work/codemirror.js" --bundle --format=esm --minify \
+  --log-level=error --outfile="$vendor/codemirror.mjs"
+cp "$work/node_modules/@codemirror/view/LICENSE" "$vendor/codemirror.LICENSE.txt"
 echo "bundle_web: MapLibre GL JS $maplibre, right-to-left plugin $plugin"

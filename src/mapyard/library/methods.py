@@ -941,6 +941,8 @@ class Questions:
         key: str | None = None,
         *,
         prefix: str | None = None,
+        value: str | None = None,
+        combinations: bool | None = None,
         limit: int | None = None,
         timeout: float | None = None,
         max_bytes: int | None = None,
@@ -948,11 +950,15 @@ class Questions:
     ) -> TagCounts:
         """Count elements by key, or by the values of one key, the most frequent first.
 
-        `total` is the number of keys or values there are, of which `limit` are listed.
+        `total` is the number of keys or values there are, of which `limit` are listed. With
+        `combinations` the other keys of the elements with `key` (and `value`) are counted, in
+        `elements` of them: all, or 20,000 taken evenly where there are more.
 
         Args:
             key: count the values of this key; without, all keys.
             prefix: only keys, or values, that begin so.
+            value: with combinations: only elements with this value of key.
+            combinations: count the other keys of elements that have the key, or key and value.
             limit: largest number of rows; default 100.
             timeout: seconds, after which `Timeout` is raised.
             max_bytes: memory that a query language may use.
@@ -1865,6 +1871,8 @@ class AsyncQuestions:
         key: str | None = None,
         *,
         prefix: str | None = None,
+        value: str | None = None,
+        combinations: bool | None = None,
         limit: int | None = None,
         timeout: float | None = None,
         max_bytes: int | None = None,
@@ -1872,11 +1880,15 @@ class AsyncQuestions:
     ) -> TagCounts:
         """Count elements by key, or by the values of one key, the most frequent first.
 
-        `total` is the number of keys or values there are, of which `limit` are listed.
+        `total` is the number of keys or values there are, of which `limit` are listed. With
+        `combinations` the other keys of the elements with `key` (and `value`) are counted, in
+        `elements` of them: all, or 20,000 taken evenly where there are more.
 
         Args:
             key: count the values of this key; without, all keys.
             prefix: only keys, or values, that begin so.
+            value: with combinations: only elements with this value of key.
+            combinations: count the other keys of elements that have the key, or key and value.
             limit: largest number of rows; default 100.
             timeout: seconds, after which `Timeout` is raised.
             max_bytes: memory that a query language may use.

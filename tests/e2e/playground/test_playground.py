@@ -3,80 +3,26 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
-from browser import CHROMIUM, PHONE, WEBGL, Browser, open_browser
-from servers import COMMAND, Server, running
+from browser import PHONE, Browser
+from map_page import (
+    click_map,
+    find_violations,
+    forget_errors,
+    open_link,
+    open_tool,
+    wait,
+    wait_for_text,
+    write_query,
+)
+from servers import Server
 
 pytestmark = pytest.mark.xdist_group("playground")
-
-
-@pytest.fixture(scope="module")
-def server(monaco_copy: Path) -> Iterator[Server]:
-    with running(monaco_copy, monaco_copy.parent / "serve.log") as started:
-        yield started
-
-
-def open_link(server: Server, data: Path) -> str:
-    """Return what `mapyard open` prints."""
-    done = subprocess.run(
-        [COMMAND, "open", "--data", data],
-        env={**os.environ, "MAPYARD_PORT": str(server.port)},
-        capture_output=True, text=True, timeout=60, check=True,
-    )  # fmt: skip
-    link = done.stdout.strip()
-    assert link.startswith(f"http://localhost:{server.port}/open?token=")
-    return link.replace("localhost", "127.0.0.1")
-
-
-@pytest.fixture(scope="module")
-def tab(server: Server, monaco_copy: Path) -> Iterator[Browser]:
-    """The map page, drawn: by software, so once for all tests."""
-    if CHROMIUM is None:
-        pytest.skip("needs Chromium")
-    with open_browser(*WEBGL) as browser:
-        browser.open(open_link(server, monaco_copy))
-        browser.open(f"{server.address}/#map=15/43.7384/7.4246")
-        wait(browser, "window.playground && window.playground.map.loaded()", 90)
-        yield browser
-
-
-@pytest.fixture
-def page(tab: Browser) -> Iterator[Browser]:
-    """The page at its beginning; afterwards the console must hold no error."""
-    tab.evaluate("void playground.map.jumpTo({center: [7.4246, 43.7384], zoom: 15})")
-    open_tool(tab, "search")
-    wait(tab, "playground.map.loaded()")
-    yield tab
-    assert tab.errors == []
-
-
-def wait(tab: Browser, condition: str, timeout_s: float = 40.0) -> None:
-    ends_s = time.monotonic() + timeout_s
-    while not tab.evaluate(f"Boolean({condition})"):
-        assert time.monotonic() < ends_s, (condition, tab.text("#panel")[:500], tab.errors)
-        time.sleep(0.05)
-
-
-def wait_for_text(tab: Browser, text: str) -> None:
-    wait(tab, f"document.querySelector('#panel').innerText.includes({json.dumps(text)})")
-
-
-def open_tool(tab: Browser, tool: str) -> None:
-    tab.click(f'#tools [data-tool="{tool}"]')
-
-
-def click_map(tab: Browser, lon: float, lat: float) -> None:
-    """Click on the map with the mouse, at a position."""
-    x, y = tab.evaluate(f"(p => [p.x, p.y])(playground.map.project([{lon}, {lat}]))")
-    tab.page.mouse.click(x, y)
 
 
 def test_the_map_is_drawn_from_this_server_only(page: Browser, server: Server) -> None:
@@ -156,15 +102,15 @@ def test_results_of_queries_are_on_the_map(page: Browser, tool: str, button: str
 
 def test_values_of_a_query_are_a_table(page: Browser) -> None:
     open_tool(page, "plazaql")
-    page.fill("#panel .editor", 'search(way, highway: *).group_by(t["highway"]).count();')
+    write_query(page, 'search(way, highway: *).group_by(t["highway"]).count();')
     page.click("#panel .primary")
-    wait(page, "document.querySelectorAll('#query-results .tags tr').length > 5")
+    wait(page, "document.querySelectorAll('.results .tags tr').length > 5")
     numbers = page.evaluate(
-        "[...document.querySelectorAll('#query-results .tags td')]"
+        "[...document.querySelectorAll('.results .tags td')]"
         ".map(cell => Number(cell.innerText.replaceAll(',', '')))"
     )
     assert numbers == sorted(numbers, reverse=True)
-    page.fill("#panel .editor", "search(node).witin(5);")
+    write_query(page, "search(node).witin(5);")
     page.click("#panel .primary")
     wait(page, "document.querySelector('.message').dataset.state === 'error'")
     assert "did you mean within?" in page.text(".message")
@@ -181,11 +127,7 @@ def test_a_file_becomes_a_dataset_on_the_map(page: Browser, tmp_path: Path, axe:
     assert 'dataset("my-shops") · 3 rows, 1 with problems' in page.text("#panel article.card")
     assert "Row 3: lat 'x'" in page.text("#panel .warnings")
     wait(page, "playground.map.queryRenderedFeatures({layers: ['own-point']}).length === 2")
-    page.evaluate(axe + "; 0")
-    found = page.evaluate(
-        "axe.run(document, {resultTypes: ['violations']}).then(r => r.violations.map(v => v.id))"
-    )
-    assert found == []
+    assert find_violations(page, axe) == []
     page.evaluate("void playground.map.jumpTo({center: [7.4246, 43.7384], zoom: 17})")
     wait(page, "playground.map.loaded()")
     click_map(page, 7.4246, 43.7384)
@@ -206,29 +148,20 @@ def test_a_file_becomes_a_dataset_on_the_map(page: Browser, tmp_path: Path, axe:
     forget_errors(page)
 
 
-def forget_errors(page: Browser) -> None:
-    """What a browser notes of an answer of 4xx is no error of the page."""
-    page.errors[:] = [text for text in page.errors if "status of 4" not in text]
-
-
 @pytest.mark.parametrize("tool", ["overpass", "sparql"])
-def test_the_plan_of_a_query_is_a_tab(page: Browser, tool: str, axe: str) -> None:
+def test_a_query_is_explained(page: Browser, tool: str, axe: str) -> None:
     open_tool(page, tool)
-    page.click("#tab-plan")
+    page.click("#panel >> text=Explain")
     wait(page, "document.querySelectorAll('.plan tbody tr').length > 1")
     rows = page.evaluate(
         "[...document.querySelectorAll('.plan tbody tr')].map(r => r.innerText.split(/\\s+/))"
     )
     assert any(row[0] in ("start", "triple") for row in rows)
     assert all(float(row[-1]) >= 0 for row in rows)
-    assert page.evaluate("document.querySelector('#query-results').hidden")
-    page.evaluate(axe + "; 0")
-    found = page.evaluate(
-        "axe.run(document, {resultTypes: ['violations']}).then(r => r.violations.map(v => v.id))"
-    )
-    assert found == []
-    page.click("#tab-results")
+    assert find_violations(page, axe) == []
+    page.click("#panel .primary")
     wait(page, "document.querySelectorAll('#panel .list .item').length > 0")
+    assert page.evaluate("document.querySelector('#query-plan').hidden")
 
 
 @pytest.mark.parametrize(
@@ -242,11 +175,11 @@ def test_warnings_stand_above_the_results(
     page: Browser, tool: str, query: str, warning: str
 ) -> None:
     open_tool(page, tool)
-    page.fill("#panel .editor", query)
+    write_query(page, query)
     page.click("#panel .primary")
     wait(page, "!document.querySelector('.warnings').hidden")
     assert warning in page.text(".warnings")
-    page.click("#tab-plan")
+    page.click("#panel >> text=Explain")
     wait(page, "document.querySelectorAll('.plan tbody tr').length > 0")
     assert warning in page.text(".warnings")
 
@@ -289,15 +222,24 @@ def test_it_works_on_a_phone_and_in_the_dark(page: Browser) -> None:
         page.resize(1280, 900)
 
 
-@pytest.mark.parametrize("tool", ["search", "route", "isochrone", "overpass", "tiles"])
+@pytest.mark.parametrize(
+    "tool",
+    [
+        "search",
+        "route",
+        "isochrone",
+        "matrix",
+        "optimize",
+        "match",
+        "features",
+        "tags",
+        "overpass",
+        "tiles",
+    ],
+)
 def test_the_page_is_accessible(page: Browser, axe: str, tool: str) -> None:
     open_tool(page, tool)
-    page.evaluate(axe + "; 0")
-    found = page.evaluate(
-        "axe.run(document, {resultTypes: ['violations']}).then(r => r.violations"
-        ".map(v => v.id + ': ' + v.nodes.map(n => n.html).join(' ').slice(0, 300)))"
-    )
-    assert found == []
+    assert find_violations(page, axe) == []
 
 
 def test_a_page_whose_session_has_ended_asks_for_a_new_one(page: Browser) -> None:

@@ -215,7 +215,9 @@ SCHEMAS: Final[dict[str, Schema]] = {
     "Isochrones": _collection("Isochrone"),
     "IsochroneResult": {"oneOf": [ref("Isochrone"), ref("Isochrones")]},
     "TagCount": _object(["key", "count"], key=_TEXT, value=_TEXT, count=_INTEGER),
-    "TagCounts": _object(["total", "tags"], total=_INTEGER, tags=_array(ref("TagCount"))),
+    "TagCounts": _object(
+        ["total", "tags"], total=_INTEGER, elements=_INTEGER, tags=_array(ref("TagCount"))
+    ),
     "MatrixResult": _object(
         ["distances", "durations"], distances=_MATRIX, durations=_MATRIX, mode=_TEXT,
         filled=_array(_INTEGERS),

@@ -24,8 +24,10 @@ class TagCount:
 class TagCounts(Sequence[TagCount]):
     """Keys or values with their counts, the most frequent first."""
 
-    def __init__(self, rows: Sequence[TagCount], total: int) -> None:
+    def __init__(self, rows: Sequence[TagCount], total: int, elements: int | None = None) -> None:
         self._rows = list(rows)
+        #: Of combinations: in how many elements they were counted.
+        self.elements = elements
         #: How many keys or values there are, listed or not.
         self.total = total
 
@@ -56,13 +58,14 @@ class TagCounts(Sequence[TagCount]):
             else {"key": row.key, "value": row.value, "count": row.count}
             for row in self._rows
         ]
-        return {"total": self.total, "tags": rows}
+        counted = {} if self.elements is None else {"elements": self.elements}
+        return {"total": self.total, **counted, "tags": rows}
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> TagCounts:
         """Return the counts that an endpoint answered."""
         rows = [TagCount(row["key"], row.get("value"), row["count"]) for row in body["tags"]]
-        return cls(rows, body["total"])
+        return cls(rows, body["total"], body.get("elements"))
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return a DataFrame: key, value, count."""

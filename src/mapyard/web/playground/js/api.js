@@ -34,8 +34,11 @@ export async function beginMapSession(config) {
   return (await send(post("/api/v1/tiles/session", {}))).json;
 }
 
-/** Send a call; returns {status, ms, bytes, json, text, headers}, raises ApiError on 4xx and 5xx. */
-export async function send(call, signal) {
+/**
+ * Send a call; returns {status, ms, bytes, json, text, headers}, raises ApiError on 4xx and 5xx.
+ * progress(bytes) is called while the answer comes.
+ */
+export async function send(call, { signal, progress } = {}) {
   const started = performance.now();
   const ask = () => fetch(address(call), {
     method: call.method,
@@ -45,12 +48,24 @@ export async function send(call, signal) {
   });
   let response = await ask();
   if (response.status === 401 && (await renewSession())) response = await ask(); // it had slept
-  const text = await response.text();
+  const text = progress ? await readBody(response, progress) : await response.text();
   const result = { status: response.status, ms: performance.now() - started, bytes: text.length, text, json: null };
   result.headers = response.headers;
   try { result.json = JSON.parse(text); } catch { /* shown as text */ }
   if (!response.ok) throw new ApiError(result);
   return result;
+}
+
+async function readBody(response, progress) {
+  const decoder = new TextDecoder();
+  let text = "", bytes = 0;
+  for (let reader = response.body.getReader(); ;) {
+    const { done, value } = await reader.read();
+    if (done) return text + decoder.decode();
+    bytes += value.length;
+    text += decoder.decode(value, { stream: true });
+    progress(bytes);
+  }
 }
 
 const KEY = "YOUR_KEY";

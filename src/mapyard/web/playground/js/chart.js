@@ -75,5 +75,12 @@ export function profileChart(coordinates, onpoint) {
     const stride = Math.max(1, Math.round(known.length / 60));
     point(Math.min(known.length - 1, Math.max(0, index + step * stride)));
   });
+  /** Point at the sample that is nearest to [lng, lat], as pointing at the chart does; null leaves. */
+  chart.pointAt = (place) => {
+    if (!place) return point(-1);
+    let best = 0;
+    known.forEach((s, i) => { if (distanceBetween(s.at, place) < distanceBetween(known[best].at, place)) best = i; });
+    point(best);
+  };
   return chart;
 }

@@ -26,19 +26,6 @@ export function featureItem(feature, onclick, number) {
     distance !== undefined && distance !== null ? h("span.distance", {}, formatDistance(distance)) : null));
 }
 
-/** All properties of a feature, with a link to OpenStreetMap. */
-export function featureCard(feature, actions = []) {
-  const p = feature.properties ?? {};
-  const rows = Object.entries(p).filter(([key, value]) => !key.startsWith("_") && value !== null && value !== "" && typeof value !== "object");
-  const id = typeof feature.id === "string" ? feature.id : p["@type"] ? `${p["@type"]}/${p["@id"]}` : p.osm_type ? `${p.osm_type}/${p.osm_id}` : "";
-  return h("article.card", {},
-    h("h3", { dir: "auto" }, featureName(feature)),
-    featureKind(feature) ? h("p.kind", {}, featureKind(feature)) : null,
-    actions.length ? h("div.row", {}, actions) : null,
-    h("table.tags", {}, h("tbody", {}, rows.map(([key, value]) => h("tr", {}, h("th", { scope: "row" }, key), h("td", { dir: "auto" }, String(value)))))),
-    /^(node|way|relation)\/\d+$/.test(id) ? h("a", { href: `https://www.openstreetmap.org/${id}`, target: "_blank", rel: "noopener" }, `${id} on openstreetmap.org`) : null);
-}
-
 /** West, south, east, north of a feature with a geometry. */
 export function featureBox(feature) {
   let box = [Infinity, Infinity, -Infinity, -Infinity];

@@ -1,9 +1,12 @@
 // The page: tools on the left, their panel beside it, the map behind.
 
+import { readAddress, writeAddress } from "./address.js";
 import { beginMapSession, renewSession, send } from "./api.js";
 import { Drawer } from "./drawer.js";
 import { MapView } from "./map.js";
+import { entriesFor, showMenu } from "./menu.js";
 import { MapSession } from "./session.js";
+import { shareDialog } from "./share.js";
 import { h, icon, iconButton, toast } from "./ui.js";
 import datasets from "./panels/datasets.js";
 import elevation from "./panels/elevation.js";
@@ -18,9 +21,10 @@ import plazaql from "./panels/plazaql.js";
 import route from "./panels/route.js";
 import search from "./panels/search.js";
 import sparql from "./panels/sparql.js";
+import tags from "./panels/tags.js";
 import tiles from "./panels/tiles.js";
 
-const TOOLS = [search, route, isochrone, nearest, matrix, optimize, match, elevation, features, overpass, sparql, plazaql, datasets, tiles];
+const TOOLS = [search, route, isochrone, nearest, matrix, optimize, match, elevation, features, tags, overpass, sparql, plazaql, datasets, tiles];
 
 class Page {
   constructor(config, map) {
@@ -32,32 +36,47 @@ class Page {
     this.abort = null;
     /** What one tool leaves for another: a route for the elevation profile, say. */
     this.shared = {};
+    /** What each tool showed last, as it stands in the address. */
+    this.states = {};
     map.onTrouble = (text) => showTrouble(text);
+    map.onMenu = (point, pixel) => showMenu(pixel, entriesFor(point, this));
     map.onClick = (point, event) => this.current?.click?.(point, this, event);
     this.drawTools();
     this.drawCorner();
     addEventListener("keydown", (event) => this.onKey(event));
-    addEventListener("hashchange", () => this.openFromHash());
-    this.openFromHash();
+    addEventListener("popstate", () => this.openFromAddress());
+    addEventListener("hashchange", () => this.openFromAddress());
+    this.opened = this.openFromAddress();
   }
 
   has(path) { return this.config.paths.includes(path); }
 
-  openFromHash() {
-    const name = new URLSearchParams(location.hash.slice(1)).get("tool");
-    const wanted = this.tools.find((tool) => tool.id === name) ?? this.tools[0];
-    if (wanted && wanted !== this.current) this.open(wanted);
+  /** Show what the address says, where it is not shown already: at first, on Back and Forward. */
+  async openFromAddress() {
+    const { tool: name, ...state } = await readAddress();
+    const wanted = this.tools.find((tool) => tool.id === name) ?? this.current ?? this.tools[0];
+    if (!wanted || (wanted === this.current && isSame(state, this.stateOf(wanted)))) return;
+    this.open(wanted, { state, isNew: false });
   }
 
-  open(tool) {
+  stateOf(tool) { return tool === this.current && tool.state ? clean(tool.state()) : this.states[tool.id] ?? {}; }
+
+  /** Put what the tool shows now into the address; a tool calls it when it shows something else. */
+  remember({ replace = false } = {}) {
+    const tool = this.current;
+    if (this.restoring || !tool) return;
+    this.states[tool.id] = this.stateOf(tool);
+    this.written = writeAddress({ tool: tool.id, ...this.states[tool.id] }, { replace });
+  }
+
+  /** Open a tool as it was last, or with a state. */
+  open(tool, { state = this.stateOf(tool), isNew = true } = {}) {
+    if (this.current) this.states[this.current.id] = this.stateOf(this.current);
     this.current?.close?.(this);
     this.abort?.abort();
     this.map.clear();
     this.drawer.hide();
     this.current = tool;
-    const hash = new URLSearchParams(location.hash.slice(1));
-    hash.set("tool", tool.id);
-    history.replaceState(null, "", `#${decodeURIComponent(hash.toString())}`);
     for (const button of document.querySelectorAll("#tools button")) {
       const chosen = button.dataset.tool === tool.id;
       button.setAttribute("aria-pressed", String(chosen));
@@ -75,17 +94,28 @@ class Page {
       this.content, this.message, this.drawer.element);
     panel.scrollTop = 0;
     tool.open(this.content, this);
+    this.restoring = true; // what is put back is no news for the address
+    try { if (Object.keys(state).length) tool.restore?.(state, this); } finally { this.restoring = false; }
+    this.states[tool.id] = state;
+    if (isNew) this.written = writeAddress({ tool: tool.id, ...state });
   }
 
-  /** Send a call, show it in the drawer; null when it failed or another one came. */
-  async run(call, { quiet = false } = {}) {
+  /** Give up what is being asked. */
+  stop() {
+    this.abort?.abort();
+    this.say("Stopped.");
+  }
+
+  /** Send a call, show it in the drawer; null when it failed, was stopped, or another one came. */
+  async run(call, { quiet = false, onfail } = {}) {
     this.abort?.abort();
     const abort = (this.abort = new AbortController());
     const tool = this.current;
     if (!quiet) this.say("", "busy");
     this.drawer.show(call);
+    const progress = (bytes) => { if (!quiet && bytes > 200_000) this.say(`${(bytes / 1e6).toFixed(1)} MB so far …`); };
     try {
-      const result = await send(call, abort.signal);
+      const result = await send(call, { signal: abort.signal, progress });
       if (abort.signal.aborted || tool !== this.current) return null;
       this.drawer.show(call, result);
       if (!quiet) this.say("");
@@ -93,9 +123,15 @@ class Page {
     } catch (error) {
       if (error.name === "AbortError" || tool !== this.current) return null;
       if (error.result) this.drawer.show(call, error.result);
+      onfail?.(error);
       this.say(this.explain(error), "error");
       return null;
     }
+  }
+
+  /** Ask beside what is shown, for completion and the like; null where it fails. */
+  async ask(call) {
+    try { return await send(call); } catch { return null; }
   }
 
   explain(error) {
@@ -133,12 +169,14 @@ class Page {
       this.map.restyle();
     });
     document.getElementById("corner").append(
+      iconButton("share", "Share", () => shareDialog(this)),
       h("a.icon-button", { href: "/docs", title: "API reference", "aria-label": "API reference" }, icon("book")),
       h("a.icon-button", { href: "/account", title: "Account", "aria-label": "Account" }, icon("user")),
       toggle);
   }
 
   onKey(event) {
+    if (document.querySelector("dialog[open]")) return;
     const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement?.tagName);
     if (event.key === "/" && !typing) {
       event.preventDefault();
@@ -146,13 +184,16 @@ class Page {
       document.querySelector("#panel input")?.focus();
     } else if (event.key === "Escape" && !event.defaultPrevented) {
       if (typing) document.activeElement.blur();
-      else if (this.current) this.open(this.current);
+      else if (this.current) this.open(this.current, { state: {} });
     } else if (/^[1-9]$/.test(event.key) && !typing && !event.metaKey && !event.ctrlKey && !event.altKey) {
       const tool = this.tools[Number(event.key) - 1];
       if (tool) this.open(tool);
     }
   }
 }
+
+const clean = (state) => Object.fromEntries(Object.entries(state).filter(([, value]) => value !== undefined && value !== null && value !== "").map(([name, value]) => [name, String(value)]));
+const isSame = (one, other) => Object.keys({ ...one, ...other }).every((name) => (one[name] ?? "") === (other[name] ?? ""));
 
 /** Say over the map why it stays empty; "" takes the message away. */
 function showTrouble(text) {

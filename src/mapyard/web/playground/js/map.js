@@ -83,7 +83,14 @@ export class MapView {
     this.map.on("idle", () => { if (performance.now() > this.quietMs) this.onTrouble(""); });
     this.map.on("moveend", () => keepView(this.map));
     this.map.on("style.load", () => this.#addOverlay());
-    this.map.on("click", (event) => this.onClick(event.lngLat.toArray(), event));
+    this.map.on("click", (event) => { if (!this.dragged) this.onClick(event.lngLat.toArray(), event); });
+    /** Called with [lng, lat] and the pixel of the page, for a right click or a long press. */
+    this.onMenu = () => {};
+    this.map.on("contextmenu", (event) => { event.preventDefault(); this.onMenu(event.lngLat.toArray(), { x: event.originalEvent.clientX, y: event.originalEvent.clientY }); });
+    /** Called with [lng, lat] while the pointer is over a line of the result, with null when it leaves. */
+    this.onLineHover = null;
+    this.map.on("mousemove", "result-line", (event) => this.onLineHover?.(event.lngLat.toArray()));
+    this.map.on("mouseleave", "result-line", () => this.onLineHover?.(null));
     this.ready = new Promise((resolve) => this.map.once("idle", resolve));
   }
 
@@ -93,6 +100,15 @@ export class MapView {
   get view() {
     const box = this.map.getBounds();
     return [box.getSouth(), box.getWest(), box.getNorth(), box.getEast()].map((v) => Number(v.toFixed(6)));
+  }
+
+  /** Meters between two [lng, lat]. */
+  distance(one, other) { return new maplibregl.LngLat(...one).distanceTo(new maplibregl.LngLat(...other)); }
+
+  /** The rim of a circle, as [lng, lat]s. */
+  circle([lng, lat], meters) {
+    const north = meters / 111_195, east = north / Math.cos((lat * Math.PI) / 180);
+    return Array.from({ length: 64 }, (_, i) => [lng + east * Math.cos((i * Math.PI) / 32), lat + north * Math.sin((i * Math.PI) / 32)]);
   }
 
   /** Follow the page's theme. */
@@ -160,6 +176,58 @@ export class MapView {
   clear() {
     this.clearMarkers();
     this.show(null);
+    this.highlight(null);
+    this.showCursor(null);
+    this.onLineHover = null;
+  }
+
+  /** Mark a part of the result; null takes the mark away. */
+  highlight(geometry) {
+    this.marked = geometry;
+    this.map.getSource("highlight")?.setData(geometry ? { type: "Feature", geometry, properties: {} } : EMPTY);
+  }
+
+  /** Show a dot at [lng, lat], for a chart; null takes it away. */
+  showCursor(point) {
+    if (!point) { this.cursor?.remove(); this.cursor = null; return; }
+    this.cursor ??= new maplibregl.Marker({ element: h("div.map-cursor") }).setLngLat(point).addTo(this.map);
+    this.cursor.setLngLat(point);
+  }
+
+  /** Let a line be dragged: `drop(from, to)` is called with [lng, lat]s; returns what ends it. */
+  onLineDrag(line, drop) {
+    const { map } = this;
+    const canvas = map.getCanvas();
+    const enter = () => { canvas.style.cursor = "grab"; };
+    const leave = () => { canvas.style.cursor = ""; };
+    const grab = (event) => {
+      if (!line() || event.originalEvent.button > 0 || (event.points ?? []).length > 1) return;
+      event.preventDefault(); // the map stays
+      const from = event.lngLat.toArray();
+      let to = null;
+      const move = (moved) => { to = moved.lngLat.toArray(); this.dragged = true; this.showCursor(to); canvas.style.cursor = "grabbing"; };
+      const end = () => {
+        for (const kind of ["mousemove", "touchmove"]) map.off(kind, move);
+        for (const kind of ["mouseup", "touchend"]) map.off(kind, end);
+        this.showCursor(null);
+        canvas.style.cursor = "";
+        if (to) drop(from, to);
+        setTimeout(() => { this.dragged = false; }, 0); // the click that follows is none
+      };
+      for (const kind of ["mousemove", "touchmove"]) map.on(kind, move);
+      for (const kind of ["mouseup", "touchend"]) map.on(kind, end);
+    };
+    const parts = [["mouseenter", enter], ["mouseleave", leave], ["mousedown", grab], ["touchstart", grab]];
+    for (const [kind, call] of parts) map.on(kind, "result-line", call);
+    return () => { leave(); for (const [kind, call] of parts) map.off(kind, "result-line", call); };
+  }
+
+  /** A picture of the map as it is, as a PNG blob. */
+  picture() {
+    return new Promise((resolve) => {
+      this.map.once("render", () => this.map.getCanvas().toBlob(resolve, "image/png"));
+      this.map.triggerRepaint();
+    });
   }
 
   /** Show vector tiles with a layer `features`, or with null none. */
@@ -228,10 +296,12 @@ export class MapView {
       paint: { "fill-color": color, "fill-opacity": ["coalesce", ["get", "_opacity"], 0.22] } }, below);
     map.addLayer({ id: "result-outline", type: "line", source: "result", filter: kind("Polygon", "MultiPolygon"),
       layout: { "line-join": "round" }, paint: { "line-color": color, "line-width": 1.8 } }, below);
-    map.addLayer({ id: "result-casing", type: "line", source: "result", filter: kind("LineString", "MultiLineString"),
+    map.addLayer({ id: "result-tie", type: "line", source: "result", filter: ["has", "_tie"],
+      paint: { "line-color": color, "line-width": 2, "line-dasharray": [0.5, 1.6] }, layout: { "line-cap": "round" } }, below);
+    map.addLayer({ id: "result-casing", type: "line", source: "result", filter: ["all", kind("LineString", "MultiLineString"), ["!", ["has", "_tie"]]],
       layout: { "line-join": "round", "line-cap": "round" },
       paint: { "line-color": isDark() ? "#0c1210" : "#ffffff", "line-width": ["+", ["coalesce", ["get", "_width"], 4], 3.5], "line-opacity": 0.9 } }, below);
-    map.addLayer({ id: "result-line", type: "line", source: "result", filter: kind("LineString", "MultiLineString"),
+    map.addLayer({ id: "result-line", type: "line", source: "result", filter: ["all", kind("LineString", "MultiLineString"), ["!", ["has", "_tie"]]],
       layout: { "line-join": "round", "line-cap": "round" },
       paint: { "line-color": color, "line-width": ["coalesce", ["get", "_width"], 4], "line-opacity": ["coalesce", ["get", "_opacity"], 1] } }, below);
     map.addLayer({ id: "result-point", type: "circle", source: "result", filter: ["all", kind("Point", "MultiPoint"), ["!", ["has", "_dot"]]],
@@ -242,6 +312,9 @@ export class MapView {
     map.addLayer({ id: "result-label", type: "symbol", source: "result", filter: ["all", ["has", "_label"], ["!", ["has", "_dot"]]], minzoom: 12,
       layout: { "text-field": ["get", "_label"], "text-font": ["Noto Sans Bold"], "text-size": 12, "text-anchor": "top", "text-offset": [0, 0.8], "text-max-width": 10 },
       paint: { "text-color": isDark() ? "#e7ece8" : "#123d2d", "text-halo-color": isDark() ? "#0c1210" : "#ffffff", "text-halo-width": 1.6 } });
+    map.addSource("highlight", { type: "geojson", data: EMPTY });
+    map.addLayer({ id: "highlight", type: "line", source: "highlight", layout: { "line-join": "round", "line-cap": "round" }, paint: { "line-color": isDark() ? "#ffd166" : "#d9480f", "line-width": 7 } });
+    if (this.marked) this.highlight(this.marked);
     if (this.tiles) this.#addTiles();
   }
 }

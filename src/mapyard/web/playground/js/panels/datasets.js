@@ -1,7 +1,7 @@
 // Datasets of one's own: their list, a file for a new one, and each on the map.
 
 import { ApiError, get, post } from "../api.js";
-import { featureCard } from "../features.js";
+import { inspector } from "../inspect.js";
 import { h } from "../ui.js";
 
 const POLL_MS = 700;
@@ -14,6 +14,7 @@ export default {
 
   open(content, page) {
     this.isOpen = true;
+    this.chosen = "";
     const file = h("input", { type: "file", accept: ".csv,.tsv,.geojson,.json,.ndjson,.geojsonl,.parquet,.gpkg,.zip", "aria-label": "File to import",
       onchange: () => {
         const [chosen] = file.files;
@@ -26,6 +27,10 @@ export default {
     content.append(h("label.drop", {}, h("b", {}, "Choose a file"), h("span", {}, "a table needs columns lat and lon, wkt, or address"), file), h("h2", {}, "Datasets"), this.list, this.card);
     this.load(page);
   },
+
+  state() { return { id: this.chosen ?? "" }; },
+
+  restore({ id }) { this.wanted = id; },
 
   close(page) {
     this.isOpen = false;
@@ -44,9 +49,14 @@ export default {
     this.list.replaceChildren(...datasets.map((d) => h("li", {}, h("button.item", { type: "button", disabled: d.feature_count === null, onclick: () => this.choose(d, page) },
       h("span.item-text", {}, h("b", { dir: "auto" }, d.name), h("small", {}, describe(d)))))));
     if (!datasets.length) page.say("You have no datasets yet.");
+    const wanted = datasets.find((dataset) => dataset.id === this.wanted && dataset.feature_count !== null);
+    this.wanted = "";
+    if (wanted) this.choose(wanted, page);
   },
 
   choose(dataset, page) {
+    this.chosen = dataset.id;
+    page.remember();
     page.map.showTiles(`${location.origin}/api/v1/datasets/${dataset.id}/tiles/{z}/{x}/{y}`);
     if (dataset.bbox) {
       const [west, south, east, north] = dataset.bbox;
@@ -62,7 +72,7 @@ export default {
 
   click(_point, page, event) {
     const [hit] = page.map.tilesAt(event.point);
-    if (hit) this.card.replaceChildren(featureCard({ id: hit.id, properties: hit.properties }));
+    if (hit) this.card.replaceChildren(inspector({ id: hit.id, properties: hit.properties }, page));
   },
 
   async add(file, page) {

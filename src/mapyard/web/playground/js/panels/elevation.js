@@ -1,7 +1,9 @@
 // The heights along a line, as a chart.
 
+import { readPoints, writePoints } from "../address.js";
 import { post } from "../api.js";
 import { distanceBetween, profileChart } from "../chart.js";
+import { downloadMenu } from "../download.js";
 import { formatDistance, h } from "../ui.js";
 
 const PATH = "/api/v1/elevation/profile";
@@ -38,7 +40,15 @@ export default {
 
   close() { this.marker = null; },
 
+  state() { return { line: this.line.length > 300 ? "" : writePoints(this.line) }; },
+
+  restore({ line }, page) {
+    this.line = readPoints(line).filter(Boolean);
+    if (this.line.length) this.update(page);
+  },
+
   async update(page) {
+    page.remember();
     this.output.replaceChildren();
     page.map.clear();
     if (this.line.length === 1) page.map.show({ type: "Feature", geometry: { type: "Point", coordinates: this.line[0] }, properties: {} });
@@ -52,6 +62,7 @@ export default {
     this.output.replaceChildren(
       profileChart(result.json.geometry.coordinates, (at) => this.point(at, page)),
       h("div.choices", {}, figure(p.min_elevation_m, "lowest"), figure(p.max_elevation_m, "highest"), figure(p.total_ascent_m, "up"), figure(p.total_descent_m, "down")),
+      downloadMenu("profile", () => [{ ...result.json, properties: { name: "Profile" } }]),
       p.distance_m ? h("p", {}, `${formatDistance(p.distance_m)} in all`) : "");
   },
 

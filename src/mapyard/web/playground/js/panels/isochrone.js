@@ -1,6 +1,7 @@
 // How far one gets in a given time.
 
 import { post } from "../api.js";
+import { downloadMenu } from "../download.js";
 import { PointList } from "../points.js";
 import { debounce, h, segmented } from "../ui.js";
 import { asPoint, MODES } from "./route.js";
@@ -16,18 +17,33 @@ export default {
     this.mode = "foot";
     this.minutes = 15;
     this.ask = debounce(150, () => this.update(page));
-    this.points = new PointList({ map: page.map, names: ["Start"], onchange: () => this.ask() });
+    this.points = new PointList({ page, names: ["Start"], onchange: () => this.ask() });
     const value = h("output", {}, `${this.minutes} min`);
     const slider = h("input", { type: "range", min: 5, max: 60, step: 5, value: this.minutes, "aria-label": "Longest time, minutes",
       oninput: (event) => { this.minutes = Number(event.target.value); value.textContent = `${this.minutes} min`; this.ask(); } });
     this.output = h("div");
-    content.append(segmented("Mode", MODES, this.mode, (mode) => { this.mode = mode; this.ask(); }), this.points.element,
+    this.modePlace = h("div.mode-place");
+    this.slider = slider;
+    this.shown = value;
+    this.drawModes();
+    content.append(this.modePlace, this.points.element,
       h("div.slider", {}, h("span", {}, "Within"), slider, value), this.output);
+  },
+
+  drawModes() { this.modePlace.replaceChildren(segmented("Mode", MODES, this.mode, (mode) => { this.mode = mode; this.ask(); })); },
+
+  state() { return { p: this.points.text, mode: this.mode === "foot" ? "" : this.mode, min: this.minutes === 15 ? "" : this.minutes }; },
+
+  restore({ p, mode, min }) {
+    if (MODES.some(([id]) => id === mode)) { this.mode = mode; this.drawModes(); }
+    if (min >= 1 && min <= 60) { this.minutes = Number(min); this.slider.value = min; this.shown.textContent = `${min} min`; }
+    if (p) this.points.text = p;
   },
 
   click(point) { this.points.place(point); },
 
   async update(page) {
+    page.remember();
     this.output.replaceChildren();
     const [point] = this.points.filled;
     if (!point) return page.map.show(null);
@@ -38,7 +54,7 @@ export default {
     const colored = areas.map((f, i) => ({ ...f, properties: { ...f.properties, _color: COLORS[(areas.length - 1 - i) * 2] ?? COLORS[4], _opacity: 0.2 } }));
     page.map.show({ type: "FeatureCollection", features: colored });
     page.map.fit(result.json);
-    this.output.replaceChildren(h("ul.legend", {}, colored.toReversed().map((f) => {
+    this.output.replaceChildren(downloadMenu("reach", () => result.json.features), h("ul.legend", {}, colored.toReversed().map((f) => {
       const swatch = h("span.swatch");
       swatch.style.background = f.properties._color;
       const area = f.properties.area_m2;

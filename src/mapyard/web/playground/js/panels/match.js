@@ -1,6 +1,8 @@
 // Put a GPS trace on the roads it was driven on.
 
+import { readPoints, writePoints } from "../address.js";
 import { post } from "../api.js";
+import { downloadMenu } from "../download.js";
 import { readGpx } from "../gpx.js";
 import { formatDistance, formatDuration, h } from "../ui.js";
 
@@ -13,13 +15,13 @@ export default {
     this.trace = [];
     const file = h("input", { type: "file", accept: ".gpx,application/gpx+xml,text/xml", "aria-label": "GPX file",
       onchange: async () => file.files[0] && this.load(await file.files[0].text(), file.files[0].name, page) });
-    this.state = h("p.empty", {}, "No trace yet.");
+    this.status = h("p.empty", {}, "No trace yet.");
     this.output = h("div");
     content.append(
       h("label.drop", {}, h("b", {}, "Choose a GPX file"), h("span", {}, "or drop it anywhere on the page"), file),
       h("div.row", {}, h("button", { type: "button", onclick: () => this.update(page) }, "Match"),
         h("button.quiet", { type: "button", onclick: () => { this.trace = []; this.draw(page); } }, "Clear")),
-      this.state, this.output);
+      this.status, this.output);
     this.draw(page);
   },
 
@@ -34,13 +36,21 @@ export default {
     return this.update(page);
   },
 
+  state() { return { line: this.trace.length > 300 ? "" : writePoints(this.trace) }; },
+
+  restore({ line }, page) {
+    this.trace = readPoints(line).filter(Boolean);
+    this.draw(page);
+    if (this.trace.length > 1) this.update(page);
+  },
+
   click(point, page) {
     this.trace.push(point);
     this.draw(page);
   },
 
   draw(page, matched = null) {
-    this.state.textContent = this.trace.length ? `${this.trace.length} trace points` : "No trace yet.";
+    this.status.textContent = this.trace.length ? `${this.trace.length} trace points` : "No trace yet.";
     this.output.replaceChildren();
     const features = this.trace.map((p) => ({ type: "Feature", geometry: { type: "Point", coordinates: p }, properties: { _color: "#c8553d" } }));
     if (matched) features.unshift({ ...matched, properties: { _width: 6 } });
@@ -49,6 +59,7 @@ export default {
 
   async update(page) {
     if (this.trace.length < 2) return page.say("A trace needs two points or more.", "error");
+    page.remember();
     const trace = { type: "LineString", coordinates: this.trace.map((p) => p.map((v) => Number(v.toFixed(6)))) };
     const result = await page.run(post("/api/v1/map-match", { trace }));
     if (!result) return;
@@ -61,6 +72,7 @@ export default {
         h("div.choice", {}, h("b", {}, formatDistance(p.distance)), h("span", {}, "matched")),
         h("div.choice", {}, h("b", {}, formatDuration(p.duration)), h("span", {}, "driving")),
         h("div.choice", {}, h("b", {}, `${Math.round((p.confidence ?? 0) * 100)} %`), h("span", {}, "confidence"))),
+      downloadMenu("matched", () => [{ ...result.json, legs: undefined, properties: { ...p, name: "Matched" } }]),
       names.length ? h("p", {}, `Along ${names.slice(0, 12).join(", ")}${names.length > 12 ? " …" : ""}`) : "");
   },
 };

@@ -11,17 +11,25 @@ export default {
 
   open(content, page) {
     this.ask = debounce(60, () => this.update(page));
-    this.points = new PointList({ map: page.map, names: ["Point"], onchange: () => this.ask() });
-    const value = h("output", {}, "500 m");
+    this.points = new PointList({ page, names: ["Point"], onchange: () => this.ask() });
+    const value = (this.shown = h("output", {}, "500 m"));
     this.radius = h("input", { type: "range", min: 50, max: 5000, step: 50, value: 500, "aria-label": "Search radius, metres",
       oninput: (event) => { value.textContent = formatDistance(Number(event.target.value)); this.ask(); } });
     this.output = h("div");
     content.append(this.points.element, h("div.slider", {}, h("span", {}, "Radius"), this.radius, value), this.output);
   },
 
+  state() { return { p: this.points.text, radius: this.radius.value === "500" ? "" : this.radius.value }; },
+
+  restore({ p, radius }) {
+    if (radius) { this.radius.value = radius; this.shown.textContent = formatDistance(Number(this.radius.value)); }
+    if (p) this.points.text = p;
+  },
+
   click(point) { this.points.set(0, point); },
 
   async update(page) {
+    page.remember();
     this.output.replaceChildren();
     const [point] = this.points.filled;
     if (!point) return page.map.show(null);

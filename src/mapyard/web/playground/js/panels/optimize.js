@@ -1,9 +1,17 @@
 // The shortest round through all points.
 
-import { post } from "../api.js";
+import { get, post, send } from "../api.js";
+import { downloadMenu } from "../download.js";
+import { readGpx } from "../gpx.js";
 import { PointList } from "../points.js";
-import { debounce, formatDistance, formatDuration, h, segmented } from "../ui.js";
+import { readCsv } from "../results.js";
+import { debounce, formatDistance, formatDuration, h, segmented, toast } from "../ui.js";
 import { MODES } from "./route.js";
+
+async function findAddress(q) {
+  const result = await send(get("/api/v1/geocode", { q, limit: 1 })).catch(() => null);
+  return result?.json.features[0]?.geometry.coordinates ?? null;
+}
 
 export default {
   id: "optimize", name: "Round trip", title: "Round trip", icon: "optimize",
@@ -13,16 +21,44 @@ export default {
   open(content, page) {
     this.mode = "auto";
     this.ask = debounce(150, () => this.update(page));
-    this.points = new PointList({ map: page.map, min: 3, max: 20, onchange: () => this.ask() });
+    this.points = new PointList({ page, min: 3, max: 20, onchange: () => this.ask() });
     this.round = h("input", { type: "checkbox", checked: true, onchange: () => this.ask() });
     this.output = h("div");
-    content.append(segmented("Mode", MODES, this.mode, (mode) => { this.mode = mode; this.ask(); }), this.points.element,
+    this.modePlace = h("div.mode-place");
+    this.drawModes();
+    const file = h("input", { type: "file", accept: ".csv,text/csv,.gpx", "aria-label": "File of stops", onchange: async () => { if (file.files[0]) this.load(await file.files[0].text(), file.files[0].name, page); file.value = ""; } });
+    content.append(h("label.drop", {}, h("b", {}, "Choose a CSV of stops"), h("span", {}, "with columns lat and lon, or address; or click the map"), file), this.modePlace, this.points.element,
       h("label.check", {}, this.round, "come back to the start"), this.output);
+  },
+
+  drawModes() { this.modePlace.replaceChildren(segmented("Mode", MODES, this.mode, (mode) => { this.mode = mode; this.ask(); })); },
+
+  state() { return { p: this.points.text, mode: this.mode === "auto" ? "" : this.mode, round: this.round.checked ? "" : "0" }; },
+
+  restore({ p, mode, round }) {
+    if (MODES.some(([id]) => id === mode)) { this.mode = mode; this.drawModes(); }
+    this.round.checked = round !== "0";
+    if (p) this.points.text = p;
+  },
+
+  /** Take the stops of a file: positions, or addresses, which are looked up. */
+  async load(text, name, page) {
+    try {
+      const rows = /\.gpx$/i.test(name) ? readGpx(text).map((coordinates) => ({ geometry: { coordinates } })) : readCsv(text, /^[^\n,]*;/.test(text) ? ";" : ",");
+      const wanted = rows.slice(0, this.points.max);
+      const found = await Promise.all(wanted.map(async (row) => row.geometry?.coordinates ?? (row.properties.address ? await findAddress(row.properties.address) : null)));
+      const points = found.filter(Boolean);
+      if (!points.length) throw new Error("no row has columns lat and lon, or an address that was found");
+      this.points.setAll(points);
+      const left = wanted.length - points.length, cut = rows.length - wanted.length;
+      if (left || cut) toast([left ? `${left} rows have no place` : "", cut ? `${cut} rows are more than the ${this.points.max} of this page: POST /api/v1/tours takes 1,000` : ""].filter(Boolean).join("; "));
+    } catch (error) { page.say(`${name}: ${error.message}`, "error"); }
   },
 
   click(point) { this.points.place(point); },
 
   async update(page) {
+    page.remember();
     this.output.replaceChildren();
     page.map.show(null);
     if (!this.points.isComplete) return;
@@ -37,6 +73,7 @@ export default {
     const order = trip.waypoint_order ?? [];
     this.output.replaceChildren(
       h("div.choices", {}, h("div.choice", {}, h("b", {}, formatDuration(trip.duration_s ?? trip.total_cost_s)), h("span", {}, formatDistance(trip.distance_m)))),
+      trip.route ? downloadMenu("round", () => [{ ...trip.route, properties: { name: "Round trip" } }]) : "",
       h("p.order", {}, order.map((i) => "ABCDEFGHIJKLMNOPQRST"[i]).join(" → ")));
   },
 };

@@ -1,13 +1,17 @@
 // PlazaQL; {{bbox}} becomes what is in view.
 
 import { post } from "../api.js";
+import { completePlazaql, plazaql } from "../editor/languages.js";
 import { queryTool } from "./query.js";
 
 export default queryTool({
   id: "plazaql", name: "PlazaQL", title: "PlazaQL", icon: "plazaql",
   paths: ["/api/v1/query"], hasPlan: false,
   hint: "Chain what you search, where, and what is wanted of it; {{bbox}} stands for the part of the map in view.",
-  makeCall: (text, view) => post("/api/v1/query", { data: text.replaceAll("{{bbox}}", view.join(", ")), limit: 1000 }),
+  language: plazaql,
+  complete: completePlazaql,
+  wizard: (key, value) => `search(${/^[A-Za-z_]\w*$/.test(key) ? key : JSON.stringify(key)}: ${value === "*" ? "*" : JSON.stringify(value)})\n  .bbox({{bbox}});\n`,
+  makeCall: (data) => post("/api/v1/query", { data, limit: 1000 }),
   examples: [
     ["Cafés in view", 'search(amenity: "cafe")\n  .bbox({{bbox}})\n  .sort(t["name"]);'],
     ["Pharmacies near bus stops", '$stops = search(node, highway: "bus_stop").bbox({{bbox}});\nsearch(amenity: "pharmacy").around(150, $stops);'],

@@ -1,56 +1,104 @@
-// What the two query editors share: an editor, examples, results in list and map, the query's plan.
+// The workbench that the three query languages share: editor, examples, history, wizard, results, plan.
 
-import { featureCard, featureCenter, featureItem } from "../features.js";
-import { h } from "../ui.js";
+import { ApiError, get, send } from "../api.js";
+import { draftOf, keepDraft, keepRun, runsOf, save, savedOf, unsave } from "../drafts.js";
+import { makeEditor } from "../editor/editor.js";
+import { formatQuery } from "../editor/languages.js";
+import { Results, readCsv } from "../results.js";
+import { paintBy, splitStyle } from "../styling.js";
+import { debounce, h, toast } from "../ui.js";
 
-const TABS = [["results", "Results"], ["plan", "Plan"]];
+const WIZARD_KEYS = ["amenity", "shop", "tourism", "leisure", "natural", "highway", "historic", "railway", "man_made", "landuse", "building", "cuisine", "sport", "craft", "office", "healthcare", "place"];
 
-/** Make an editor tool out of its examples and a function that makes the call. */
-export function queryTool({ examples, makeCall, hasPlan = true, ...tool }) {
+/** Make a query tool: its language, examples, what makes the call, and what the wizard writes. */
+export function queryTool({ examples, makeCall, language, complete, wizard, hasPlan = true, ...tool }) {
   return {
     ...tool,
     hasPlan,
 
     open(content, page) {
-      this.editor = h("textarea.editor", { value: examples[0][1], spellcheck: false, rows: 9, "aria-label": "Query", autocapitalize: "off",
-        onkeydown: (event) => {
-          if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); this.update(page); }
-        } });
-      const choose = h("select", { "aria-label": "Examples", onchange: () => { if (choose.value) { this.editor.value = examples[choose.value][1]; this.update(page); } } },
-        examples.map(([name], i) => h("option", { value: i }, name)));
-      this.output = h("div", { id: "query-results", role: "tabpanel", "aria-labelledby": "tab-results" });
-      this.plan = h("div", { id: "query-plan", role: "tabpanel", "aria-labelledby": "tab-plan", hidden: true });
+      this.page = page;
+      this.editor = null;
+      this.text = draftOf(tool.id) ?? examples[0][1];
+      const keep = debounce(400, () => { keepDraft(tool.id, this.text); page.remember({ replace: true }); });
+      this.results = new Results(page, tool.id);
+      this.plan = h("div", { id: "query-plan", hidden: true });
       this.tab = "results";
-      this.asked = {}; // part → the query that it was asked for
-      this.tabs = h("div.tabs", { role: "tablist", "aria-label": "Show of the query" }, TABS.map(([id, text]) =>
-        h("button", { type: "button", role: "tab", id: `tab-${id}`, "aria-controls": `query-${id}`, dataset: { tab: id }, onclick: () => this.choosePart(id, page) }, text)));
-      this.tabs.addEventListener("keydown", (event) => {
-        if (event.key !== "ArrowRight" && event.key !== "ArrowLeft") return;
-        this.choosePart(this.tab === "plan" ? "results" : "plan", page);
-        this.tabs.querySelector('[aria-selected="true"]').focus();
-      });
+      this.host = h("div.editor-place");
       this.warnings = h("ul.warnings", { "aria-label": "Warnings", hidden: true });
-      content.append(h("label.field", {}, h("span.field-label", {}, "Example"), choose), this.editor,
-        h("div.row", {}, h("button.primary", { type: "button", onclick: () => this.update(page) }, "Run"), h("small.keys", {}, "Ctrl + Enter")), this.warnings, this.tabs, this.output, this.plan);
-      this.drawTabs();
+      this.runButton = h("button.primary", { type: "button", onclick: () => this.update(page) }, "Run");
+      this.stopButton = h("button.quiet", { type: "button", hidden: true, onclick: () => page.stop() }, "Stop");
+      this.menu = h("select", { "aria-label": "Examples", onchange: () => this.pick() });
+      this.fillMenu();
+      const wish = h("input", { type: "text", placeholder: "Wizard: cafés, or shop=bakery", "aria-label": "What to find in view", autocomplete: "off" });
+      content.append(
+        h("label.field", {}, h("span.field-label", {}, "Examples, saved and last queries"), this.menu),
+        h("form.row", { onsubmit: (event) => { event.preventDefault(); this.wish(wish.value, page); } }, wish, h("button.small.quiet", {}, "Write")),
+        this.host,
+        h("div.row.wrap", {}, this.runButton, this.stopButton,
+          hasPlan ? h("button.quiet", { type: "button", onclick: () => this.explain(page) }, "Explain") : null,
+          h("button.small.quiet", { type: "button", onclick: () => this.set(formatQuery(this.text)) }, "Format"),
+          h("button.small.quiet", { type: "button", onclick: () => this.keep() }, "Save"),
+          h("small.keys", {}, "Ctrl + Enter")),
+        this.warnings, this.plan, this.results.element);
+      this.made = makeEditor({
+        language, text: this.text, label: "Query", complete,
+        onchange: (text) => { this.text = text; keep(); },
+        onrun: () => this.update(page),
+      }).then((editor) => {
+        this.editor = editor;
+        if (editor.text !== this.text) editor.text = this.text;
+        this.host.replaceChildren(editor.element);
+      });
     },
 
-    drawTabs() {
-      for (const button of this.tabs.children) {
-        const chosen = button.dataset.tab === this.tab;
-        button.setAttribute("aria-selected", String(chosen));
-        button.tabIndex = chosen ? 0 : -1;
-      }
-      this.tabs.hidden = !this.hasPlan;
-      this.output.hidden = this.tab !== "results";
-      this.plan.hidden = this.tab !== "plan";
+    state() { return { text: this.text, run: this.hasRun ? "1" : "" }; },
+
+    restore(state, page) {
+      if (state.text) this.set(state.text);
+      if (state.run) this.update(page);
     },
 
-    /** Show results or plan; what was not asked for the query as it stands is asked now. */
-    choosePart(id, page) {
-      this.tab = id;
-      this.drawTabs();
-      if (this.asked[id] !== this.editor.value) this.update(page);
+    close() { this.hasRun = false; },
+
+    set(text) {
+      this.text = text;
+      if (this.editor) this.editor.text = text;
+    },
+
+    fillMenu() {
+      const group = (label, options) => (options.length ? [h("optgroup", { label }, options)] : []);
+      const short = (text) => text.replace(/\s+/g, " ").trim().slice(0, 70);
+      this.choices = [...examples.map(([, text]) => text), ...savedOf(tool.id).map((one) => one.text), ...runsOf(tool.id).map((one) => one.text)];
+      let at = 0;
+      this.menu.replaceChildren(h("option", { value: "" }, "Choose …"),
+        ...group("Examples", examples.map(([name]) => h("option", { value: at++ }, name))),
+        ...group("Saved", savedOf(tool.id).map((one) => h("option", { value: at++ }, one.name))),
+        ...group("Last run", runsOf(tool.id).map((one) => h("option", { value: at++ }, short(one.text)))));
+    },
+
+    pick() {
+      if (this.menu.value === "") return;
+      this.set(this.choices[Number(this.menu.value)]);
+      this.menu.value = "";
+      this.update(this.page);
+    },
+
+    keep() {
+      const name = prompt("A name for this query; an empty one takes a saved query away:", savedOf(tool.id).find((one) => one.text === this.text)?.name ?? "");
+      if (name === null) return;
+      if (name.trim()) save(tool.id, name.trim(), this.text);
+      else savedOf(tool.id).filter((one) => one.text === this.text).forEach((one) => unsave(tool.id, one.name));
+      this.fillMenu();
+      toast(name.trim() ? "Saved in this browser" : "Taken away");
+    },
+
+    /** Write a query for what somebody wishes: "cafés", "bakery", "shop=*". */
+    async wish(text, page) {
+      const found = await findTag(text.trim());
+      if (!found) return page.say(`Nothing in the data is tagged like “${text.trim()}”. Write key=value, or another word.`, "error");
+      this.set(wizard(...found));
+      this.update(page);
     },
 
     warn(warnings) {
@@ -58,73 +106,109 @@ export function queryTool({ examples, makeCall, hasPlan = true, ...tool }) {
       this.warnings.replaceChildren(...warnings.map((text) => h("li", {}, text)));
     },
 
-    async update(page) {
+    async ask(page, change = {}) {
       this.warn([]);
-      this.asked[this.tab] = this.editor.value;
-      if (this.tab === "plan") {
-        await this.explain(page);
-        return;
-      }
-      this.output.replaceChildren();
+      this.editor?.mark(null);
+      this.stopButton.hidden = false;
+      const { text, rules } = splitStyle(fillIn(this.text, page.map));
+      const call = makeCall(text);
+      const result = await page.run({ ...call, body: { ...call.body, ...change } }, { onfail: (error) => this.mark(error) });
+      this.stopButton.hidden = true;
+      return { result, rules };
+    },
+
+    mark(error) {
+      const { line, column } = error.result?.json?.error?.details ?? {};
+      this.editor?.mark(line ? { line, column, message: error.message } : null);
+    },
+
+    async update(page) {
+      this.plan.hidden = true;
+      this.hasRun = true;
+      page.remember();
+      keepRun(tool.id, this.text);
+      this.fillMenu();
       page.map.show(null);
-      const result = await page.run(makeCall(this.editor.value, page.map.view));
+      this.results.element.replaceChildren();
+      const { result, rules } = await this.ask(page);
       if (!result) return;
-      this.warn(result.json.warnings ?? headerWarnings(result.headers));
-      this.show(result.json, page, true);
-      if (result.headers.get("X-Has-More") === "true") page.say("The first 1,000 are shown.");
+      const found = readAnswer(result);
+      this.warn(result.json?.warnings ?? headerWarnings(result.headers));
+      this.results.show(found.features, { ...found, paint: rules.length ? (f) => paintBy(rules, f) : null, more: this.makeMore(result, found, rules, page) });
+      if (!found.features.length && !found.values.length && !found.raw) page.say("The query found nothing.");
+    },
+
+    /** What loads the rows after those shown, where the answer says that there are more. */
+    makeMore(result, found, rules, page) {
+      const cursor = result.headers.get("X-Next-Cursor"), offset = result.headers.get("X-Next-Offset");
+      if (result.headers.get("X-Has-More") !== "true" || (!cursor && !offset)) return null;
+      return async () => {
+        const next = await this.ask(page, cursor ? { cursor } : { offset: Number(offset) });
+        if (!next.result) return;
+        const more = readAnswer(next.result);
+        const features = [...found.features, ...more.features];
+        this.results.show(features, { ...more, features, raw: "", move: false, paint: rules.length ? (f) => paintBy(rules, f) : null, more: this.makeMore(next.result, { features }, rules, page) });
+      };
     },
 
     async explain(page) {
       this.plan.replaceChildren();
-      const call = makeCall(this.editor.value, page.map.view);
-      const result = await page.run({ ...call, body: { ...call.body, explain: true } });
+      const { result } = await this.ask(page, { explain: true });
       if (!result) return;
       this.warn(result.json.warnings ?? []);
+      this.plan.hidden = false;
       this.plan.replaceChildren(planTable(result.json));
     },
 
-    show(json, page, move) {
-      const found = json.features ?? [];
-      this.json = json;
-      const shown = found.filter((f) => f.geometry);
-      page.map.show({ type: "FeatureCollection", features: found.map((f) => ({ ...f, properties: { _label: f.properties?.name ?? undefined } })) });
-      this.places = new Map(shown.map((f, i) => [i, f]));
-      if (move && shown.length) page.map.fit({ type: "FeatureCollection", features: shown });
-      const values = valuesOf(json);
-      if (values.length) {
-        this.output.replaceChildren(...values);
-        if (!found.length) return;
-      }
-      this.output.replaceChildren(
-        ...values,
-        h("p.count", {}, `${found.length.toLocaleString("en")} result${found.length === 1 ? "" : "s"}${shown.length < found.length ? `, ${shown.length} on the map` : ""}`),
-        shown.length || !found.length ? h("ul.list", {}, found.slice(0, 100).map((f) => featureItem(f, () => this.choose(f, page)))) : rowsTable(found));
-    },
-
-    choose(feature, page) {
-      if (featureCenter(feature)) {
-        if (feature.geometry.type === "Point") page.map.fly(feature.geometry.coordinates, 17);
-        else page.map.fit(feature, 18);
-      }
-      this.output.replaceChildren(h("button.link", { type: "button", onclick: () => this.show(this.json, page, false) }, "← all results"), featureCard(feature));
-    },
-
-    click(_point, page, event) {
-      const [hit] = page.map.resultsAt(event.point);
-      if (hit) this.choose(this.places.get(hit.properties._index), page);
-    },
+    click(_point, page, event) { this.results.click(event); },
   };
+}
+
+/** Put what is in view into a query: {{bbox}}, {{center}}. */
+function fillIn(text, map) {
+  const [lng, lat] = map.center;
+  return text.replaceAll("{{bbox}}", map.view.join(",")).replaceAll("{{center}}", `${lat.toFixed(6)},${lng.toFixed(6)}`);
+}
+
+/** Find the tag that somebody means: [key, value]; null where nothing is tagged so. */
+async function findTag(text) {
+  const pair = text.match(/^([\p{L}\w:]+)\s*=\s*(.+)$/u);
+  if (pair) return [pair[1], pair[2].trim()];
+  const word = text.toLowerCase().normalize("NFD").replace(/\p{M}/gu, "").replace(/\s+in view$/, "").trim().replace(/\s+/g, "_");
+  const forms = [...new Set([word, word.replace(/ies$/, "y"), word.replace(/es$/, ""), word.replace(/s$/, "")])].filter((form) => form.length > 1);
+  let best = null;
+  await Promise.all(WIZARD_KEYS.map(async (key) => {
+    const prefix = forms.at(-1).slice(0, 3);
+    const rows = (await send(get("/api/v1/tags", { key, prefix, limit: 200 })).catch((error) => { if (error instanceof ApiError) return null; throw error; }))?.json.tags ?? [];
+    for (const row of rows) if (forms.includes(row.value) && (!best || row.count > best.count)) best = row;
+  }));
+  return best && [best.key, best.value];
+}
+
+/** Read an answer of any kind: features, counts and groups, CSV, XML, plain text. */
+function readAnswer(result) {
+  const type = result.headers.get("Content-Type") ?? "";
+  if (result.json) return { features: result.json.features ?? readBindings(result.json), values: valuesOf(result.json), raw: JSON.stringify(result.json, null, 2), rawKind: "json" };
+  if (/csv|tab-separated/.test(type)) return { features: readCsv(result.text, /^[^\n,]*\t/.test(result.text) ? "\t" : ","), values: [], raw: result.text, rawKind: "csv" };
+  return { features: [], values: [], raw: result.text, rawKind: /xml/.test(type) ? "xml" : "txt" };
+}
+
+/** Rows of SPARQL's own JSON, as features without places. */
+function readBindings(json) {
+  return (json.results?.bindings ?? []).map((row) => ({ type: "Feature", geometry: null, properties: Object.fromEntries(Object.entries(row).map(([name, term]) => [name, term.value])) }));
 }
 
 /** Show what an answer says beside features: a number, a number per group, or several under names. */
 function valuesOf(json) {
   const named = json.outputs ?? (json.result === undefined ? {} : { "": json.result });
+  if (json.count && typeof json.count === "object") Object.assign(named, { count: json.count });
+  if (typeof json.boolean === "boolean") named.answer = json.boolean;
   return Object.entries(named).map(([name, value]) => {
     const isGroups = value !== null && typeof value === "object" && !Array.isArray(value);
     const rows = isGroups ? Object.entries(value) : [[name || "result", value]];
     const sorted = rows.every(([, v]) => typeof v === "number") ? rows.sort((a, b) => b[1] - a[1]) : rows;
     return h("div.scroll", {}, h("table.tags", {}, name && isGroups ? h("caption", {}, name) : null,
-      h("tbody", {}, sorted.slice(0, 200).map(([key, v]) => h("tr", {}, h("th", { scope: "row", dir: "auto" }, key), h("td", { dir: "auto" }, typeof v === "number" ? v.toLocaleString("en") : JSON.stringify(v)))))));
+      h("tbody", {}, sorted.slice(0, 500).map(([key, v]) => h("tr", {}, h("th", { scope: "row", dir: "auto" }, key), h("td", { dir: "auto" }, typeof v === "number" ? v.toLocaleString("en") : JSON.stringify(v)))))));
   });
 }
 
@@ -147,10 +231,4 @@ function planTable(plan) {
       h("td", {}, step.estimated_rows === null ? "–" : count(step.estimated_rows)),
       h("td", {}, count(step.rows)),
       h("td", { style: `--share: ${Math.round((step.time_ms / most) * 100)}%` }, step.time_ms.toFixed(2)))))));
-}
-
-function rowsTable(found) {
-  const names = [...new Set(found.slice(0, 100).flatMap((f) => Object.keys(f.properties ?? {})))];
-  return h("div.scroll", {}, h("table.rows", {}, h("thead", {}, h("tr", {}, names.map((n) => h("th", { scope: "col" }, n)))),
-    h("tbody", {}, found.slice(0, 100).map((f) => h("tr", {}, names.map((n) => h("td", { dir: "auto" }, String(f.properties[n] ?? ""))))))));
 }

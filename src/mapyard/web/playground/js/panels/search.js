@@ -1,10 +1,12 @@
 // Search with suggestions while typing; a click on the map asks what is there.
 
-import { get } from "../api.js";
-import { featureCard, featureCenter, featureItem, featureName } from "../features.js";
+import { readPoints, writePoints } from "../address.js";
+import { get, send } from "../api.js";
+import { featureCenter, featureItem, featureName } from "../features.js";
+import { inspector, osmId } from "../inspect.js";
 import { debounce, h, icon } from "../ui.js";
 
-const SUGGEST = "/api/v1/geocode/autocomplete", GEOCODE = "/api/v1/geocode", REVERSE = "/api/v1/geocode/reverse", NAMES = "/api/v1/search";
+const SUGGEST = "/api/v1/geocode/autocomplete", GEOCODE = "/api/v1/geocode", REVERSE = "/api/v1/geocode/reverse", NAMES = "/api/v1/search", NEARBY = "/api/v1/features/nearby";
 
 export default {
   id: "search", name: "Search", title: "Search", icon: "search",
@@ -12,8 +14,7 @@ export default {
   hint: "Addresses, places and names. Click the map to ask what is there.",
 
   open(content, page) {
-    this.items = [];
-    this.active = -1;
+    Object.assign(this, { items: [], active: -1, asked: "", element: "", at: "" });
     this.input = h("input", {
       type: "search", placeholder: "Search a place or an address", autocomplete: "off", spellcheck: false, enterKeyHint: "search",
       role: "combobox", "aria-expanded": "false", "aria-controls": "suggestions", "aria-autocomplete": "list", "aria-label": "Search",
@@ -24,6 +25,25 @@ export default {
     this.details = h("div");
     content.append(h("form.search-box", { role: "search", onsubmit: (event) => { event.preventDefault(); this.search(page); } }, icon("search"), this.input), this.list, this.details);
     if (innerWidth > 700) this.input.focus();
+  },
+
+  state() { return { q: this.asked ?? "", id: this.element ?? "", at: this.at ?? "" }; },
+
+  async restore({ q, id, at }, page) {
+    if (q) this.input.value = q;
+    if (/^(node|way|relation)\/\d+$/.test(id ?? "")) {
+      const result = await page.run(get(`/api/v1/features/${id}`));
+      if (result) this.choose(result.json, page);
+    } else if (at) {
+      const [point] = readPoints(at);
+      if (point) { page.map.fly(point); this.click(point, page); }
+    } else if (q) this.search(page);
+  },
+
+  /** Keep in the address what is shown: a search, an element, or a place. */
+  note(page, { q = "", element = "", at = "" }) {
+    Object.assign(this, { asked: q, element, at });
+    page.remember();
   },
 
   async suggest(page) {
@@ -39,6 +59,7 @@ export default {
   async search(page) {
     const q = this.input.value.trim();
     if (!q) return;
+    this.note(page, { q });
     const [lng, lat] = page.map.center;
     const call = page.has(GEOCODE) ? get(GEOCODE, { q, lat: lat.toFixed(4), lng: lng.toFixed(4), limit: 20 }) : get(NAMES, { q, limit: 25 });
     const result = await page.run(call);
@@ -88,6 +109,7 @@ export default {
     this.list.replaceChildren();
     this.input.setAttribute("aria-expanded", "false");
     const center = featureCenter(feature);
+    this.note(page, { element: osmId(feature), q: osmId(feature) ? "" : featureName(feature) });
     page.map.show(feature);
     page.map.clearMarkers();
     if (center) {
@@ -98,22 +120,46 @@ export default {
     }
     const routes = page.tools.find((tool) => tool.id === "route");
     const go = (index, text) => h("button.small", { type: "button", onclick: () => { page.open(routes); routes.points.set(index, center); } }, text);
-    this.details.replaceChildren(featureCard(feature, routes && center ? [go(1, "Route to here"), go(0, "Route from here")] : []));
+    this.details.replaceChildren(inspector(feature, page, routes && center ? [go(1, "Route to here"), go(0, "Route from here")] : []));
     this.input.value = featureName(feature);
   },
 
+  /** What is here: the address, then what lies around, by layer. */
   async click(point, page) {
     if (!page.has(REVERSE)) return;
+    this.note(page, { at: writePoints([point]) });
     const [lng, lat] = point.map((v) => v.toFixed(6));
-    const result = await page.run(get(REVERSE, { lat, lng, limit: 1 }));
-    if (!result) return;
-    const found = result.json.features[0];
     this.list.replaceChildren();
     page.map.clearMarkers();
     page.map.show(null);
     page.map.addMarker(point, "");
-    if (!found) return this.details.replaceChildren(h("p.empty", {}, "No address lies within 200 m of this point."));
-    page.map.show(found);
-    this.details.replaceChildren(featureCard(found));
+    const around = page.has(NEARBY) ? send(get(NEARBY, { lat, lng, radius: 40, limit: 40 })).catch(() => null) : null;
+    const result = await page.run(get(REVERSE, { lat, lng, limit: 1 }));
+    if (!result) return;
+    const found = result.json.features[0];
+    if (found) page.map.show(found);
+    this.details.replaceChildren(found ? inspector(found, page) : h("p.empty", {}, "No address lies within 200 m of this point."));
+    const near = (await around)?.json.features ?? [];
+    if (near.length && this.at === writePoints([point])) this.details.append(h("h2", {}, "Within 40 m"), ...this.layers(near, page));
+  },
+
+  /** Elements by what they are: places to go, buildings, roads, land. */
+  layers(found, page) {
+    const groups = new Map(LAYERS.map(([name]) => [name, []]));
+    for (const feature of found) {
+      const [name] = LAYERS.find(([, keys]) => keys.some((key) => feature.properties[key])) ?? ["Other"];
+      groups.get(name).push(feature);
+    }
+    return [...groups].filter(([, features]) => features.length).map(([name, features]) => h("details.more", { open: name === "Places" }, h("summary", {}, `${name} (${features.length})`),
+      h("ul.list", {}, features.map((feature) => featureItem(feature, () => this.choose(feature, page))))));
   },
 };
+
+const LAYERS = [
+  ["Places", ["amenity", "shop", "tourism", "leisure", "office", "craft", "historic", "healthcare"]],
+  ["Public transport", ["public_transport", "railway"]],
+  ["Roads and paths", ["highway"]],
+  ["Buildings and addresses", ["building", "addr:housenumber"]],
+  ["Land and water", ["landuse", "natural", "waterway", "place", "boundary"]],
+  ["Other", []],
+];

@@ -1,6 +1,7 @@
 // SPARQL over the same data.
 
 import { post } from "../api.js";
+import { completeSparql, sparql } from "../editor/languages.js";
 import { queryTool } from "./query.js";
 
 const PREFIXES = "PREFIX osm: <https://www.openstreetmap.org/>\nPREFIX osmkey: <https://www.openstreetmap.org/wiki/Key:>\nPREFIX geo: <http://www.opengis.net/ont/geosparql#>\n";
@@ -9,6 +10,9 @@ export default queryTool({
   id: "sparql", name: "SPARQL", title: "SPARQL", icon: "sparql",
   paths: ["/api/v1/sparql"],
   hint: "Ask the elements as triples; the first geometry is drawn.",
+  language: sparql,
+  complete: completeSparql,
+  wizard: (key, value) => `${PREFIXES}SELECT ?x ?name ?geometry WHERE {\n  ?x osmkey:${key} ${value === "*" ? "?value" : JSON.stringify(value)} ;\n     geo:hasGeometry/geo:asWKT ?geometry .\n  OPTIONAL { ?x osmkey:name ?name }\n}\nLIMIT 500\n`,
   makeCall: (query) => post("/api/v1/sparql", { query }),
   examples: [
     ["Hotels by stars", `${PREFIXES}SELECT ?hotel ?name ?stars ?geometry WHERE {\n  ?hotel osmkey:tourism "hotel" ;\n         osmkey:name ?name ;\n         geo:hasGeometry/geo:asWKT ?geometry .\n  OPTIONAL { ?hotel osmkey:stars ?stars }\n}\nORDER BY DESC(?stars) LIMIT 50`],

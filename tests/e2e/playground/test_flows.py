@@ -1,0 +1,401 @@
+"""What people do on the map page from beginning to end: share, go back, query, style, download."""
+
+from __future__ import annotations
+
+import json
+import time
+import xml.etree.ElementTree as ET  # of files that this page wrote
+from pathlib import Path
+
+import httpx
+import pytest
+
+from browser import PHONE, Browser
+from map_page import (
+    click_map,
+    find_violations,
+    forget_errors,
+    open_tool,
+    read_texts,
+    wait,
+    wait_for_text,
+    wait_for_texts,
+    write_query,
+)
+from servers import Server
+
+pytestmark = pytest.mark.xdist_group("playground")
+
+CASINO, PORT = (7.4290, 43.7395), (7.4215, 43.7365)
+TABLET = (820, 1180)
+
+
+def reload_at(page: Browser, address: str) -> None:
+    page.open(address)
+    wait(page, "window.playground && window.playground.map.loaded()", 90)
+
+
+def download(page: Browser, kind: str, tmp_path: Path) -> str:
+    """Return the text of the file that the menu of downloads saves."""
+    with page.page.expect_download() as saved:
+        page.page.select_option("#panel select[aria-label=Download]", kind)
+    path = tmp_path / saved.value.suggested_filename
+    saved.value.save_as(path)
+    return path.read_text()
+
+
+def test_a_link_shows_the_same_route_again(page: Browser) -> None:
+    open_tool(page, "route")
+    page.click("#panel label[title=Walk]")
+    click_map(page, *PORT)
+    click_map(page, *CASINO)
+    wait(page, "document.querySelector('#panel .choice')")
+    wait(page, "location.hash.includes('mode=foot') && location.hash.split(';').length > 1")
+    page.evaluate("new Promise(resolve => setTimeout(resolve, 1000))")  # the map has moved
+    address, shown = page.url, page.text("#panel .choices")
+    reload_at(page, address)
+    wait(page, "document.querySelector('#panel .choice')")
+    assert page.text("#panel .choices") == shown
+    assert page.evaluate("document.querySelector('.mode-place input:checked').value") == "foot"
+
+
+def test_back_and_forward_lead_through_what_was_shown(page: Browser) -> None:
+    open_tool(page, "isochrone")
+    click_map(page, *CASINO)
+    wait(page, "document.querySelectorAll('#panel .legend li').length === 3")
+    open_tool(page, "nearest")
+    wait_for_text(page, "Nearest road")
+    page.page.go_back()
+    wait(page, "document.querySelectorAll('#panel .legend li').length === 3")
+    page.page.go_forward()
+    wait_for_text(page, "Nearest road")
+
+
+def test_switching_tools_loses_nothing(page: Browser) -> None:
+    open_tool(page, "matrix")
+    for place in (CASINO, PORT):
+        click_map(page, *place)
+    wait(page, "document.querySelector('#panel .matrix')")
+    open_tool(page, "sparql")
+    write_query(page, "# mine\nASK { ?s ?p ?o }")
+    open_tool(page, "matrix")
+    wait(page, "document.querySelector('#panel .matrix')")
+    open_tool(page, "sparql")
+    wait(page, "playground.page.current.editor?.text.startsWith('# mine')")
+
+
+def test_a_query_of_any_signs_comes_back_from_its_link(page: Browser) -> None:
+    query = '[out:json];\n// ä + "&" #%=?\nnode[amenity=bench]({{bbox}});\nout;'
+    open_tool(page, "overpass")
+    write_query(page, query)
+    page.click("#panel .primary")
+    wait(page, "document.querySelectorAll('#panel .list .item').length > 0")
+    wait(page, "location.hash.includes('run=1')")
+    page.evaluate("void playground.map.jumpTo({center: [7.4200, 43.7350], zoom: 15.2})")
+    time.sleep(0.6)  # the map writes its view into the address, and the rest anew
+    reload_at(page, page.url)
+    wait(page, f"playground.page.current.editor?.text === {json.dumps(query)}")
+    wait(page, "document.querySelectorAll('#panel .list .item').length > 0")
+
+
+def test_fields_take_addresses(page: Browser) -> None:
+    open_tool(page, "route")
+    page.page.fill("#panel .point input >> nth=0", "Casino")
+    wait(page, "document.querySelectorAll('#panel .places:not([hidden]) li').length > 0")
+    page.press("ArrowDown")
+    page.press("Enter")
+    wait(page, "playground.page.current.points.points[0] !== null")
+    page.page.fill("#panel .point input >> nth=1", "43.7365, 7.4215")
+    page.press("Enter")
+    wait(page, "document.querySelector('#panel .choice')")
+    assert "Casino" in page.evaluate("document.querySelector('#panel .point input').value")
+    page.page.fill("#panel .point input >> nth=1", "xqzzy nowhere")
+    page.press("Enter")
+    wait(page, "document.querySelector('#toast.shown')?.innerText.includes('was not found')")
+
+
+def test_the_line_is_dragged_over_another_place(page: Browser) -> None:
+    open_tool(page, "route")
+    for place in (PORT, CASINO):
+        click_map(page, *place)
+    wait(page, "document.querySelector('#panel .choice')")
+    page.evaluate("new Promise(resolve => setTimeout(resolve, 1200))")
+    middle = "playground.page.shared.line.coordinates"
+    x, y = page.evaluate(
+        f"(p => [p.x, p.y])(playground.map.project({middle}[Math.floor({middle}.length / 2)]))"
+    )
+    mouse = page.page.mouse
+    mouse.move(x, y)
+    mouse.down()
+    mouse.move(x + 30, y + 40, steps=4)
+    mouse.up()
+    wait(page, "playground.page.current.points.points.length === 3")
+    via = page.evaluate("playground.page.current.points.points[1]")
+    at = page.evaluate(f"playground.map.unproject([{x + 30}, {y + 40}]).toArray()")
+    wait(page, "document.querySelectorAll('#panel .point').length === 3")
+    assert len(via) == len(at) == 2
+
+
+def test_modes_are_compared_and_heights_point_at_the_map(page: Browser) -> None:
+    open_tool(page, "route")
+    for place in (PORT, CASINO):
+        click_map(page, *place)
+    wait(page, "document.querySelector('#panel .choice')")
+    page.click("#panel >> text=Compare modes")
+    wait(page, "document.querySelectorAll('.compare tr').length === 3")
+    assert page.text(".compare").count("min") == 3
+    page.page.hover("#panel .step >> nth=1")
+    wait(page, "playground.maplibre.marked?.coordinates.length > 1")
+
+
+def test_the_menu_of_a_right_click(page: Browser) -> None:
+    x, y = page.evaluate(f"(p => [p.x, p.y])(playground.map.project([{CASINO[0]}, {CASINO[1]}]))")
+    page.page.mouse.click(x, y, button="right")
+    wait(page, "document.querySelector('.menu')")
+    assert read_texts(page, ".menu button") == [
+        "Route from here", "Route to here", "What is here?", "Reach from here", "Copy coordinates",
+    ]  # fmt: skip
+    page.press("Escape")
+    wait(page, "!document.querySelector('.menu')")
+    page.page.mouse.click(x, y, button="right")
+    page.click(".menu >> text=What is here?")
+    wait(page, "document.querySelector('#panel .inspector')")
+    wait_for_text(page, "Within 40 m")
+
+
+def test_an_error_is_marked_where_it_stands(page: Browser) -> None:
+    open_tool(page, "overpass")
+    write_query(page, "[out:json];\nnode[amenity=cafe](43,7,44,8;\nout;")
+    page.click("#panel .primary")
+    wait_for_texts(page, ".editor-host >>> .cm-lint-marker-error", lambda marks: len(marks) == 1)
+    assert "line 2" in page.text(".message")
+    forget_errors(page)
+
+
+def test_keys_and_values_are_completed_from_the_data(page: Browser) -> None:
+    open_tool(page, "overpass")
+    write_query(page, "node[ameni")
+    page.click(".editor-host")
+    page.press("Control+End")
+    page.page.keyboard.type("t")
+    options = ".editor-host >>> .cm-completionLabel"
+    wait_for_texts(page, options, lambda labels: labels[:1] == ["amenity"])
+    time.sleep(0.2)  # a list that has just come takes no key
+    page.press("Enter")
+    page.page.keyboard.type("=ca")
+    wait_for_texts(page, options, lambda labels: "cafe" in labels)
+
+
+def test_the_wizard_writes_a_query(page: Browser) -> None:
+    open_tool(page, "overpass")
+    page.page.fill("[aria-label='What to find in view']", "Cafés")
+    page.press("Enter")
+    wait(page, "playground.page.current.text.includes('nwr[amenity=cafe]({{bbox}})')")
+    wait(page, "document.querySelectorAll('#panel .list .item').length > 0")
+    page.page.fill("[aria-label='What to find in view']", "xqzzy")
+    page.press("Enter")
+    wait_for_text(page, "Nothing in the data is tagged like")
+
+
+def test_tables_are_sorted_and_csv_is_a_table(page: Browser) -> None:
+    open_tool(page, "overpass")
+    write_query(page, '[out:csv(name, amenity; true; ",")];\nnode[amenity=restaurant][name];\nout;')
+    page.click("#panel .primary")
+    wait(page, "document.querySelectorAll('.table-view tbody tr').length > 5")
+    page.click(".table-view .sort >> nth=0")
+    up = read_texts(page, ".table-view tbody td:first-child")
+    by_name = "(a, b) => a.localeCompare(b, undefined, {numeric: true})"
+    assert up == page.evaluate(f"{json.dumps(up[::-1])}.sort({by_name})")
+    page.click(".table-view .sort >> nth=0")
+    assert read_texts(page, "th[aria-sort=descending]")[0].startswith("name")
+    page.click("[data-show=raw]")
+    assert page.text(".code.raw").startswith("name,amenity")
+
+
+def test_xml_and_counts_are_shown_as_they_are(page: Browser) -> None:
+    open_tool(page, "overpass")
+    write_query(page, "[out:xml];\nnode[amenity=cafe];\nout 1;")
+    page.click("#panel .primary")
+    wait(page, "document.querySelector('.code.raw')?.innerText.includes('<osm')")
+    write_query(page, "[out:json];\nnode[amenity=cafe];\nout count;")
+    page.click("#panel .primary")
+    wait_for_text(page, "total")
+
+
+def test_results_are_colored_by_a_tag_and_by_mapcss(page: Browser) -> None:
+    open_tool(page, "overpass")
+    query = '[out:json];\nnode[amenity~"^(cafe|bar)$"];\nout;\n'
+    write_query(page, query + "{{style: node[amenity=cafe] { color: #ff0000; text: name; } }}")
+    page.click("#panel .primary")
+    colors = (
+        "Object.fromEntries(playground.page.current.results.placed.map((f, i) =>"
+        " [f.properties.amenity, playground.maplibre.data.features[i].properties._color]))"
+    )
+    wait(page, f"{colors}.cafe === '#ff0000'")
+    assert page.evaluate(colors).get("bar") != "#ff0000"
+    page.page.select_option("#panel select[aria-label='Color by']", "amenity")
+    wait(page, "document.querySelectorAll('#panel .legend li').length === 2")
+
+
+def test_more_rows_are_loaded(page: Browser) -> None:
+    page.evaluate("void playground.map.jumpTo({center: [7.4200, 43.7350], zoom: 13.5})")
+    open_tool(page, "features")
+    page.fill("#panel input[type=text]", "highway=*")
+    page.click("#panel form .primary")
+    wait(page, "playground.page.current.results.features.length === 1000")
+    page.click("#panel >> text=Load more")
+    wait(page, "playground.page.current.results.features.length > 1000")
+    ids = page.evaluate("playground.page.current.results.features.map(f => f.id)")
+    assert len(ids) == len(set(ids))
+
+
+def test_features_inside_a_circle(page: Browser) -> None:
+    open_tool(page, "features")
+    page.click("#panel label[title=Circle]")
+    page.fill("#panel input[type=text]", "shop=*")
+    click_map(page, *CASINO)
+    click_map(page, CASINO[0] + 0.002, CASINO[1])
+    wait(page, "document.querySelectorAll('#panel .list .item').length > 0")
+    assert "around=" in page.evaluate(
+        "new URLSearchParams(playground.page.drawer.call.query).toString()"
+    )
+    lons = page.evaluate(
+        "playground.page.current.results.features.filter(f => f.geometry.type === 'Point')"
+        ".map(f => f.geometry.coordinates[0])"
+    )
+    assert lons
+    assert all(abs(lon - CASINO[0]) < 0.0021 for lon in lons)
+
+
+def test_downloads_are_files_of_their_kind(page: Browser, tmp_path: Path) -> None:
+    open_tool(page, "features")
+    page.fill("#panel input[type=text]", "amenity=cafe")
+    page.click("#panel form .primary")
+    wait(page, "document.querySelectorAll('#panel .list .item').length > 1")
+    count = page.evaluate("playground.page.current.results.features.length")
+    assert len(json.loads(download(page, "geojson", tmp_path))["features"]) == count
+    rows = download(page, "csv", tmp_path).splitlines()
+    assert rows[0].startswith("id,lat,lon,")
+    assert len(rows) >= count + 1
+    names = page.evaluate("playground.page.current.results.features.map(f => f.properties.name)")
+    gpx = ET.fromstring(download(page, "gpx", tmp_path))
+    found = [e.text for e in gpx.iter("{http://www.topografix.com/GPX/1/1}name")]
+    assert {name for name in names if name} <= set(found)
+    kml = ET.fromstring(download(page, "kml", tmp_path))
+    assert len(list(kml.iter("{http://www.opengis.net/kml/2.2}Placemark"))) == count
+
+
+def test_the_tag_explorer(page: Browser, axe: str) -> None:
+    open_tool(page, "tags")
+    wait(page, "document.querySelectorAll('.tag-row').length > 50")
+    page.click(".tag-row >> text=amenity")
+    wait(page, "document.querySelector('.trail').innerText.includes('amenity')")
+    page.click(".tag-row .tag-name >> text=/^cafe$/")
+    wait(page, "playground.maplibre.data.features.length > 0")
+    page.click("text=Keys that go with it")
+    wait(page, "[...document.querySelectorAll('.more .tags th')].some(t => t.innerText === 'name')")
+    assert find_violations(page, axe) == []
+    assert "key=amenity&value=cafe" in page.url
+    page.page.go_back()
+    wait(page, "document.querySelectorAll('.tag-row').length > 5")
+
+
+def test_the_card_of_an_element(page: Browser, axe: str) -> None:
+    reload_at(
+        page, page.url.split("#")[0] + "#map=15/43.7384/7.4246&tool=search&id=relation/2220322"
+    )
+    wait(page, "document.querySelector('#panel .inspector h2')")
+    assert "Monaco" in page.text("#panel .inspector h2")
+    page.click("text=Version, parents and members")
+    wait_for_text(page, "Members")
+    page.click("text=All tags")
+    wiki = "https://wiki.openstreetmap.org/wiki/Key:"
+    wait(page, f"document.querySelectorAll('.inspector .tags a[href^=\"{wiki}\"]').length > 5")
+    assert find_violations(page, axe) == []
+
+
+@pytest.mark.parametrize(
+    ("hours", "at", "expected"),
+    [
+        ("Mo-Fr 08:00-18:00", "2026-11-27T09:00", ("open", "18:00")),
+        ("Mo-Fr 08:00-18:00", "2026-11-27T07:00", ("closed", "08:00")),
+        ("Mo-Fr 08:00-18:00", "2026-11-28T09:00", ("closed", "")),
+        ("Mo-Fr 08:00-12:00,13:00-18:00; Sa 09:00-12:00", "2026-11-27T12:30", ("closed", "13:00")),
+        ("Fr-Sa 20:00-03:00", "2026-11-29T02:00", ("open", "03:00")),
+        ("24/7", "2026-11-29T02:00", ("open", "")),
+        ("Mo-Su 09:00-17:00; Tu off", "2026-11-24T10:00", ("closed", "")),
+        ("Mo-Fr 08:00-18:00; PH off", "2026-11-27T09:00", ("open", "18:00")),
+        ("Sa-Mo 10:00-16:00", "2026-11-29T11:00", ("open", "16:00")),
+        ("08:00-20:00", "2026-11-25T21:00", ("closed", "")),
+        ("sunrise-sunset", "2026-11-27T09:00", ("unknown", "")),
+        ("Apr-Oct: Mo-Fr 08:00-18:00", "2026-11-27T09:00", ("unknown", "")),
+    ],
+)
+def test_opening_hours(page: Browser, hours: str, at: str, expected: tuple[str, str]) -> None:
+    found = page.evaluate(
+        "import('/playground/js/hours.js').then(m => m.openState("
+        f"{json.dumps(hours)}, new Date({json.dumps(at)})))"
+    )
+    assert (found["state"], found["until"]) == expected
+
+
+def test_sharing(page: Browser, axe: str) -> None:
+    open_tool(page, "isochrone")
+    click_map(page, *CASINO)
+    wait(page, "document.querySelectorAll('#panel .legend li').length === 3")
+    page.click("#corner [aria-label=Share]")
+    wait(page, "document.querySelector('dialog.share')")
+    assert "tool=isochrone" in page.evaluate("document.querySelector('dialog input').value")
+    assert "tiles/session" in page.evaluate("document.querySelector('dialog textarea').value")
+    assert find_violations(page, axe) == []
+    with page.page.expect_download() as saved:
+        page.click("dialog >> text=Save as PNG")
+    assert Path(saved.value.path()).read_bytes().startswith(b"\x89PNG")
+    page.press("Escape")
+    wait(page, "!document.querySelector('dialog')")
+    assert page.evaluate("document.querySelectorAll('#panel .legend li').length") == 3
+
+
+def test_queries_are_kept_in_the_browser(page: Browser) -> None:
+    open_tool(page, "plazaql")
+    write_query(page, 'search(amenity: "bench").limit(3);')
+    page.page.once("dialog", lambda dialog: dialog.accept("Three benches"))
+    page.click("#panel >> text=/^Save$/")
+    page.click("#panel .primary")
+    wait(page, "document.querySelectorAll('#panel .list .item').length === 3")
+    groups = page.evaluate(
+        "[...document.querySelectorAll('#panel optgroup')].map(g => [g.label, g.innerText.trim()])"
+    )
+    assert ["Saved", "Three benches"] in groups
+    assert any(label == "Last run" and "bench" in text for label, text in groups)
+
+
+@pytest.mark.parametrize("size", [PHONE, TABLET])
+@pytest.mark.parametrize("tool", ["route", "features", "tags", "overpass"])
+def test_nothing_is_wider_than_the_window(page: Browser, size: tuple[int, int], tool: str) -> None:
+    page.resize(*size)
+    try:
+        open_tool(page, tool)
+        time.sleep(0.3)
+        wide = page.evaluate(
+            "[...document.querySelectorAll('#panel *')].filter(e => e.getBoundingClientRect().right"
+            " > innerWidth + 1 && !e.closest('.scroll, .code, .editor-host')).map(e => e.className)"
+        )
+        assert wide == []
+    finally:
+        page.resize(1280, 900)
+
+
+def test_the_first_map_is_light(server: Server) -> None:
+    """What is loaded before a tool is used; the editor comes with the first query."""
+    import gzip
+
+    from mapyard.web.playground import FOLDER
+
+    own = sum(len(gzip.compress(path.read_bytes())) for path in (FOLDER / "js").rglob("*.js"))
+    first = [FOLDER / "vendor" / name for name in ("maplibre-gl.mjs", "maplibre-gl-worker.mjs")]
+    library = sum(len(gzip.compress(path.read_bytes())) for path in first)
+    assert own < 150_000
+    assert own + library < 800_000
+    answer = httpx.get(f"{server.address}/", headers={"Accept-Encoding": "gzip"})
+    assert "codemirror" not in answer.text
