@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
@@ -88,6 +89,18 @@ def test_caddy_does_what_the_other_caddy_does() -> None:
     there = (ROOT / "examples/operate/Caddyfile").read_text().split("\n{\n", 1)[1]
     mine = there.replace("maps.example.org", "{$SITE}").replace("127.0.0.1:4000", "mapyard:4000")
     assert here == mine
+
+
+def test_caddy_takes_its_file() -> None:
+    caddy = shutil.which("caddy")
+    if caddy is None:
+        pytest.skip("needs caddy")
+    done = subprocess.run(
+        [caddy, "validate", "--adapter", "caddyfile", "--config", str(FILES / "Caddyfile")],
+        env={**os.environ, "SITE": "maps.example.org"},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_image_is_not_root_and_asks_its_health() -> None:
