@@ -91,8 +91,26 @@ def name_tag(library: Path) -> str:
     return f"py3-none-{tag}"
 
 
+def find_obstacle(
+    system: str = sys.platform,
+    machine: str = platform.machine(),
+    libc: str = platform.libc_ver()[0],
+) -> str:
+    """Return why Mapyard cannot run on a platform and what to do there, "" where it can."""
+    if system == "win32":
+        return "Mapyard does not run on Windows itself: install it in WSL (`wsl --install`)"
+    if system == "darwin" and machine != "arm64":
+        return "Mapyard's routing engine has no build for Intel Macs: use the image (Docker)"
+    if system == "linux" and libc != "glibc":
+        return "Mapyard's routing engine needs glibc, which Alpine and others lack: use the image"
+    if system == "linux" and machine not in ("x86_64", "aarch64"):
+        return f"Mapyard's routing engine has no build for {machine}: x86-64 and ARM 64 have one"
+    return ""
+
+
 try:
     from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+    from hatchling.metadata.plugin.interface import MetadataHookInterface
 except ImportError:  # run by itself
     pass
 else:
@@ -112,6 +130,16 @@ else:
             build_data["pure_python"] = False
             build_data["tag"] = name_tag(library)
             build_data["artifacts"].append(f"src/mapyard/routing/kernels/{LIBRARY_NAME}")
+
+    class CheckPlatform(MetadataHookInterface):
+        """Says clearly where nothing will work, before any dependency fails to be built."""
+
+        PLUGIN_NAME = "custom"
+
+        def update(self, metadata: dict[str, Any]) -> None:
+            """Raise where Mapyard cannot run."""
+            if obstacle := find_obstacle():
+                raise SystemExit(f"{obstacle}. See docs/install.md.")
 
 
 def main() -> None:

@@ -104,6 +104,8 @@ def main() -> None:
 
     Errors are one line. The exit code is 2 for what was asked wrongly, 1 for what failed.
     """
+    if sys.platform == "win32":
+        raise SystemExit("mapyard: it does not run on Windows itself; use WSL (`wsl --install`)")
     wanted = sys.argv[1] if len(sys.argv) > 1 else ""
     try:
         if COMPLETION in os.environ:
