@@ -1,4 +1,4 @@
-"""Write src/mapyard/osm/data/countries.json.gz from npm's @rapideditor/country-coder.
+"""Write src/mapyard/osm/data/countries.json.xz from npm's @rapideditor/country-coder.
 
     npm pack @rapideditor/country-coder && tar xzf rapideditor-country-coder-*.tgz
     python scripts/update_countries.py package
@@ -8,8 +8,8 @@ The file is part of the source tree, so that neither set-up nor use needs npm.
 
 from __future__ import annotations
 
-import gzip
 import json
+import lzma
 import sys
 from pathlib import Path
 
@@ -62,11 +62,11 @@ def main() -> None:
         "regions": regions,
     }
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
-    target = DATA / "countries.json.gz"
-    target.write_bytes(gzip.compress(text, 9, mtime=0))
+    target = DATA / "countries.json.xz"
+    target.write_bytes(lzma.compress(text, preset=9 | lzma.PRESET_EXTREME))
     license_text = (package / "LICENSE.md").read_text().replace("## ISC License", "").strip()
     (DATA / "README.md").write_text(
-        "# countries.json.gz\n\n"
+        "# countries.json.xz\n\n"
         "Borders, driving side and speed unit of the world's countries, from country-coder\n"
         f"{version} (github.com/rapideditor/country-coder), made by scripts/update_countries.py,\n"
         f"coordinates rounded to {DECIMALS} decimals. License: ISC.\n\n{license_text}\n"

@@ -10,7 +10,7 @@ The tables are part of the source tree, so that neither set-up nor use needs npm
 - text/data/han.txt.gz: traditional and Japanese characters and the simplified ones;
 - geocoding/data/kinds.txt.xz: words for kinds of things in `LANGS`;
 - geocoding/data/brands.txt.gz: other names of brands;
-- geocoding/data/country_names.txt.gz: what countries are called in all languages of CLDR;
+- geocoding/data/country_names.txt.xz: what countries are called in all languages of CLDR;
 - geocoding/data/country_labels.txt.xz: what countries are called, by language;
 - geocoding/data/subdivisions.txt.gz: codes and names of states and provinces (ISO 3166-2);
 - geocoding/data/address_formats.txt.gz: the order of the parts of an address in each country.
@@ -219,7 +219,7 @@ def write_country_names() -> None:
         if region.name != region.country_name and region.code:
             names[region.code][" ".join(split_words(fold(region.name)))] = None
     lines = [f"{code}\t{'|'.join(found)}" for code, found in sorted(names.items())]
-    write(SOURCE / "geocoding/data/country_names.txt.gz", lines)
+    write(SOURCE / "geocoding/data/country_names.txt.xz", lines)
 
 
 def write_country_labels() -> None:

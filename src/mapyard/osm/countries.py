@@ -6,8 +6,8 @@ neighbors and are generous at sea, so that piers, islands and bridges have a cou
 
 from __future__ import annotations
 
-import gzip
 import json
+import lzma
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -35,8 +35,8 @@ class Region:
 @lru_cache(maxsize=1)
 def get_regions() -> tuple[Region, ...]:
     """Return all regions of the world; their order is stable within one version of the data."""
-    packed = resources.files("mapyard.osm").joinpath("data/countries.json.gz").read_bytes()
-    content = json.loads(gzip.decompress(packed))
+    packed = resources.files("mapyard.osm").joinpath("data/countries.json.xz").read_bytes()
+    content = json.loads(lzma.decompress(packed))
     regions = []
     for row in content["regions"]:
         polygons = [shapely.Polygon(rings[0], rings[1:]) for rings in row["polygons"]]

@@ -5,7 +5,7 @@ The names are CLDR's (data/README.md), and those that the extract itself has for
 
 from __future__ import annotations
 
-import gzip
+import lzma
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from importlib import resources
@@ -94,9 +94,9 @@ def read_short_codes() -> dict[str, str]:
 @lru_cache(maxsize=16)
 def read_country_names(codes: tuple[str, ...]) -> dict[tuple[str, ...], str]:
     """Return folded words → code, for these countries: names and codes of three letters."""
-    packed = resources.files("mapyard.geocoding").joinpath("data/country_names.txt.gz").read_bytes()
+    packed = resources.files("mapyard.geocoding").joinpath("data/country_names.txt.xz").read_bytes()
     found: dict[tuple[str, ...], str] = {}
-    for line in gzip.decompress(packed).decode().splitlines():
+    for line in lzma.decompress(packed).decode().splitlines():
         code, _, names = line.partition("\t")
         if code in codes:
             found |= {tuple(name.split(" ")): code for name in names.split("|")}
