@@ -203,6 +203,16 @@ class Settings(msgspec.Struct, kw_only=True):
         ),
     ] = []
 
+    # Builds
+    build_memory: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="Memory that the elements of a build may take, bytes, in tables and sorts; "
+            "the rest is sorted on disk. 0 is a quarter of the machine's, at least 1 GB.",
+        ),
+    ] = 0
+
     # Tiles
     tile_languages: Annotated[
         list[str],

@@ -20,6 +20,7 @@ from typing import Any
 
 import msgspec
 
+from mapyard.builder.memory import build_bytes, sort_bytes
 from mapyard.builder.preflight import Estimate, check_room
 from mapyard.builder.progress import Reporter
 from mapyard.dataset.catalog import Catalog, new_dataset_id, sync_file, sync_folder
@@ -87,11 +88,17 @@ def _run_store(ctx: StepContext) -> Mapping[str, Any]:
         written = count
         ctx.progress.advance(count)
 
-    return write_store(ctx.folder / "elements", ctx.source, advance, stage)
+    memory_bytes = sort_bytes(ctx.settings)
+    return write_store(ctx.folder / "elements", ctx.source, advance, stage, memory_bytes)
 
 
-#: Measured in docs/decisions/007-denser-columns.md; a third of the disk is only needed meanwhile.
-STORE_STEP = Step("store", _run_store, lambda pbf: Estimate(150_000_000 + 8 * pbf, 10 * pbf))
+def _estimate_store(pbf: int) -> Estimate:
+    """Measured in docs/decisions/008-bounded-memory.md; a third of the disk is needed meanwhile."""
+    memory = min(150_000_000 + 4 * pbf, build_bytes(get_settings()))
+    return Estimate(memory, 10 * pbf)
+
+
+STORE_STEP = Step("store", _run_store, _estimate_store)
 
 
 @dataclass(slots=True)

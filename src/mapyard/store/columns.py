@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import mmap
 import sys
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -42,6 +43,11 @@ class ColumnWriter:
         self._file.seek(0)
         self._write_header()
         self._file.close()
+
+    def abandon(self) -> None:
+        """Close the file as it is, also on a full disk."""
+        with suppress(OSError, ValueError):
+            self._file.close()
 
     def __enter__(self) -> ColumnWriter:
         return self
@@ -89,10 +95,15 @@ def write_offsets(folder: Path, name: str, lengths: Array) -> None:
     write_column(folder, name, offsets.astype(np.uint32) if offsets[-1] < 1 << 32 else offsets)
 
 
+def narrow_type(count: int) -> DTypeLike:
+    """Return the type of the fewest bytes that numbers below a count take."""
+    return np.min_scalar_type(max(0, count - 1))
+
+
 def write_narrow(folder: Path, name: str, values: Array) -> None:
     """Write whole numbers from 0 up, in the fewest bytes that hold the largest."""
     largest = int(values.max()) if len(values) else 0
-    write_column(folder, name, values.astype(np.min_scalar_type(largest)))
+    write_column(folder, name, values.astype(narrow_type(largest + 1)))
 
 
 def write_heap(folder: Path, name: str, items: list[bytes]) -> None:

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mapyard.osm.area_rule import area_bits
-from mapyard.store.columns import write_column, write_heap, write_offsets
+from mapyard.store.columns import ColumnWriter, find_place, open_column, write_offsets
+from mapyard.store.heaps import OffsetsWriter
 from mapyard.store.key_values import KeyValuesWriter
+from mapyard.store.sorting import Sorter
+from mapyard.store.tag_spool import TagSpool, as_utf8
 
 Ints = NDArray[np.int64]
+_SHIFT: Final = np.uint64(32)
+_LOW: Final = np.uint64(2**32 - 1)
+_LAST_ROW: Final = 2**32 - 1
+_AT_ONCE: Final = 1 << 18
 
 
 class TagCollector:
-    """Collects tags as pairs (row, provisional kv id), eight bytes a tag."""
+    """Collects the tags of an update as pairs (row, provisional kv id), eight bytes a tag."""
 
     def __init__(self) -> None:
         self._ids: dict[bytes, int] = {}
@@ -44,7 +51,7 @@ class TagCollector:
 
         Of doubled keys in one element only the first value (by bytes) is kept. Empties itself.
         """
-        provisional = [_as_utf8(text) for text in self._ids]
+        provisional = [as_utf8(text) for text in self._ids]
         order = sorted(range(len(provisional)), key=provisional.__getitem__)
         texts = [provisional[i] for i in order]
         final = np.empty(len(order), np.uint32)
@@ -61,67 +68,95 @@ class TagCollector:
         return rows, packed.astype(np.uint32), texts
 
 
-def _as_utf8(text: bytes) -> bytes:
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return text.decode(errors="replace").encode()
-    return text
+def write_tags(folder: Path, spool: TagSpool, counts: list[int], memory_bytes: int) -> None:
+    """Write dictionary, postings and lists of tags, and for the time being `way_bits`.
 
-
-def write_tags(
-    folder: Path, rows: NDArray[np.uint32], kvs: NDArray[np.uint32], texts: list[bytes]
-) -> NDArray[np.uint8]:
-    """Write dictionary, postings and lists of tags.
-
-    Return the area bits of each kv id (osm/area_rule).
+    These are what the tags of each way say of areas (osm/area_rule).
     """
-    split = [text.split(b"\0", 1) for text in texts]
-    keys: list[bytes] = []
-    key_starts: list[int] = []
-    for index, (key, _) in enumerate(split):
-        if not keys or keys[-1] != key:
-            keys.append(key)
-            key_starts.append(index)
-    key_kv = np.array([*key_starts, len(split)], np.int64)
-    kv_key = np.repeat(np.arange(len(keys)), np.diff(key_kv))
-    if len(rows):
-        same = np.zeros(len(rows), np.bool_)
-        tag_keys = kv_key[kvs]
-        same[1:] = (rows[1:] == rows[:-1]) & (tag_keys[1:] == tag_keys[:-1])
-        if same.any():
-            rows, kvs = rows[~same], kvs[~same]
-    write_heap(folder, "key_text", keys)
-    write_heap(folder, "value_text", [value for _, value in split])
-    write_column(folder, "key_kv", key_kv)
-    _write_postings(folder, rows, kvs, key_kv, kv_key)
-    _write_lists(folder, rows, kvs)
-    return np.fromiter(
-        (area_bits(k.decode(), v.decode()) for k, v in split),
-        np.uint8,
-        len(split),
-    )
+    kv_bits = spool.write_dictionary(folder)
+    key_kv = open_column(folder, "key_kv")
+    bits = _WayBits(folder, counts)
+    lengths = OffsetsWriter(folder, "tag_offsets")
+    with (
+        Sorter(folder, memory_bytes) as sorter,
+        ColumnWriter(folder, "tag_rows", np.uint32) as tag_rows,
+        ColumnWriter(folder, "tag_kvs", np.uint32) as tag_kvs,
+    ):
+        for rows, kvs in spool.chunks():
+            # Of doubled keys in one element only the first value (by bytes) is kept.
+            keys = np.searchsorted(key_kv, kvs, side="right")
+            new = np.ones(len(rows), np.bool_)
+            new[1:] = (rows[1:] != rows[:-1]) | (keys[1:] != keys[:-1])
+            if not new.all():
+                rows, kvs = rows[new], kvs[new]
+            tagged, sizes = list_tags(rows)
+            tag_rows.append(tagged)
+            lengths.append(sizes)
+            tag_kvs.append(kvs)
+            bits.add(rows, kv_bits[kvs])
+            sorter.add(kvs.astype(np.uint64) << _SHIFT | rows)
+        counted = np.zeros(len(kv_bits), np.uint32)
+        with ColumnWriter(folder, "kv_rows", np.uint32) as kv_rows:
+            for block in sorter.blocks():
+                kv_rows.append(block.astype(np.uint32))
+                kvs = (block >> _SHIFT).astype(np.int64)
+                starts = np.flatnonzero(np.diff(kvs, prepend=-1))
+                counted[kvs[starts]] += np.diff(starts, append=len(kvs)).astype(np.uint32)
+    lengths.close()
+    bits.close()
+    write_offsets(folder, "kv_offsets", counted)
+    _write_key_postings(folder, key_kv, memory_bytes)
 
 
-def _write_postings(
-    folder: Path,
-    rows: NDArray[np.uint32],
-    kvs: NDArray[np.uint32],
-    key_kv: Ints,
-    kv_key: Ints,
-) -> None:
-    packed = (kvs.astype(np.uint64) << np.uint64(32)) | rows
-    packed.sort()
-    write_column(folder, "kv_rows", packed.astype(np.uint32))
-    del packed
-    write_offsets(folder, "kv_offsets", np.bincount(kvs, minlength=len(kv_key)))
-    tag_keys = kv_key[kvs].astype(np.uint32) if len(kvs) else np.empty(0, np.uint32)
-    # Tags lie in row order, so a stable sort by key leaves the rows of each key sorted.
-    order = np.argsort(tag_keys, kind="stable")
-    write_column(folder, "key_rows", rows[order])
-    counts = np.bincount(tag_keys, minlength=len(key_kv) - 1)
-    write_offsets(folder, "key_offsets", counts)
-    write_key_values(folder, key_kv, counts, kvs[order])
+class _WayBits:
+    """Writes the column `way_bits` out of tags in the order of rows."""
+
+    def __init__(self, folder: Path, counts: list[int]) -> None:
+        self._start, self._count = counts[0], counts[1]
+        self._writer = ColumnWriter(folder, "way_bits", np.uint8)
+
+    def add(self, rows: NDArray[np.uint32], bits: NDArray[np.uint8]) -> None:
+        """Add tags: their rows, and what each says."""
+        low, high = find_place(rows, self._start, min(self._start + self._count, _LAST_ROW))
+        if low == high:
+            return
+        ways = rows[low:high].astype(np.int64) - self._start
+        done = self._writer.length
+        out = np.zeros(int(ways[-1]) + 1 - done, np.uint8)
+        for bit in (1, 2):
+            out[ways[(bits[low:high] & bit) > 0] - done] |= bit
+        self._writer.append(out)
+
+    def close(self) -> None:
+        """Write those of ways without tags at the end."""
+        self._writer.append(np.zeros(self._count - self._writer.length, np.uint8))
+        self._writer.close()
+
+
+def _write_key_postings(folder: Path, key_kv: Ints, memory_bytes: int) -> None:
+    """Write per key the sorted rows and their values: the postings of its values, merged."""
+    kv_rows, kv_offsets = open_column(folder, "kv_rows"), open_column(folder, "kv_offsets")
+    values = KeyValuesWriter(folder)
+    starts = kv_offsets[key_kv].astype(np.int64)
+    with ColumnWriter(folder, "key_rows", np.uint32) as key_rows:
+        for key, (first, last) in enumerate(pairwise(key_kv.tolist())):
+            values.begin(last - first - 1)
+            with Sorter(folder, memory_bytes) as sorter:
+                for start in range(int(starts[key]), int(starts[key + 1]), _AT_ONCE):
+                    stop = min(int(starts[key + 1]), start + _AT_ONCE)
+                    # Which value each posting is of.
+                    low = int(np.searchsorted(kv_offsets[first : last + 1], start, "right")) - 1
+                    edges = kv_offsets[first + low : last + 1].astype(np.int64)
+                    edges = np.clip(edges[: np.searchsorted(edges, stop) + 1], start, stop)
+                    numbers = np.repeat(np.arange(low, low + len(edges) - 1), np.diff(edges))
+                    rows = kv_rows[start:stop].astype(np.uint64)
+                    sorter.add(rows << _SHIFT | numbers.astype(np.uint64))
+                for block in sorter.blocks():
+                    key_rows.append((block >> _SHIFT).astype(np.uint32))
+                    values.extend(block & _LOW)
+            values.end()
+    values.close()
+    write_offsets(folder, "key_offsets", np.diff(starts))
 
 
 def write_key_values(
@@ -130,10 +165,12 @@ def write_key_values(
     """Write the values of all keys' postings, given as kv ids, key after key."""
     writer = KeyValuesWriter(folder)
     ends = np.cumsum(counts)
-    for first, start, stop in zip(
-        key_kv.tolist(), (ends - counts).tolist(), ends.tolist(), strict=False
+    for (first, last), start, stop in zip(
+        pairwise(key_kv.tolist()), (ends - counts).tolist(), ends.tolist(), strict=True
     ):
-        writer.append(kvs[start:stop] - np.uint32(first))
+        writer.begin(last - first - 1)
+        writer.extend(kvs[start:stop] - np.uint32(first))
+        writer.end()
     writer.close()
 
 
@@ -143,11 +180,3 @@ def list_tags(rows: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], Ints]:
     first[1:] = rows[1:] != rows[:-1]
     starts = np.flatnonzero(first)
     return rows[starts], np.diff(starts, append=len(rows))
-
-
-def _write_lists(folder: Path, rows: NDArray[np.uint32], kvs: NDArray[np.uint32]) -> None:
-    """Write the kv ids of each tagged row."""
-    tagged, lengths = list_tags(rows)
-    write_column(folder, "tag_rows", tagged)
-    write_offsets(folder, "tag_offsets", lengths)
-    write_column(folder, "tag_kvs", kvs)

@@ -109,7 +109,8 @@ class FrameWriter:
 def write_frames(folder: Path, name: str, values: NDArray[Any]) -> None:
     """Write one whole column of integers in frames."""
     with FrameWriter(folder, name) as writer:
-        writer.append(values)
+        for start in range(0, len(values), FRAME * _AT_ONCE):
+            writer.append(values[start : start + FRAME * _AT_ONCE])
 
 
 class Frames:

@@ -24,15 +24,21 @@ class KeyValuesWriter:
         self._folder = folder
         self._bytes = ColumnWriter(folder, "key_value_bytes", np.uint8)
         self._places: list[int] = []
+        self._type: np.dtype[Any] = _TYPES[0]
 
-    def append(self, numbers: NDArray[Any]) -> None:
-        """Append the numbers of the next key's postings."""
-        largest = int(numbers.max()) if len(numbers) else 0
+    def begin(self, largest: int) -> None:
+        """Begin the next key, whose numbers go up to `largest`."""
         code = (largest > 0xFF) + (largest > 0xFFFF)
         self._places.append(self._bytes.length << 2 | code)
-        packed = np.ascontiguousarray(numbers, _TYPES[code]).view(np.uint8)
-        self._bytes.append(packed)
-        self._bytes.append(np.zeros(-len(packed) % _ALIGNED_BYTES, np.uint8))
+        self._type = _TYPES[code]
+
+    def extend(self, numbers: NDArray[Any]) -> None:
+        """Append numbers of the key."""
+        self._bytes.append(np.ascontiguousarray(numbers, self._type).view(np.uint8))
+
+    def end(self) -> None:
+        """End the key."""
+        self._bytes.append(np.zeros(-self._bytes.length % _ALIGNED_BYTES, np.uint8))
 
     def close(self) -> None:
         """Write the places and close the file."""

@@ -232,7 +232,8 @@ def _write_member_columns(
         np.array(new_roles, np.uint32),
         new_offsets,
     )
-    write_members(folder, plan.counts, np.diff(offsets), eids, roles)
+    write_offsets(folder, "member_offsets", np.diff(offsets))
+    write_members(folder, plan.counts, eids, roles, len(numbers))
     write_heap(folder, "role_text", list(numbers))
 
 

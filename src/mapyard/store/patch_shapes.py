@@ -157,7 +157,7 @@ def patch_trees(
     loose = int(old_info.get("loose_items", 0)) + len(everything)
     listed = open_column(folder, "listed")
     if loose > MAX_LOOSE_SHARE * len(listed):
-        write_feature_rtree(folder, counts, np.sort(listed))
+        write_feature_rtree(folder, counts)
         return 0
     tagged = open_column(folder, "tag_rows")
     is_listed = everything >= counts[0]

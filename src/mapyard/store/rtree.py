@@ -6,12 +6,15 @@ search compares whole levels of boxes at once, so its cost is some numpy calls p
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mapyard.store.columns import open_column, write_column
+from mapyard.store.columns import ColumnWriter, open_column, write_column
+from mapyard.store.sorting import Sorter
 
 _BITS = 4
 FANOUT = 1 << _BITS
@@ -20,6 +23,8 @@ _ARANGE = np.arange(FANOUT, dtype=np.int64)
 
 #: Levels of up to this many boxes are compared whole.
 _AT_ONCE = 512
+#: Items whose boxes are looked at together; whole nodes.
+_ITEMS_AT_ONCE = FANOUT << 14
 #: Nodes that are enough for an estimate.
 _ENOUGH = 64
 
@@ -62,23 +67,71 @@ def build_levels(boxes: Boxes) -> list[Boxes]:
     """Return the boxes of all upper levels, lowest first, for items in Hilbert order."""
     levels = []
     while len(boxes) > FANOUT:
-        starts = np.arange(0, len(boxes), FANOUT)
-        boxes = np.column_stack(
-            [
-                np.minimum.reduceat(boxes[:, 0], starts),
-                np.minimum.reduceat(boxes[:, 1], starts),
-                np.maximum.reduceat(boxes[:, -2], starts),
-                np.maximum.reduceat(boxes[:, -1], starts),
-            ]
-        ).astype(np.int32)
+        parts = [
+            _boxes_above(boxes[start : start + _ITEMS_AT_ONCE])
+            for start in range(0, len(boxes), _ITEMS_AT_ONCE)
+        ]
+        boxes = np.concatenate(parts)
         levels.append(boxes)
     return levels
+
+
+def _boxes_above(boxes: Boxes) -> Boxes:
+    starts = np.arange(0, len(boxes), FANOUT)
+    return np.column_stack(
+        [
+            np.minimum.reduceat(boxes[:, 0], starts),
+            np.minimum.reduceat(boxes[:, 1], starts),
+            np.maximum.reduceat(boxes[:, -2], starts),
+            np.maximum.reduceat(boxes[:, -1], starts),
+        ]
+    ).astype(np.int32)
 
 
 def write_rtree(folder: Path, name: str, rows: NDArray[np.uint32], boxes: Boxes) -> None:
     """Write the tree over items `rows` with their boxes, both in any order."""
     order = _hilbert_order_of(boxes)
     _write(folder, name, rows[order], boxes[order])
+
+
+class Items(NamedTuple):
+    """Items of a tree that are not all in memory: rows in portions, and how to find their boxes."""
+
+    portions: Callable[[], Iterable[NDArray[np.uint32]]]
+    boxes: Callable[[NDArray[np.uint32]], Boxes]
+    #: Corners of a box: 4, of a point: 2.
+    width: int
+
+
+def write_large_rtree(folder: Path, name: str, items: Items, memory_bytes: int) -> None:
+    """Write the same tree over items whose rows come in ascending portions."""
+    low = np.full(2, 2**62)
+    high = np.full(2, -(2**62))
+    for rows in items.portions():
+        if len(rows):
+            centers = _centers(items.boxes(rows))
+            low, high = np.minimum(low, centers.min(0)), np.maximum(high, centers.max(0))
+    with Sorter(folder, memory_bytes) as sorter:
+        for rows in items.portions():
+            if len(rows):
+                scaled = (_centers(items.boxes(rows)) - low) * 65535 // np.maximum(1, high - low)
+                codes = hilbert_code(scaled[:, 0], scaled[:, 1]).astype(np.uint64)
+                sorter.add(codes << np.uint64(32) | rows)
+        with (
+            ColumnWriter(folder, f"{name}_rows", np.uint32) as all_rows,
+            ColumnWriter(folder, f"{name}_boxes", np.int32, items.width) as boxes,
+        ):
+            for block in sorter.blocks():
+                rows = block.astype(np.uint32)
+                all_rows.append(rows)
+                boxes.append(items.boxes(rows))
+    _write_levels(folder, name, open_column(folder, f"{name}_boxes"))
+
+
+def _centers(boxes: Boxes) -> NDArray[np.int64]:
+    """Return twice the centers of boxes."""
+    wide = boxes.astype(np.int64)
+    return np.column_stack([wide[:, 0] + wide[:, -2], wide[:, 1] + wide[:, -1]])
 
 
 def append_rtree(
@@ -111,14 +164,18 @@ def append_rtree(
 
 
 def _hilbert_order_of(boxes: Boxes) -> NDArray[np.int64]:
-    wide = boxes.astype(np.int64)
-    return hilbert_order(wide[:, 0] + wide[:, -2], wide[:, 1] + wide[:, -1])
+    centers = _centers(boxes)
+    return hilbert_order(centers[:, 0], centers[:, 1])
 
 
 def _write(folder: Path, name: str, rows: NDArray[np.uint32], boxes: Boxes) -> None:
-    levels = build_levels(boxes)
     write_column(folder, f"{name}_rows", rows)
     write_column(folder, f"{name}_boxes", boxes)
+    _write_levels(folder, name, boxes)
+
+
+def _write_levels(folder: Path, name: str, boxes: Boxes) -> None:
+    levels = build_levels(boxes)
     upper = np.concatenate(levels) if levels else np.empty((0, 4), np.int32)
     write_column(folder, f"{name}_levels", upper)
 

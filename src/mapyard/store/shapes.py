@@ -24,7 +24,8 @@ from mapyard.osm.multipolygon import assemble
 from mapyard.store import flags as bit
 from mapyard.store.columns import ColumnWriter, Heap, open_column, ranges
 from mapyard.store.distinct import distinct
-from mapyard.store.packed_heap import PackedHeapWriter, pack
+from mapyard.store.heaps import HeapWriter, OffsetsWriter
+from mapyard.store.packed_heap import pack
 from mapyard.store.packed_shapes import pack_shape
 from mapyard.store.relation_lines import write_relation_lines
 
@@ -89,18 +90,22 @@ class ShapeSource:
         return f"{'way' if row < self.nodes + self.ways else 'relation'}/{self.ids[row]}"
 
 
-def write_shapes(folder: Path, counts: list[int], way_bits: NDArray[np.uint8]) -> Problems:
-    """Write box, flags and geometry columns; return what could not be assembled, with reasons."""
+def write_shapes(folder: Path, counts: list[int]) -> Problems:
+    """Write box, flags and geometry columns; return what could not be assembled, with reasons.
+
+    `way_bits`, what the tags of ways say of areas (osm/area_rule), are read and removed.
+    """
+    way_bits = open_column(folder, "way_bits")
     source = ShapeSource(folder, counts)
     problems: Problems = {}
-    stored, texts = (PackedHeapWriter(folder, n) for n in ("geometry", "relation_json"))
-    lines: list[NDArray[np.uint32]] = [np.empty(0, np.uint32)]
-    line_counts: list[Ints] = [np.empty(0, np.int64)]
+    stored, texts = (HeapWriter(folder, n) for n in ("geometry", "relation_json"))
+    line_counts = OffsetsWriter(folder, "line_offsets")
     with (
         ColumnWriter(folder, "box", np.int32, 4) as boxes,
         ColumnWriter(folder, "way_flags", np.uint8) as way_flags,
         ColumnWriter(folder, "relation_flags", np.uint8) as relation_flags,
         ColumnWriter(folder, "geometry_rows", np.uint32) as stored_rows,
+        ColumnWriter(folder, "line_members", np.uint32) as lines,
     ):
 
         def store(shapes: Shapes) -> None:
@@ -119,11 +124,16 @@ def write_shapes(folder: Path, counts: list[int], way_bits: NDArray[np.uint8]) -
             store(shapes)
             relation_flags.append(shapes.flags)
             texts.append(shapes.texts)
-            lines += shapes.lines
-            line_counts.append(np.fromiter(map(len, shapes.lines), np.int64, len(shapes.lines)))
+            line_counts.append(np.fromiter(map(len, shapes.lines), np.int64))
+            lines.append(np.concatenate([np.empty(0, np.uint32), *shapes.lines]))
+    (folder / "way_bits.npy").unlink()
     stored.close()
     texts.close()
-    write_relation_lines(folder, counts, np.concatenate(line_counts), np.concatenate(lines))
+    line_counts.close()
+    members, offsets = (open_column(folder, name) for name in ("line_members", "line_offsets"))
+    write_relation_lines(folder, counts, np.diff(offsets.astype(np.int64)), members)
+    for name in ("line_members", "line_offsets"):
+        (folder / f"{name}.npy").unlink()
     return problems
 
 

@@ -1,11 +1,12 @@
 """Write a feature store from a sorted source.osm.pbf, block by block.
 
-Blocks stream through; what stays in memory until the end is eight bytes a tag, the distinct tags,
-and what sorting needs (see `estimate_bytes`).
+Blocks stream through. What must be sorted is sorted in runs on disk where it would take more memory
+than there is; what comes out is the same.
 """
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,10 +23,10 @@ from mapyard.store.columns import (
     open_column,
     write_column,
     write_heap,
-    write_offsets,
 )
 from mapyard.store.derive import (
     NO_POSITION,
+    UNLIMITED,
     pack_columns,
     write_feature_rtree,
     write_info,
@@ -34,8 +35,10 @@ from mapyard.store.derive import (
     write_node_ways,
     write_stray_rtree,
 )
-from mapyard.store.dictionary import TagCollector, write_tags
+from mapyard.store.dictionary import write_tags
+from mapyard.store.heaps import OffsetsWriter
 from mapyard.store.shapes import write_shapes
+from mapyard.store.tag_spool import TagSpool
 
 Ints = NDArray[np.int64]
 MAX_ROWS = (1 << 32) - 1
@@ -65,10 +68,14 @@ class _Writers:
 class _Loader:
     """The state of one pass over the source."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, work: Path, memory_bytes: int) -> None:
+        self.folder, self.work, self.memory_bytes = folder, work, memory_bytes
         self.columns = _Writers(folder)
-        self.tags = TagCollector()
+        self.tags = TagSpool(work, memory_bytes)
+        self.way_offsets = OffsetsWriter(folder, "way_offsets")
+        self.member_offsets = OffsetsWriter(folder, "member_offsets")
+        self.members = ColumnWriter(work, "member_eids", np.int64)
+        self.member_roles = ColumnWriter(work, "member_roles", np.uint32)
         self.counts = [0, 0, 0]
         self.last = (-1, -(2**62))
         self.node_ids: Ints | None = None
@@ -77,7 +84,6 @@ class _Loader:
         self.roles: dict[bytes, int] = {}
         self.users: dict[tuple[int, bytes], int] = {(0, b""): 0}
         self.has_metadata = self.has_users = False
-        self.members: list[tuple[Ints, Ints, NDArray[np.uint32]]] = []
 
     def add(self, block: Block) -> None:
         if not len(block.ids):
@@ -161,7 +167,7 @@ class _Loader:
             number = self.missing.setdefault(int(unique[index]), len(self.missing))
             place[index] = len(node_ids) + number
         self.columns.append("way_refs", place[inverse], np.uint32)
-        self.columns.append("way_lengths", np.diff(block.offsets), np.int64)
+        self.way_offsets.append(np.diff(block.offsets))
 
     def _add_members(self, block: Block) -> None:
         assert block.refs is not None and block.offsets is not None
@@ -170,7 +176,26 @@ class _Loader:
         roles = self.roles
         numbers = [roles.setdefault(block.strings[i], len(roles)) for i in used.tolist()]
         role = np.array(numbers, np.uint32)[inverse] if len(used) else np.empty(0, np.uint32)
-        self.members.append((np.diff(block.offsets), block.refs * 4 + block.member_types, role))
+        self.member_offsets.append(np.diff(block.offsets))
+        self.members.append(block.refs * 4 + block.member_types)
+        self.member_roles.append(role)
+
+    def close(self) -> None:
+        """Close the columns that are filled while reading."""
+        for name, dtype in (("lon", np.int32), ("lat", np.int32), ("way_refs", np.uint32)):
+            self.columns.append(name, np.empty(0, dtype), dtype)
+        self.node_ids = None
+        self.columns.close()
+        for writer in (self.way_offsets, self.member_offsets, self.members, self.member_roles):
+            writer.close()
+
+    def abandon(self) -> None:
+        """Close all files as they are, of a store that is not finished."""
+        for writer in (*self.columns.open.values(), self.members, self.member_roles):
+            writer.abandon()
+        self.tags.abandon()
+        self.way_offsets.abandon()
+        self.member_offsets.abandon()
 
 
 def write_store(
@@ -178,74 +203,64 @@ def write_store(
     source: Path,
     progress: Progress | None = None,
     stage: Callable[[str], None] | None = None,
+    memory_bytes: int = UNLIMITED,
 ) -> dict[str, Any]:
     """Write the store of a sorted source.osm.pbf into an empty folder; return its store.json.
 
-    Raises NotSorted when the source is not sorted by type and id without doubles.
+    Raises NotSorted when the source is not sorted by type and id without doubles. `memory_bytes` is
+    what tables and sorts may take; the store is the same for any.
     """
     say = stage or (lambda _: None)
     folder.mkdir(parents=True, exist_ok=True)
-    loader = _Loader(folder)
+    with tempfile.TemporaryDirectory(prefix="work-", dir=folder) as work:
+        loader = _Loader(folder, Path(work), memory_bytes)
+        try:
+            return _write_store(loader, source, progress, say)
+        finally:
+            loader.abandon()
+
+
+def _write_store(
+    loader: _Loader, source: Path, progress: Progress | None, say: Callable[[str], None]
+) -> dict[str, Any]:
+    folder, counts, memory_bytes = loader.folder, loader.counts, loader.memory_bytes
     say("reading elements")
     for block in iter_blocks(source):
         loader.add(block)
         if progress:
-            progress(sum(loader.counts))
-    if not sum(loader.counts):
+            progress(sum(counts))
+    if not sum(counts):
         raise MapyardError("the extract holds no elements", status=422, code="unreadable_file")
-    for name, dtype in (("lon", np.int32), ("lat", np.int32), ("way_refs", np.uint32)):
-        loader.columns.append(name, np.empty(0, dtype), dtype)
-    loader.columns.append("way_lengths", np.empty(0, np.int64), np.int64)
-    loader.node_ids = None
-    loader.columns.close()
+    loader.close()
     say("tags")
-    bits = _write_tags(loader)
+    write_tags(folder, loader.tags, counts, memory_bytes)
     say("relations of elements")
     _write_topology(loader)
     say("geometry")
-    problems = write_shapes(folder, loader.counts, bits)
+    problems = write_shapes(folder, counts)
     say("spatial index")
-    listed = write_listed(folder, loader.counts)
-    write_feature_rtree(folder, loader.counts, listed)
-    write_stray_rtree(folder, loader.counts)
+    write_listed(folder, counts)
+    write_feature_rtree(folder, counts, memory_bytes)
+    write_stray_rtree(folder, counts, memory_bytes)
     info = write_info(
         folder,
-        loader.counts,
+        counts,
         has_metadata=loader.has_metadata,
         has_users=loader.has_users,
         problems=problems,
     )
+    say("packing")
     pack_columns(folder)
     return {**info, "problem_ids": problems}
 
 
-def _write_tags(loader: _Loader) -> NDArray[np.uint8]:
-    """Write tags; return the area bits of every way."""
-    rows, kvs, texts = loader.tags.take()
-    kv_bits = write_tags(loader.folder, rows, kvs, texts)
-    start, count = loader.counts[NODE], loader.counts[WAY]
-    bits = np.zeros(count, np.uint8)
-    of_ways = (rows >= start) & (rows < start + count)
-    way, tag_bits = rows[of_ways].astype(np.int64) - start, kv_bits[kvs[of_ways]]
-    for bit in (1, 2):
-        bits[way[(tag_bits & bit) > 0]] |= bit
-    return bits
-
-
 def _write_topology(loader: _Loader) -> None:
     folder, counts = loader.folder, loader.counts
-    write_offsets(folder, "way_offsets", open_column(folder, "way_lengths"))
-    (folder / "way_lengths.npy").unlink()
     missing = np.fromiter(loader.missing, np.int64, len(loader.missing))
     write_column(folder, "missing_node_ids", missing)
-    write_node_ways(folder, counts)
-
-    none = np.empty(0, np.int64)
-    eids = np.concatenate([none, *(part[1] for part in loader.members)])
-    roles = np.concatenate([none, *(part[2] for part in loader.members)])
-    lengths = np.concatenate([none, *(part[0] for part in loader.members)])
-    write_members(folder, counts, lengths, eids, roles)
+    write_node_ways(folder, counts, loader.memory_bytes)
+    eids, roles = (open_column(loader.work, name) for name in ("member_eids", "member_roles"))
+    write_members(folder, counts, eids, roles, len(loader.roles), loader.memory_bytes)
     write_heap(folder, "role_text", list(loader.roles))
-
     write_column(folder, "user_ids", np.array([uid for uid, _ in loader.users], np.int64))
     write_heap(folder, "user_text", [n.decode(errors="replace").encode() for _, n in loader.users])

@@ -81,7 +81,10 @@ def test_values_of_keys_take_the_bytes_that_they_need(tmp_path: Path) -> None:
     numbers = [np.arange(count) for count in (3, 0, 256, 257, 70_000, 1)]
     writer = KeyValuesWriter(tmp_path)
     for part in numbers:
-        writer.append(part)
+        writer.begin(len(part) - 1)
+        for half in np.array_split(part, 2):
+            writer.extend(half)
+        writer.end()
     writer.close()
     values = KeyValues(tmp_path)
     for key, part in enumerate(numbers):
