@@ -12,6 +12,7 @@ _FIRST: Final = (
     "library", "features", "search", "geocoding", "routing", "elevation", "overpass", "sparql",
     "tiles", "mcp", "accounts", "build", "updates",
 )  # fmt: skip
+_FENCE: Final = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 _LINK: Final = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[`*]")
 
 
@@ -49,7 +50,8 @@ def list_documents() -> tuple[Document, ...]:
 def _read(folder: Path, name: str) -> Document:
     text = (folder / f"{name}.md").read_text(encoding="utf-8")
     title = next((line[2:] for line in text.splitlines() if line.startswith("# ")), name)
-    paragraphs = [p for p in text.split("\n\n") if p and p[0] not in "#<!|`\n-> "]
+    prose = _FENCE.sub("", text)
+    paragraphs = [p for p in prose.split("\n\n") if p and p[0] not in "#<!|`\n-> "]
     first = " ".join(paragraphs[0].split()) if paragraphs else ""
     plain = _LINK.sub(r"\1", first)
     summary = re.split(r"(?<=[.:])\s", plain)[0][:200]

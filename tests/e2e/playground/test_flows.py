@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from browser import PHONE, Browser
+from browser import DESKTOP, PHONE, Browser
 from map_page import (
     click_map,
     find_violations,
@@ -384,6 +384,31 @@ def test_nothing_is_wider_than_the_window(page: Browser, size: tuple[int, int], 
         assert wide == []
     finally:
         page.resize(1280, 900)
+
+
+@pytest.mark.parametrize("size", [DESKTOP, TABLET, PHONE])
+def test_the_guides_in_a_browser(
+    page: Browser, server: Server, axe: str, size: tuple[int, int]
+) -> None:
+    address = page.url
+    page.resize(*size)
+    try:
+        for path in ("/docs/guides", "/docs/routing", "/docs/search?q=opening+hours", "/docs"):
+            page.open(server.address + path)
+            widths = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+            assert widths[0] <= widths[1], path
+            if path != "/docs":  # a page of 140,000 letters takes axe a minute
+                assert find_violations(page, axe) == []
+        page.open(f"{server.address}/docs/routing")
+        page.click("#theme")
+        chosen = page.evaluate("document.documentElement.dataset.theme")
+        page.open(f"{server.address}/docs/overpass")
+        assert page.evaluate("document.documentElement.dataset.theme") == chosen
+        assert find_violations(page, axe) == []
+        page.evaluate("localStorage.removeItem('mapyard-theme')")
+    finally:
+        page.resize(*DESKTOP)
+        reload_at(page, address)
 
 
 def test_the_first_map_is_light(server: Server) -> None:

@@ -7,15 +7,15 @@ const root = document.documentElement;
 const remember = (store, name, value) => { try { store.setItem(name, value); } catch { /* not allowed */ } };
 const recall = (store, name) => { try { return store.getItem(name); } catch { return null; } };
 
-const theme = recall(localStorage, "theme");
+const theme = recall(localStorage, "mapyard-theme"); // one for all pages
 if (theme) root.dataset.theme = theme;
 $("#theme").addEventListener("click", () => {
   const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   root.dataset.theme = dark ? "light" : "dark";
-  remember(localStorage, "theme", root.dataset.theme);
+  remember(localStorage, "mapyard-theme", root.dataset.theme);
 });
 
-const key = $("#key");
+const key = $("#key") ?? { value: recall(sessionStorage, "key") || "", addEventListener() {} }; // guides have no field
 key.value = recall(sessionStorage, "key") || "";
 key.addEventListener("input", () => remember(sessionStorage, "key", key.value.trim()));
 
@@ -28,6 +28,7 @@ nav.addEventListener("click", (event) => { if (event.target.closest("a")) nav.cl
 
 const filter = $("#filter");
 filter.addEventListener("input", () => {
+  if (filter.form) return; // a search over all guides: the server answers it
   const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
   for (const section of $$("section", nav)) {
     let shown = 0;

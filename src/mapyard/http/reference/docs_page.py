@@ -33,7 +33,7 @@ def _template() -> jinja2.Template:
     return environment.get_template("docs.html")
 
 
-def render_docs(document: Schema, base_url: str) -> bytes:
+def render_docs(document: Schema, base_url: str, *, has_accounts: bool) -> bytes:
     """Return the page for an OpenAPI document."""
     page = _template().render(
         info=document["info"],
@@ -43,6 +43,8 @@ def render_docs(document: Schema, base_url: str) -> bytes:
             for name, entries in entries_of(document, base_url)
         ],
         errors=ERROR_CODES,
+        has_accounts=has_accounts,
+        query="",
     )
     return page.encode()
 

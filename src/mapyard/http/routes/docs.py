@@ -13,6 +13,7 @@ from mapyard.http.answer import JSON, Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
 from mapyard.http.reference.docs_page import render_docs
+from mapyard.http.reference.guides import render_contents, render_guide, render_search
 from mapyard.http.reference.openapi import build_openapi
 from mapyard.http.reference.schemas import Schema
 from mapyard.http.services import Services
@@ -24,7 +25,7 @@ TEXT = "text/plain; charset=utf-8"
 MARKDOWN = "text/markdown; charset=utf-8"
 _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
-    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 _CACHED = {"Cache-Control": "public, max-age=300"}
 
@@ -63,12 +64,49 @@ def openapi(ctx: Context, params: NoParams) -> Answer:
 )
 def docs(ctx: Context, params: NoParams) -> Answer:
     """Show the reference, with a form to try each endpoint."""
-    page = render_docs(_document(ctx), ctx.base_url)
-    return Answer(
-        page,
-        HTML,
-        headers={"Content-Security-Policy": _POLICY, "X-Content-Type-Options": "nosniff"},
-    )
+    return _html(render_docs(_document(ctx), ctx.base_url, has_accounts=_has_accounts(ctx)))
+
+
+def _html(page: bytes) -> Answer:
+    headers = {"Content-Security-Policy": _POLICY, "X-Content-Type-Options": "nosniff"}
+    return Answer(page, HTML, headers=headers)
+
+
+def _has_accounts(ctx: Context) -> bool:
+    return ctx.services.database is not None
+
+
+class SearchParams(Params):
+    """What to look for in the guides."""
+
+    q: Annotated[str, Meta(max_length=100, description="words that a section has to hold")] = ""
+
+
+@endpoint(
+    "/docs/search",
+    summary="Search the guides",
+    tag="Operation",
+    public=True,
+    needs_dataset=False,
+    media_types=(HTML,),
+    examples=[Example({"q": "opening hours"})],
+)
+def docs_search(ctx: Context, params: SearchParams) -> Answer:
+    """Show the sections of the documentation that hold all words, as a web page."""
+    return _html(render_search(params.q.strip(), has_accounts=_has_accounts(ctx)))
+
+
+@endpoint(
+    "/docs/guides",
+    summary="All guides",
+    tag="Operation",
+    public=True,
+    needs_dataset=False,
+    media_types=(HTML,),
+)
+def docs_guides(ctx: Context, params: NoParams) -> Answer:
+    """Show the contents of the documentation as a web page."""
+    return _html(render_contents(has_accounts=_has_accounts(ctx)))
 
 
 @endpoint(
@@ -100,7 +138,10 @@ def llms_full(ctx: Context, params: NoParams) -> Answer:
 class PageParams(Params):
     """Which page."""
 
-    page: Annotated[str, Meta(max_length=100, description="name of the page, such as routing.md")]
+    page: Annotated[
+        str,
+        Meta(max_length=100, description="name of the page: routing, or routing.md for the text"),
+    ]
 
 
 class FolderPageParams(PageParams):
@@ -111,37 +152,39 @@ class FolderPageParams(PageParams):
 
 @endpoint(
     "/docs/{page}",
-    summary="A page of the documentation as Markdown",
+    summary="A page of the documentation",
     tag="Operation",
     public=True,
     needs_dataset=False,
-    media_types=(MARKDOWN,),
+    media_types=(MARKDOWN, HTML),
     errors=("not_found",),
     examples=[Example({"page": "routing.md"})],
 )
 def docs_page(ctx: Context, params: PageParams) -> Answer:
-    """Return one page; /llms.txt lists them."""
-    return _page(params.page)
+    """Return one page: the Markdown of `routing.md`, or `routing` as a web page."""
+    return _page(ctx, params.page)
 
 
 @endpoint(
     "/docs/{folder}/{page}",
-    summary="A page of a folder of the documentation as Markdown",
+    summary="A page of a folder of the documentation",
     tag="",
     public=True,
     needs_dataset=False,
-    media_types=(MARKDOWN,),
+    media_types=(MARKDOWN, HTML),
 )
 def docs_folder_page(ctx: Context, params: FolderPageParams) -> Answer:
     """Return one page of the reference, or of how to come from another service."""
-    return _page(f"{params.folder}/{params.page}")
+    return _page(ctx, f"{params.folder}/{params.page}")
 
 
-def _page(name: str) -> Answer:
+def _page(ctx: Context, name: str) -> Answer:
     for page in list_documents():
         if f"{page.name}.md" == name:
             return Answer(page.text.encode(), MARKDOWN, headers=_CACHED)
-    raise NotFound(f"there is no page {name[:80]}; /llms.txt lists them")
+        if page.name == name:
+            return _html(render_guide(page, has_accounts=_has_accounts(ctx)))
+    raise NotFound(f"there is no page {name[:80]}; /docs/guides lists them")
 
 
 def _file(name: str) -> bytes:

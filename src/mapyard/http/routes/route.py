@@ -43,8 +43,8 @@ class RouteParams(library.RouteQuestion, kw_only=True):
     examples=[
         Example(
             {
-                "origin": {"type": "Point", "coordinates": [7.4246, 43.7384]},
-                "destination": {"type": "Point", "coordinates": [7.4197, 43.7314]},
+                "origin": "43.7384,7.4246",
+                "destination": "43.7314,7.4197",
                 "mode": "foot",
             }
         ),

@@ -1,4 +1,11 @@
-// Small helps; every page works without them.
+// Small helps; every page works without them. The theme is one for all pages, the map and the guides.
+const root = document.documentElement;
+try { const chosen = localStorage.getItem("mapyard-theme"); if (chosen) root.dataset.theme = chosen; } catch { /* the system's */ }
+document.getElementById("theme")?.addEventListener("click", () => {
+  const isDark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = isDark ? "light" : "dark";
+  try { localStorage.setItem("mapyard-theme", root.dataset.theme); } catch { /* for this page only */ }
+});
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-copy]");
   if (button) {

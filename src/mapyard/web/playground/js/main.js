@@ -170,7 +170,7 @@ class Page {
     });
     document.getElementById("corner").append(
       iconButton("share", "Share", () => shareDialog(this)),
-      h("a.icon-button", { href: "/docs", title: "API reference", "aria-label": "API reference" }, icon("book")),
+      h("a.icon-button", { href: "/docs/guides", title: "Guides and reference", "aria-label": "Guides and reference" }, icon("book")),
       h("a.icon-button", { href: "/account", title: "Account", "aria-label": "Account" }, icon("user")),
       toggle);
   }
