@@ -11,8 +11,10 @@ import os
 import shutil
 import stat
 import time
+import zipfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Final, Literal
@@ -22,6 +24,8 @@ import msgspec
 
 from mapyard.accounts.database import FILE_NAME, open_database
 from mapyard.dataset.catalog import Catalog
+from mapyard.elevation.hgt import is_hgt
+from mapyard.elevation.rasters import SUFFIXES
 from mapyard.errors import MapyardError
 from mapyard.private import find_problem
 from mapyard.server.files import OWN_FILES, raise_file_limit
@@ -62,6 +66,7 @@ def check_all(settings: Settings) -> list[Finding]:
         ("database", _check_database),
         ("redis", _check_redis),
         ("dataset", _check_dataset),
+        ("elevation", _check_elevation),
     )
     findings: list[Finding] = []
     for about, check in checks:
@@ -82,6 +87,7 @@ _GOOD: Final = {
     "_check_openness": "Nothing is more open than it should be.",
     "_check_mail": "No mail server is set: operators hand links out.",
     "_check_permissions": "Only this user reads accounts, secret, limits and usage.",
+    "_check_elevation": "All files of DATA/elevation can be read, or there are none.",
     "_check_redis": "Not used: each machine keeps its own limits.",
 }
 
@@ -394,6 +400,29 @@ def _check_dataset(settings: Settings) -> Iterator[Finding]:
         )  # fmt: skip
     else:
         yield Finding("dataset", "good", f"{says}.")
+
+
+def _check_elevation(settings: Settings) -> Iterator[Finding]:
+    folder = settings.data / "elevation"
+    if not folder.is_dir() or find_spec("rasterio"):
+        return
+    others = [
+        path.name
+        for path in sorted(folder.iterdir())
+        if path.suffix.lower() in SUFFIXES and path.is_file() and _needs_gdal(path)
+    ]
+    if others:
+        yield Finding(
+            "elevation", "bad", f"{len(others)} files give no heights, such as {others[0]}.",
+            "pip install 'mapyard[geotiff]', which reads GeoTIFF and VRT",
+        )  # fmt: skip
+
+
+def _needs_gdal(path: Path) -> bool:
+    try:
+        return not is_hgt(path)
+    except (OSError, zipfile.BadZipFile):
+        return False  # damaged: the server's log names it
 
 
 def is_synchronized() -> bool | None:

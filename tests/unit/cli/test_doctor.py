@@ -107,6 +107,21 @@ def test_a_mistyped_setting(data: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert found.do == "did you mean MAPYARD_PUBLIC_URL?"
 
 
+def test_rasters_that_nothing_here_reads(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = data / "elevation"
+    folder.mkdir()
+    (folder / "N47E009.hgt").touch()
+    (folder / "alps.tif").touch()
+    (folder / "broken.zip").write_bytes(b"PK")
+    settings = Settings(data=data)
+    assert states(check_all(settings), "elevation") == {"good"}
+    monkeypatch.setattr(checks, "find_spec", lambda name: None)
+    [finding] = about(check_all(settings), "elevation")
+    assert finding.state == "bad"
+    assert "1 files give no heights, such as alps.tif" in finding.says
+    assert "mapyard[geotiff]" in finding.do
+
+
 def test_a_clock_that_went_back(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks.time, "time", lambda: 1_000_000_000.0)
     assert states(check_all(Settings(data=data)), "clock") == {"bad"}
