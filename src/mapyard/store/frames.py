@@ -34,6 +34,8 @@ _MASKS: Final = np.array([2 ** (8 * width) - 1 for width in range(9)], np.uint64
 _PLACE_BITS: Final = 4
 _WIDTH: Final = 15
 _WITHIN: Final = np.arange(FRAME, dtype=np.int64)
+#: Values that are read together: they stay in the processor's cache.
+_IN_CACHE: Final = 1 << 15
 #: Up to so many values are searched one by one.
 _FEW: Final = 40
 #: From so many on it pays to look whether all are of one width.
@@ -179,6 +181,12 @@ class Frames:
         """Return the values of the index range [start, stop)."""
         if stop <= start:
             return np.empty(0, np.int64)
+        if stop - start > _IN_CACHE:
+            whole = np.empty(stop - start, np.int64)
+            for begin in range(start, stop, _IN_CACHE):
+                end = min(stop, begin + _IN_CACHE)
+                whole[begin - start : end - start] = self.span(begin, end)
+            return whole
         first = start >> _BITS
         frames = slice(first, ((stop - 1) >> _BITS) + 1)
         places = self._places[frames]

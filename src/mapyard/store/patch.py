@@ -91,8 +91,9 @@ def patch_store(
         for number, (uid, name) in enumerate(zip(user_ids.tolist(), user_names, strict=True))
     }
     upserts = collect_upserts(blocks, users)
-    plan = _plan_rows(old, upserts, deleted)
-    _write_elements(folder, old, old_folder, upserts, plan, users)
+    ids = old.ids[:]
+    plan = _plan_rows(old, ids, upserts, deleted)
+    _write_elements(folder, old, old_folder, ids, upserts, plan, users)
     patch_tags(old_folder, folder, upserts, plan.keep, plan.row_map, plan.new_rows)
     _write_refs(folder, old, old_folder, upserts, plan)
     _write_member_columns(folder, old, old_folder, upserts, plan)
@@ -117,7 +118,7 @@ def patch_store(
     return Patched(plan.row_map, touched.rows(), removed, kept_problems, info)
 
 
-def _plan_rows(old: Store, upserts: Upserts, deleted: list[Ints]) -> RowPlan:
+def _plan_rows(old: Store, all_ids: Ints, upserts: Upserts, deleted: list[Ints]) -> RowPlan:
     keep = np.ones(old.row_count, np.bool_)
     row_map = np.full(old.row_count, -1, np.int64)
     by_type, counts = [], []
@@ -125,7 +126,7 @@ def _plan_rows(old: Store, upserts: Upserts, deleted: list[Ints]) -> RowPlan:
     start = 0
     for element_type in (NODE, WAY, RELATION):
         first, stop = old.type_range(element_type)
-        ids, new_ids = old.ids[first:stop], upserts.ids[element_type]
+        ids, new_ids = all_ids[first:stop], upserts.ids[element_type]
         part = keep[first:stop]
         for gone in (new_ids, deleted[element_type]):
             part[_find(ids, gone)] = False
@@ -153,9 +154,15 @@ def _find(ids: Ints, wanted: Ints) -> Ints:
 
 
 def _write_elements(
-    folder: Path, old: Store, old_folder: Path, upserts: Upserts, plan: RowPlan, users: Users
+    folder: Path,
+    old: Store,
+    old_folder: Path,
+    ids: Ints,
+    upserts: Upserts,
+    plan: RowPlan,
+    users: Users,
 ) -> None:
-    plan.every.write(folder, "ids", old.ids[:], np.concatenate(upserts.ids))
+    plan.every.write(folder, "ids", ids, np.concatenate(upserts.ids))
     for name in META:
         values = Frames(old_folder, name)[:].astype(np.uint32)
         plan.every.write(folder, name, values, upserts.meta[name])
