@@ -16,7 +16,7 @@ from osmium.osm import mutable
 from mapyard.geo.sphere import DEGREE_M, haversine_m
 from mapyard.routing import Engine, find_routes
 from mapyard.routing.modes import Mode
-from mapyard.routing.route import Route
+from mapyard.routing.trip import Route
 
 #: Side of a cell of the drawing.
 CELL_M = 100.0
@@ -48,6 +48,8 @@ class Scene:
     positions: dict[str, tuple[float, float]] = field(default_factory=dict)
     way_ids: dict[str, int] = field(default_factory=dict)
     engine: Engine | None = None
+    #: The same graph without what is prepared: the engine's own answers.
+    plain: Engine | None = None
 
     def route(self, stops: str, mode: Mode = "auto", **options: object) -> Route:
         """Return the route through the named nodes; options as of `find_routes`."""

@@ -13,7 +13,8 @@
     tour auto sabc: scba                     the order of stops of a round trip
     others auto st: sabt, sact               the best way and its alternatives, in any order
 
-Every plain question by car, foot or bicycle is one to the prepared matrix as well.
+Every plain question by car, foot or bicycle is one to the prepared matrix, and to the engine
+without what is prepared, as well.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ from mapyard.routing.engine import NoRoad, NoRoute
 from mapyard.routing.matching.match import match_trace
 from mapyard.routing.modes import TABLE_MODES, Mode
 from mapyard.routing.nearest import find_nearest
-from mapyard.routing.route import Route
 from mapyard.routing.stops import Stop
 from mapyard.routing.times import Travel
 from mapyard.routing.tours.order import optimize_order
+from mapyard.routing.trip import Route
 from scenarios.ascii_map import Scene
 
 _VERBS: Final = ("steps", "match", "reach", "near", "tour", "others")
@@ -164,9 +165,18 @@ def _check_cell(scene: Scene, mode: Mode, stops: str, route: Route | None, lette
         return letters if route is None else "no road in the matrix"
     cell = matrix.durations_s[0, 0], matrix.distances_m[0, 0]
     told = (np.nan, np.nan) if route is None else (route.duration_s, route.distance_m)
-    if np.allclose(cell, told, rtol=0.01, atol=1.5, equal_nan=True):
+    if not np.allclose(cell, told, rtol=0.01, atol=1.5, equal_nan=True):
+        return f"{letters} in {told}, by the matrix {cell}"
+    if scene.plain is None:
         return letters
-    return f"{letters} in {told}, by the matrix {cell}"
+    try:
+        theirs = find_routes(scene.plain, ends[:, 0], mode, radius_m=50.0)[0]
+        asked = theirs.duration_s, theirs.distance_m
+    except NoRoute:
+        asked = (np.nan, np.nan)
+    if not np.allclose(asked, told, rtol=0.01, atol=1.5, equal_nan=True):
+        return f"{letters} in {told}, by the engine {asked}"
+    return letters
 
 
 def _within(value: float, expected: str) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 from mapyard.geo.bbox import Bbox
 from mapyard.routing import build_graph, open_routing
+from routing_graphs import open_plain
 from scenarios.ascii_map import Scene, write_scenes
 from scenarios.scenes import make_scenes
 
@@ -22,6 +23,7 @@ def scenes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Scene]:
     box = Bbox(min(lons), min(lats), max(lons), max(lats))
     build_graph(folder / "scenes.osm.pbf", folder / "routing", box, threads=1)
     engine = open_routing(folder / "routing")
+    plain = open_plain(folder / "routing", folder / "plain")
     for scene in made:
-        scene.engine = engine
+        scene.engine, scene.plain = engine, plain
     return {scene.name: scene for scene in made}

@@ -12,8 +12,8 @@ from mapyard.geo.bbox import Bbox
 from mapyard.routing import build_graph, find_routes, match_trace, open_routing
 from mapyard.routing.edges import find_edges
 from mapyard.routing.kml import write_kml_route
-from mapyard.routing.route import Route
 from mapyard.routing.steps import LANGUAGES, Step, write_steps_csv
+from mapyard.routing.trip import Route
 from scenarios.ascii_map import Scene, write_scenes
 
 #: Words of the engine's English texts.

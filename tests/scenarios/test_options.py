@@ -259,6 +259,7 @@ def test_only_what_is_closed_at_noon_is_asked_for_again(
     engine, asked = scenes[name].engine, list[str]()
     assert engine is not None
     assert engine.hours is not None
+    monkeypatch.setattr(engine.tables, "find", lambda mode: None)
     call = engine.call
 
     def count(action: Action, *args: Any, **how: Any) -> Any:

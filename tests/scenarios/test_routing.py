@@ -176,9 +176,10 @@ def test_a_matched_trace_follows_the_signs(scenes: Scenes) -> None:
 
 @pytest.mark.parametrize("mode", TABLE_MODES)
 def test_cells_of_matrices_are_routes(scenes: Scenes, mode: Mode) -> None:
-    """Over every drawing: the contraction knows all the rules that routes know."""
-    engine = next(iter(scenes.values())).engine
+    """Over every drawing: what is prepared knows all the rules that the engine knows."""
+    engine, plain = (getattr(next(iter(scenes.values())), name) for name in ("engine", "plain"))
     assert engine.tables.find(mode) is not None
+    assert plain.tables.find(mode) is None
     wrong = []
     for scene in scenes.values():
         names = list(scene.positions)
@@ -186,12 +187,13 @@ def test_cells_of_matrices_are_routes(scenes: Scenes, mode: Mode) -> None:
         places = np.array([scene.positions[name] for name in names]) + 1e-5
         matrix = compute_matrix(engine, places, places, mode)
         for row, column in np.ndindex(matrix.durations_s.shape):
-            try:
-                route = find_routes(engine, places[[row, column]], mode)[0]
-                expected = (route.duration_s, route.distance_m)
-            except NoRoute:
-                expected = (np.nan, np.nan)
-            cell = matrix.durations_s[row, column], matrix.distances_m[row, column]
-            if not np.allclose(cell, expected, rtol=0.01, atol=1.0, equal_nan=True):
-                wrong.append((scene.name, names[row], names[column], cell, expected))
+            told = [(matrix.durations_s[row, column], matrix.distances_m[row, column])]
+            for asked in (engine, plain):
+                try:
+                    route = find_routes(asked, places[[row, column]], mode)[0]
+                    told.append((route.duration_s, route.distance_m))
+                except NoRoute:
+                    told.append((np.nan, np.nan))
+            if not np.allclose(told, told[-1], rtol=0.01, atol=1.0, equal_nan=True):
+                wrong.append((scene.name, names[row], names[column], told))
     assert not wrong

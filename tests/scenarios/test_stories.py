@@ -10,6 +10,7 @@ import pytest
 from mapyard.geo.bbox import Bbox
 from mapyard.routing import build_graph, open_routing
 from mapyard.routing.modes import TABLE_MODES
+from routing_graphs import open_plain
 from scenarios.ascii_map import Scene, write_scenes
 from scenarios.asking import answer
 from scenarios.storybook import read_stories
@@ -29,8 +30,9 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Scene]:
     box = Bbox(min(lons), min(lats), max(lons), max(lats))
     build_graph(folder / "map.osm.pbf", folder / "routing", box, threads=1)
     engine = open_routing(folder / "routing")
+    plain = open_plain(folder / "routing", folder / "plain")
     for scene in made:
-        scene.engine = engine
+        scene.engine, scene.plain = engine, plain
     return {scene.name: scene for scene in made}
 
 

@@ -17,8 +17,8 @@ from mapyard.routing.costing import CostingOptions
 from mapyard.routing.edges import EdgePath, find_edges
 from mapyard.routing.matrix import KnownRoads
 from mapyard.routing.modes import Mode
-from mapyard.routing.route import Route
 from mapyard.routing.snapping import Snapped, find_roads, no_road
+from mapyard.routing.trip import Route
 
 
 class Ends(NamedTuple):

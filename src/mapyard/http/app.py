@@ -41,6 +41,7 @@ from mapyard.http.services import Services
 from mapyard.http.web_mount import serve_web
 from mapyard.library.snapshot import Snapshot
 from mapyard.params.raw import Raw
+from mapyard.routing.engine import count_calls
 from mapyard.settings import split_form_ports
 
 log = logging.getLogger(__name__)
@@ -52,6 +53,8 @@ ASKING_THREADS: Final = 4
 STREAM_S: Final = 3_600.0
 #: Ignored parameters that a header names at most, and characters of each.
 _NAMED, _NAME_LENGTH = 20, 60
+#: Group of the endpoints that ask for ways.
+ROUTING_TAG: Final = "Routing"
 #: Status in log and metrics of requests whose client went away.
 CLIENT_GONE: Final = 499
 #: Uploads of one account that a worker takes at once, and what they leave free on the disk, bytes.
@@ -308,7 +311,13 @@ class Application:
             if endpoint.languages:
                 params = with_languages(params, request.headers)
             ctx = Context(self.services, snapshot, deadline, request, raw)
-            return endpoint.handler(ctx, params)
+            if endpoint.tag != ROUTING_TAG:
+                return endpoint.handler(ctx, params)
+            before = count_calls()
+            try:
+                return endpoint.handler(ctx, params)
+            finally:
+                request.engine_calls = count_calls() - before
 
         def encode(answer: Answer) -> Reply:
             return encode_answer(answer, request.headers, head=head)
@@ -538,6 +547,8 @@ class Application:
             headers.append((b"x-dataset-timestamp", timestamp.encode()))
         if request.ignored:
             headers.append((b"x-ignored-parameters", _write_names(request.ignored)))
+        if request.engine_calls is not None:
+            headers.append((b"x-engine-calls", b"%d" % request.engine_calls))
         if request.vary:
             headers.append((b"vary", b"Accept-Language"))
         self.cors.add_headers(request.headers, headers)
@@ -564,6 +575,8 @@ class Application:
         self.requests.note(
             request.route, request.method, request.status, took_s, request.bytes_sent
         )
+        if request.engine_calls is not None:
+            self.requests.note_ways(request.route, request.engine_calls)
         self.access_log.write(
             level="error" if request.status >= 500 else "info",
             request_id=request.id,

@@ -60,6 +60,13 @@ CLOSED: Final = Counter(
 BYTES: Final = Counter(
     "mapyard_http_response_bytes_total", "Bytes of bodies sent.", registry=REGISTRY
 )
+WAYS: Final = Counter(
+    "mapyard_ways_answered_total",
+    "Questions about ways, by route template and by whether the routing engine was called or all "
+    "came from prepared arrays.",
+    ("route", "by"),
+    registry=REGISTRY,
+)
 QUEUE: Final = Gauge(
     "mapyard_pool_busy",
     "Jobs running or waiting in a thread pool.",
@@ -135,6 +142,7 @@ class Requests:
         self.running = 0
         self._bytes = 0
         self._tallies: dict[tuple[str, str, int], _Tally] = {}
+        self._ways: dict[tuple[str, str], int] = {}
 
     def note(self, route: str, method: str, status: int, took_s: float, sent_bytes: int) -> None:
         """Count one answered request."""
@@ -146,10 +154,18 @@ class Requests:
         tally.buckets[bisect_left(_BUCKETS_S, took_s)] += 1
         self._bytes += sent_bytes
 
+    def note_ways(self, route: str, engine_calls: int) -> None:
+        """Count one question about ways."""
+        key = (route, "engine" if engine_calls else "prepared")
+        self._ways[key] = self._ways.get(key, 0) + 1
+
     def hand_over(self) -> None:
         """Add what was counted to the metrics of all processes."""
         tallies, self._tallies = self._tallies, {}
         sent_bytes, self._bytes = self._bytes, 0
+        ways, self._ways = self._ways, {}
+        for way, asked in ways.items():
+            WAYS.labels(*way).inc(asked)
         RUNNING.set(self.running)
         BYTES.inc(sent_bytes)
         for key, tally in tallies.items():

@@ -47,7 +47,8 @@ class Request:
     """What is known of a request while it is answered, and of its answer."""
 
     __slots__ = (
-        "admission", "body_bytes", "bytes_sent", "client", "code", "headers", "id",
+        "admission", "body_bytes", "bytes_sent", "client", "code", "engine_calls", "headers",
+        "id",
         "ignored", "method", "must_close", "receive", "route", "scope",
         "send", "started_s", "status", "statuses", "took_s", "upload", "vary", "write_error",
     )  # fmt: skip
@@ -74,6 +75,8 @@ class Request:
         self.status = 0
         #: How long it took until its usage was noted, just before the last byte; 0 before that.
         self.took_s = 0.0
+        #: How often the routing engine was asked; None where the question is not about ways.
+        self.engine_calls: int | None = None
         #: Code of an error → the status that this path answers instead of the common one.
         self.statuses: Mapping[str, int] = {}
         self.write_error: ErrorWriter | None = None

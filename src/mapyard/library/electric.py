@@ -22,8 +22,8 @@ from mapyard.routing.electric import (
     find_stations,
 )
 from mapyard.routing.electric.stations import CONNECTORS, read_connectors
-from mapyard.routing.route import Route
 from mapyard.routing.stops import Stop
+from mapyard.routing.trip import Route
 
 if TYPE_CHECKING:
     from mapyard.library.questions.routes import RouteQuestion

@@ -9,6 +9,7 @@ are mapped into memory and shared by all actors of all processes; beside them an
 from __future__ import annotations
 
 import tempfile
+import threading
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -48,6 +49,20 @@ class NoRoute(NotFound):
 
 class TooFarApart(TooLarge):
     """The positions are farther apart than this mode's limit, or off the map."""
+
+
+class _Calls(threading.local):
+    """How often the engine was asked in this thread."""
+
+    count = 0
+
+
+_calls = _Calls()
+
+
+def count_calls() -> int:
+    """Return how often this thread has asked the engine so far."""
+    return _calls.count
 
 
 class Engine:
@@ -90,6 +105,7 @@ class Engine:
         refuses.
         """
         text = orjson.dumps(request, option=orjson.OPT_SERIALIZE_NUMPY).decode()
+        _calls.count += 1
         idle = self._idle[one_search_per_origin]
         try:
             actor = idle.pop()

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapyard.errors import InvalidRequest
-from mapyard.routing.route import Route
+from mapyard.routing.trip import Route
 
 GPX: Final = "application/gpx+xml"
 _HEAD: Final = (

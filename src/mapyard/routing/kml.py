@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from mapyard.routing.route import Route
+from mapyard.routing.trip import Route
 
 KML = "application/vnd.google-earth.kml+xml"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from mapyard.routing.engine import Engine, NoRoad, NoRoute, TooFarApart
 from mapyard.routing.hours import meets_hours
 from mapyard.routing.modes import ASSUMED_TIME, Mode, make_costing
 from mapyard.routing.polyline import decode_polyline
+from mapyard.routing.prepared import find_prepared_route
 from mapyard.routing.snapping import (
     CONNECTED_REACH,
     DEFAULT_RADIUS_M,
@@ -33,6 +34,7 @@ from mapyard.routing.snapping import (
 from mapyard.routing.steps import UNIT_M, Step, Units, ask_for_steps, read_step
 from mapyard.routing.stops import Stop
 from mapyard.routing.times import Travel
+from mapyard.routing.trip import Leg, Route, Waypoint
 
 #: Of our own endpoint, as its clients expect.
 MAX_POSITIONS: Final = 27
@@ -40,41 +42,6 @@ MAX_POSITIONS: Final = 27
 #: all of them are apart together is limited besides (config.py).
 MOST_POSITIONS: Final = 200
 MAX_ALTERNATIVES: Final = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Waypoint:
-    """One of the asked positions, on its road."""
-
-    lon: float
-    lat: float
-    distance_m: float
-    name: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Leg:
-    """The way between two consecutive positions."""
-
-    distance_m: float
-    duration_s: float
-    begin: int
-    end: int
-    steps: list[Step] = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """A way through all positions."""
-
-    positions: NDArray[np.float64]  #: (n, 2), lon and lat
-    distance_m: float
-    duration_s: float
-    legs: list[Leg]
-    waypoints: list[Waypoint]
-    has_toll: bool
-    has_ferry: bool
-    has_motorway: bool
 
 
 def find_routes(
@@ -123,8 +90,14 @@ def find_routes(
     if alternatives and len(positions) > MAX_POSITIONS:
         raise InvalidRequest.of("alternatives", f"are found over {MAX_POSITIONS} positions or less")
     request = make_costing(mode, exclude, options) | ask_for_steps(with_steps, language, units)
-    request |= write_avoided(avoid_points, avoid_lines, avoid)
+    avoided = write_avoided(avoid_points, avoid_lines, avoid)
+    request |= avoided
     asked = look_over_meridian(engine, positions, mode, radius_m)
+    is_usual = not (alternatives or with_steps or exclude or avoided or options or stops or travel)
+    if is_usual:
+        prepared = find_prepared_route(engine.tables, asked, positions, mode, radius_m)
+        if prepared is not None:
+            return [prepared]
     ask = _Question(engine, request, mode, radius_m, travel)
     try:
         if alternatives and len(positions) > 2:

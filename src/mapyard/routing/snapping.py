@@ -49,7 +49,7 @@ _DIRECTIONS: Final[dict[Role, tuple[str, ...]]] = {
     "destination": ("inbound",),
 }
 #: The same in bits, as prepared tables have them.
-_NEEDS: Final[dict[Role, int]] = {"origin": 1, "via": 3, "destination": 2}
+NEEDS: Final[dict[Role, int]] = {"origin": 1, "via": 3, "destination": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ def find_connected(
     roles = [role] * len(positions) if isinstance(role, str) else role
     table = engine.tables.find(mode)
     if table is not None:
-        needs = np.array([_NEEDS[role] for role in roles], np.uint8)
+        needs = np.array([NEEDS[role] for role in roles], np.uint8)
         return table.find_connected(positions, radius_m, needs, DETOUR_M)
     places = positions.copy()
     moved = np.zeros(len(positions), np.bool_)

@@ -9,6 +9,7 @@ import pytest
 
 from mapyard.routing import Engine, open_routing
 from osm_files import EXAMPLES
+from routing_graphs import open_plain
 
 
 @pytest.fixture(scope="session")
@@ -21,3 +22,9 @@ def graph(build_once: Callable[..., Path]) -> Path:
 @pytest.fixture(scope="session")
 def engine(graph: Path) -> Engine:
     return open_routing(graph)
+
+
+@pytest.fixture(scope="session")
+def plain(graph: Path, tmp_path_factory: pytest.TempPathFactory) -> Engine:
+    """The engine without what is prepared."""
+    return open_plain(graph, tmp_path_factory.mktemp("graph") / "plain")

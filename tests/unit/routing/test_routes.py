@@ -23,7 +23,7 @@ def test_distance_and_duration_are_the_engines(engine, mode):
         "locations": [{"lon": lon, "lat": lat} for lon, lat in PAIR.tolist()]
     }
     summary = engine.call("route", request)["trip"]["summary"]
-    assert route.distance_m == pytest.approx(summary["length"] * 1000)
+    assert route.distance_m == pytest.approx(summary["length"] * 1000, abs=1.0)
     # The palace's nearest road is cut off for cars: the place on the next one has six decimals.
     assert route.duration_s == pytest.approx(summary["time"], abs=0.05)
 

@@ -1,31 +1,15 @@
 """One rule for positions and roads: nearest, route, matrix and isochrone mean the same place."""
 
-import shutil
-
 import numpy as np
 import pytest
 import shapely
 
 from mapyard.geo.sphere import haversine_m
-from mapyard.routing import (
-    compute_matrix,
-    find_isochrones,
-    find_nearest,
-    find_routes,
-    open_routing,
-)
+from mapyard.routing import compute_matrix, find_isochrones, find_nearest, find_routes
 from mapyard.routing.contraction.tiles import read_graph
 from mapyard.routing.engine import NoRoute
 from mapyard.routing.modes import TABLE_MODES
 from mapyard.routing.snapping import DETOUR_M, find_connected, find_roads
-
-
-@pytest.fixture(scope="module")
-def copied_graph(graph, tmp_path_factory):
-    """The graph without what is prepared of it."""
-    copy = shutil.copytree(graph, tmp_path_factory.mktemp("plain") / "routing")
-    (copy / "matrix.json").unlink()
-    return copy
 
 
 @pytest.fixture(scope="module")
@@ -160,9 +144,8 @@ def test_prepared_roads_are_those_that_the_engine_finds(engine, graph, mode, spr
 
 
 @pytest.mark.parametrize("mode", TABLE_MODES)
-def test_cut_off_roads_are_those_that_the_engine_counts(copied_graph, engine, graph, mode):
+def test_cut_off_roads_are_those_that_the_engine_counts(plain, engine, graph, mode):
     """The rule of 037, by prepared roads and by the engine's own count."""
-    plain = open_routing(copied_graph)
     rng = np.random.default_rng(5)
     roads = read_graph(graph / "tiles.tar")
     node = rng.integers(len(roads.lon), size=400)

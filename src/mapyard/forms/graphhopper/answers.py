@@ -22,8 +22,8 @@ from mapyard.routing.costing import CostingOptions
 from mapyard.routing.edges import EdgeInfo
 from mapyard.routing.modes import Mode
 from mapyard.routing.polyline import encode_polyline
-from mapyard.routing.route import Route
 from mapyard.routing.steps import Step
+from mapyard.routing.trip import Route
 
 JSON: Final = "application/json"
 _REFUSALS: Final = (400, 404, 413, 422)

@@ -58,11 +58,11 @@ from mapyard.routing.matrix import MAX_PAIRS, compute_matrix
 from mapyard.routing.modes import Mode, make_costing
 from mapyard.routing.nearest import MAX_RADIUS_M as NEAREST_RADIUS_M
 from mapyard.routing.nearest import find_nearest
-from mapyard.routing.route import Route as Found
 from mapyard.routing.route import find_routes, read_trip
 from mapyard.routing.steps import choose_language
 from mapyard.routing.stops import Stop
 from mapyard.routing.tours.order import optimize_order
+from mapyard.routing.trip import Route as Found
 
 _TAG: Final = "GraphHopper"
 _GPX_TEXTS: Final = {

@@ -22,8 +22,8 @@ from mapyard.http.endpoints import Asked, ErrorWriter
 from mapyard.library.ways import get_rasters
 from mapyard.results.pages import ATTRIBUTION
 from mapyard.routing.polyline import encode_polyline
-from mapyard.routing.route import Leg, Route
 from mapyard.routing.steps import Step
+from mapyard.routing.trip import Leg, Route
 
 JSON: Final = "application/json;charset=UTF-8"
 GEOJSON: Final = "application/geo+json;charset=UTF-8"

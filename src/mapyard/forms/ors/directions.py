@@ -35,8 +35,9 @@ from mapyard.params.parser import Params, Positions
 from mapyard.routing.choice import Choice
 from mapyard.routing.gpx import GPX, write_gpx_route
 from mapyard.routing.modes import Mode
-from mapyard.routing.route import Route, find_routes
+from mapyard.routing.route import find_routes
 from mapyard.routing.steps import choose_language
+from mapyard.routing.trip import Route
 
 _TAG: Final = "openrouteservice"
 _MONACO: Final = {"profile": "foot-walking", "coordinates": [[7.4246, 43.7384], [7.4197, 43.7314]]}

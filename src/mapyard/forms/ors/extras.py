@@ -14,7 +14,7 @@ from mapyard.library.ways import find_way_tags, get_rasters
 from mapyard.routing.costing import CostingOptions
 from mapyard.routing.edges import EdgeInfo
 from mapyard.routing.modes import Mode
-from mapyard.routing.route import Route
+from mapyard.routing.trip import Route
 
 type Tags = dict[str, str]
 

@@ -34,13 +34,13 @@ from mapyard.routing.costing import check_slopes
 from mapyard.routing.edges import find_edges
 from mapyard.routing.electric import ElectricVehicle
 from mapyard.routing.polyline import encode_polyline
-from mapyard.routing.route import Route as FoundRoute
 from mapyard.routing.route import find_routes
 from mapyard.routing.snapping import DEFAULT_RADIUS_M
 from mapyard.routing.steps import Step, Units, choose_language
 from mapyard.routing.stops import HEADING_TOLERANCE_DEG, Side, Stop, Unsnappable
 from mapyard.routing.tagging.conditions import ASSUMED_TEXT
 from mapyard.routing.times import read_travel
+from mapyard.routing.trip import Route as FoundRoute
 
 MAX_WAYPOINTS: Final = 25
 MAX_AVOID_POINTS: Final = 10_000

@@ -26,6 +26,7 @@ from mapyard.routing.contraction.table import (
 from mapyard.routing.contraction.tables import TILES_NAME, ModeCheck, get_folder, write_meta
 from mapyard.routing.contraction.tiles import RoadGraph, UnknownTiles, read_graph
 from mapyard.routing.contraction.times import find_closed
+from mapyard.routing.edges import find_edges
 from mapyard.routing.engine import Engine, NoRoute
 from mapyard.routing.hours import Hours
 from mapyard.routing.kernels import has_kernels
@@ -45,6 +46,8 @@ _LEAST_SAMPLES: Final = 50
 _FARTHEST: Final = 20
 #: To agree is to be apart by no more than this, or than a share of 1 %.
 _AGREED_S, _AGREED_M, _AGREED_SHARE = 1.0, 5.0, 0.01
+#: So many times the cost of our way a route may have that missed it.
+_TIE: Final = 1.03
 _SEED: Final = 1
 
 
@@ -66,7 +69,7 @@ def build_tables(directory: Path) -> dict[Mode, ModeCheck]:
     modes = [mode for mode in TABLE_MODES if MODE_COSTS[mode].find_usable(graph).any()]
     connected = {mode: write_mode(graph, mode, get_folder(directory, mode)) for mode in modes}
     write_shared(graph, directory / TILES_NAME, folder, connected)
-    shared = SharedTable(folder)
+    shared = SharedTable(folder, directory / TILES_NAME)
     for mode in modes:
         table = ModeTable(shared, get_folder(directory, mode), mode)
         checks[mode] = _check(directory, graph, table, mode)
@@ -172,9 +175,38 @@ def _agrees(
         return math.isnan(time_s)
     except MapyardError:  # the position is off the roads, or the engine has a fault
         return None
-    return _is_near(time_s, summary["time"], _AGREED_S) and _is_near(
+    is_near = _is_near(time_s, summary["time"], _AGREED_S) and _is_near(
         length_m, 1000 * summary["length"], _AGREED_M
     )
+    return is_near or _is_as_cheap(engine, table, mode, origin, destination, float(summary["cost"]))
+
+
+def _is_as_cheap(
+    engine: Engine,
+    table: ModeTable,
+    mode: Mode,
+    origin: Places,
+    destination: Places,
+    route_cost_s: float,
+) -> bool:
+    """Return whether the engine prices our way as we do, and a little cheaper than its own route.
+
+    Its searches from both ends stop soon after they meet, and miss ways that are 1 % cheaper. A way
+    that is cheaper by far is one that it forbids.
+    """
+    way = table.find_way(origin, destination)
+    if way is None or not way.cost_s - 1 <= route_cost_s <= _TIE * way.cost_s + 1:
+        return False
+    line = table.roads.find_line(way.edges, way.ends)
+    try:
+        path = find_edges(engine, line, mode)
+    except MapyardError:
+        return False
+    ids = np.array([edge.edge_id for edge in path.edges], np.int64)
+    away_s = origin.away_m.max() + destination.away_m.max()  # the engine counts it apart
+    priced_s = float(path.elapsed_cost[-1])
+    is_same = np.array_equal(table.edge_ids.find(ids), way.edges)
+    return is_same and bool(abs(priced_s - (way.cost_s - away_s)) <= 1 + away_s)
 
 
 def _is_near(found: float, expected: float, least: float) -> bool:

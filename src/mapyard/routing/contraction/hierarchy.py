@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from mapyard.deadline import Deadline
 from mapyard.routing.contraction.tiles import Ints
-from mapyard.routing.kernels import address, load_kernels
+from mapyard.routing.kernels import address, load_kernels, map_array
 
 type Int32s = NDArray[np.int32]
 
@@ -266,7 +266,7 @@ def open_arrays(folder: Path, name: str) -> HierarchyArrays:
     """Map the arrays into memory."""
     return HierarchyArrays(
         **{
-            field.name: np.load(folder / f"{name}-{field.name}.npy", mmap_mode="r")
+            field.name: map_array(folder / f"{name}-{field.name}.npy")
             for field in fields(HierarchyArrays)
         }
     )

@@ -22,11 +22,21 @@ class Places:
     edge: Ints  #: -1 where the graph has none
     share: Floats  #: of the edge that lies before the place, 0–1
     away_m: Floats  #: from the position
+    at: Floats  #: (places, 2), longitude and latitude
+
+    def get_end(self, row: int) -> tuple[float, Floats]:
+        """Return the share of the edge before a place, and where it is."""
+        return float(self.share[row]), self.at[row]
 
     def take(self, rows: Ints) -> Places:
         """Return some of the places."""
         return Places(
-            self.count, self.position[rows], self.edge[rows], self.share[rows], self.away_m[rows]
+            self.count,
+            self.position[rows],
+            self.edge[rows],
+            self.share[rows],
+            self.away_m[rows],
+            self.at[rows],
         )
 
     def of(self, positions: Ints) -> Places:
@@ -40,4 +50,5 @@ class Places:
             edge=self.edge[rows],
             share=self.share[rows],
             away_m=self.away_m[rows],
+            at=self.at[rows],
         )

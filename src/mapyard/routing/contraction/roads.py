@@ -8,6 +8,7 @@ belongs to all roads there: to the beginning of those that lead away, to the end
 from __future__ import annotations
 
 import ctypes
+import mmap
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -17,10 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapyard.geo.sphere import haversine_m
+from mapyard.routing.contraction.costs import FERRY as FERRY_USE
+from mapyard.routing.contraction.costs import RAIL_FERRY as RAIL_FERRY_USE
 from mapyard.routing.contraction.costs import Bools, Floats
 from mapyard.routing.contraction.places import Places
 from mapyard.routing.contraction.tiles import Ints, RoadGraph
-from mapyard.routing.kernels import address, load_kernels
+from mapyard.routing.kernels import address, load_kernels, map_array
 from mapyard.routing.modes import TABLE_MODES, Mode
 from mapyard.store.columns import ranges
 from mapyard.store.rtree import build_levels, hilbert_order
@@ -28,10 +31,19 @@ from mapyard.store.rtree import build_levels, hilbert_order
 #: Latitudes beyond which nothing is looked for, as the engine's distances break down.
 _MAX_LAT: Final = 89.9
 _CM: Final = 100
+#: Points of a line as near to its end are the end.
+_SAME_M: Final = 0.05
 #: Crossings that can be reached from a road of a connected network; the engine's default.
 CONNECTED_CROSSINGS: Final = 50
 #: How far into its road a position is moved from a crossing.
 _STEP_M: Final = 2.0
+#: Kinds of edges that a route tells of.
+TOLL, FERRY, MOTORWAY = 1, 2, 4
+_MOTORWAY_CLASS: Final = 0
+#: A record of the engine: way, figures, then the number of its texts in 4 bits, and the texts: each
+#: an offset of 24 bits, and whether it is no name but a value.
+_RECORD_BYTES, _COUNT_AT, _TEXT_BYTES = 12, 8, 4
+_OFFSET_BITS, _IS_VALUE = (1 << 24) - 1, 1 << 29
 #: What `end` says of a place, as snap.c has it.
 _BEGIN, _END = 1, 2
 
@@ -48,11 +60,18 @@ class RoadArrays:
     first: NDArray[np.uint32]  #: of its points, and one more
     point: NDArray[np.int32]  #: (points, 2): longitude, latitude
     edge: NDArray[np.int32]  #: (roads, 2): along its points, and back
-    edge_modes: NDArray[np.uint8]  #: per edge, bits of the modes that it is open to
+    edge_modes: NDArray[np.uint8]  #: per edge, the same bits
     opposing: NDArray[np.int32]  #: per edge
+    road: NDArray[np.int32]  #: per edge twice its road, and 1 more where it leads back; -1: none
+    kinds: NDArray[np.uint8]  #: per edge, of TOLL, FERRY, MOTORWAY
+    record: NDArray[np.int64]  #: per road, where in the tar its way and names are told
+    texts: NDArray[np.int64]  #: per road, where in the tar the texts of its tile begin
     first_out: NDArray[np.uint32]  #: per junction, and one more
     out: NDArray[np.int32]  #: edges that begin there
 
+
+#: A share of an edge, and the place.
+type End = tuple[float, Floats]
 
 _NAMES: Final = ("box", "modes", "upper_box", "upper_modes", "first", "point", "edge")
 
@@ -86,7 +105,8 @@ def write_roads(
     along |= (graph.edges.forward[inside] == graph.edges.forward[back]) & (inside < back)
     edge = np.column_stack([inside, back])[along]
     edge = edge[(edge_modes[edge] > 0).any(axis=1)]
-    first, point = _decode(data, graph.record[edge[:, 0]])
+    records = graph.record[edge[:, 0]].astype(np.int64)
+    first, point = _decode(data, records)
     turned = graph.edges.forward[edge[:, 0]] == 0
     edge[turned] = edge[turned, ::-1]
     box = _surround(first, point)
@@ -94,11 +114,12 @@ def write_roads(
         box[:, 0].astype(np.int64) + box[:, 2], box[:, 1].astype(np.int64) + box[:, 3]
     )
     counts = np.diff(first.astype(np.int64))[order]
-    both = edge_modes | leads << len(TABLE_MODES)
+    both = (edge_modes | leads << len(TABLE_MODES)).astype(np.uint8)
     modes = np.bitwise_or.reduce(both[edge], axis=1)[order]
     levels = build_levels(box[order])
     junction = graph.junction[graph.start]
-    out = inside[np.argsort(junction[inside], kind="stable")]
+    # Where a junction lies on several levels, the engine begins with the roads of the lowest class.
+    out = inside[np.lexsort((inside, -graph.edge_ids.find_levels(inside), junction[inside]))]
     count_out = np.bincount(junction[inside], minlength=len(graph.lon))
     arrays = RoadArrays(
         box=box[order],
@@ -108,13 +129,35 @@ def write_roads(
         first=np.append(0, np.cumsum(counts)).astype(np.uint32),
         point=point[ranges(first[order], counts)],
         edge=edge[order].astype(np.int32),
-        edge_modes=edge_modes,
+        edge_modes=both,
         opposing=graph.opposing.astype(np.int32),
+        road=_number_edges(edge[order], len(graph.start)),
+        kinds=_find_kinds(graph),
+        record=records[order],
+        texts=graph.texts[edge[order, 0]],
         first_out=np.append(0, np.cumsum(count_out)).astype(np.uint32),
         out=out.astype(np.int32),
     )
     for field in fields(arrays):
         np.save(folder / f"roads-{field.name}.npy", getattr(arrays, field.name))
+
+
+def _number_edges(edge: NDArray[np.int64], count: int) -> NDArray[np.int32]:
+    road = np.full(count, -1, np.int32)
+    for way in (1, 0):
+        road[edge[:, way]] = 2 * np.arange(len(edge)) + way
+    return road
+
+
+def _find_kinds(graph: RoadGraph) -> NDArray[np.uint8]:
+    kinds = np.zeros(len(graph.start), np.uint8)
+    for bit, of in (
+        (TOLL, graph.edges.toll == 1),
+        (FERRY, np.isin(graph.edges.use, (FERRY_USE, RAIL_FERRY_USE))),
+        (MOTORWAY, graph.edges.road_class == _MOTORWAY_CLASS),
+    ):
+        kinds |= of * np.uint8(bit)
+    return kinds
 
 
 def _decode(data: Path, records: Ints) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
@@ -154,11 +197,15 @@ def _join_modes(modes: NDArray[np.uint8], levels: int) -> NDArray[np.uint8]:
 class Roads:
     """Roads that positions are put onto. Threads may share them."""
 
-    def __init__(self, folder: Path, length_cm: NDArray[np.int32], ends: tuple[Ints, Ints]) -> None:
-        """Map what was written; `ends` are the junctions of each edge."""
+    def __init__(
+        self, folder: Path, tiles_tar: Path, length_cm: NDArray[np.int32], ends: tuple[Ints, Ints]
+    ) -> None:
+        """Map what was written and the tiles; `ends` are the junctions of each edge."""
+        with tiles_tar.open("rb") as file:
+            self._tiles = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         self._arrays = RoadArrays(
             **{
-                field.name: np.load(folder / f"roads-{field.name}.npy", mmap_mode="r")
+                field.name: map_array(folder / f"roads-{field.name}.npy")
                 for field in fields(RoadArrays)
             }
         )
@@ -181,7 +228,7 @@ class Roads:
     def find(self, positions: Floats, mode: Mode, radius_m: float) -> Places:
         """Return the places of positions (n, 2), none for those farther than the radius."""
         count, bit = len(positions), 1 << TABLE_MODES.index(mode)
-        road, end, away_m, along_m, _ = self._snap(positions, bit, radius_m)
+        road, end, away_m, along_m, at = self._snap(positions, bit, radius_m)
         found = np.flatnonzero(road >= 0)
         edge = self._arrays.edge[road[found]]
         length_m = self._length_cm[edge[:, 0]] / _CM
@@ -212,7 +259,8 @@ class Roads:
         usable = (self._arrays.edge_modes[edges] & bit) > 0
         order = np.flatnonzero(usable)
         order = order[np.argsort(position[order], kind="stable")]
-        return Places(count, position[order], edges[order], shares[order], away_m[position[order]])
+        position = position[order]
+        return Places(count, position, edges[order], shares[order], away_m[position], at[position])
 
     def find_connected(self, position: Floats, mode: Mode, radius_m: float) -> Floats | None:
         """Return the nearest place (2) on a road that leads on and is led to.
@@ -220,17 +268,73 @@ class Roads:
         It is a step away from a crossing, where other roads are as near.
         """
         bit = 1 << TABLE_MODES.index(mode) + len(TABLE_MODES)
-        road, _, _, along_m, at = self._snap(position[None, :], bit, radius_m)
-        if road[0] < 0:
+        roads, ends, _, along, at = self._snap(position[None, :], bit, radius_m)
+        road, along_m = int(roads[0]), float(along[0])
+        if road < 0:
             return None
-        first, last = self._arrays.first[road[0]], self._arrays.first[road[0] + 1]
+        if ends[0]:  # of a crossing's roads the first one, as the engine has them
+            junction = self._ends[int(ends[0] == _END)][self._arrays.edge[road, 0]]
+            first, last = self._arrays.first_out[junction : junction + 2]
+            for edge in self._arrays.out[first:last].tolist():
+                back = self._arrays.opposing[edge]
+                if (self._arrays.edge_modes[edge] | self._arrays.edge_modes[back]) & bit:
+                    road, is_last = divmod(int(self._arrays.road[edge]), 2)
+                    along_m = np.inf if is_last else 0.0
+                    break
+        first, last = self._arrays.first[road], self._arrays.first[road + 1]
         lon, lat = (self._arrays.point[first:last] * 1e-6).T
         points_m = np.append(0.0, np.cumsum(haversine_m(lon[:-1], lat[:-1], lon[1:], lat[1:])))
         step_m = min(_STEP_M, points_m[-1] / 2)
-        if step_m < along_m[0] < points_m[-1] - step_m:
+        if step_m < along_m < points_m[-1] - step_m:
             return at[0]
-        place_m = np.clip(along_m[0], step_m, points_m[-1] - step_m)
+        place_m = np.clip(along_m, step_m, points_m[-1] - step_m)
         return np.array([np.interp(place_m, points_m, lon), np.interp(place_m, points_m, lat)])
+
+    def find_line(self, edges: Ints, ends: tuple[End, End]) -> Floats:
+        """Return the line (n, 2) along edges, from a place on the first to one on the last."""
+        code = self._arrays.road[edges]
+        road, back = code >> 1, code & 1
+        first = self._arrays.first[road].astype(np.int64)
+        last = self._arrays.first[road + 1].astype(np.int64) - 1
+        count = last - first + 1
+        within = ranges(np.zeros_like(count), count)
+        sign, start = 1 - 2 * back, np.where(back, last, first)
+        line = self._arrays.point[np.repeat(start, count) + np.repeat(sign, count) * within] * 1e-6
+        kept = within > 0  # edges share their ends
+        kept[0] = True
+        tips = []
+        for is_last, (share, at), part in (
+            (False, ends[0], slice(0, count[0])),
+            (True, ends[1], slice(len(line) - count[-1], len(line))),
+        ):
+            if share in (0.0, 1.0):  # at a crossing
+                at = line[part][-1 if share else 0]
+            lon, lat = line[part].T
+            along_m = np.append(0.0, np.cumsum(haversine_m(lon[:-1], lat[:-1], lon[1:], lat[1:])))
+            # Shares are of the whole meters that the engine counts.
+            length_m = self._length_cm[edges[-is_last]] / _CM
+            place_m = min(share * length_m, along_m[-1]) if share < 1 else along_m[-1]
+            kept[part] &= along_m < place_m - _SAME_M if is_last else along_m > place_m + _SAME_M
+            tips.append(at)
+        return np.round(np.concatenate([tips[:1], line[kept], tips[1:]]), 6)
+
+    def find_kinds(self, edges: Ints) -> int:
+        """Return the kinds that any of the edges is of."""
+        return int(np.bitwise_or.reduce(self._arrays.kinds[edges], initial=0))
+
+    def read_name(self, edge: int) -> str | None:
+        """Return the first name of an edge's road."""
+        road = self._arrays.road[edge] >> 1
+        record, texts = int(self._arrays.record[road]), int(self._arrays.texts[road])
+        count = int(self._tiles[record + _COUNT_AT]) & 15
+        first = record + _RECORD_BYTES
+        words = np.frombuffer(self._tiles[first : first + _TEXT_BYTES * count], np.uint32)
+        for word in words.tolist():
+            if not word & _IS_VALUE:
+                at = texts + (word & _OFFSET_BITS)
+                end = self._tiles.find(b"\0", at)
+                return self._tiles[at:end].decode(errors="replace") or None
+        return None
 
     def _snap(
         self, positions: Floats, bits: int, radius_m: float

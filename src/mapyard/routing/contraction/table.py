@@ -6,12 +6,12 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mapyard.deadline import Deadline
+from mapyard.deadline import Deadline, no_deadline
 from mapyard.routing.contraction.bicycle import BICYCLE
 from mapyard.routing.contraction.car import CAR
 from mapyard.routing.contraction.costs import Floats, ModeCosts
@@ -29,11 +29,11 @@ from mapyard.routing.contraction.hierarchy import (
 )
 from mapyard.routing.contraction.order import rank_edges
 from mapyard.routing.contraction.places import Places
-from mapyard.routing.contraction.roads import CONNECTED_CROSSINGS, Roads, write_roads
+from mapyard.routing.contraction.roads import CONNECTED_CROSSINGS, End, Roads, write_roads
 from mapyard.routing.contraction.tiles import EdgeIds, Ints, RoadGraph
 from mapyard.routing.contraction.turns import find_turns
 from mapyard.routing.contraction.vertices import VertexGraph, make_relaxed, make_strict
-from mapyard.routing.kernels import address, load_kernels
+from mapyard.routing.kernels import address, load_kernels, map_array
 from mapyard.routing.modes import Mode
 from mapyard.store.columns import ranges
 
@@ -191,10 +191,7 @@ def _open[Arrays: (EdgeArrays, CostArrays, VertexArrays)](
     kind: type[Arrays], folder: Path, name: str
 ) -> Arrays:
     return kind(
-        **{
-            field.name: np.load(folder / f"{name}-{field.name}.npy", mmap_mode="r")
-            for field in fields(kind)
-        }
+        **{field.name: map_array(folder / f"{name}-{field.name}.npy") for field in fields(kind)}
     )
 
 
@@ -215,11 +212,22 @@ class _Graph:
 class SharedTable:
     """What all modes share, mapped from files. Threads may share one."""
 
-    def __init__(self, folder: Path) -> None:
-        """Open what was written."""
+    def __init__(self, folder: Path, tiles_tar: Path) -> None:
+        """Open what was written, and the tiles that it is of."""
         self.edges = edges = _open(EdgeArrays, folder, "edges")
         self.edge_ids = EdgeIds(np.asarray(edges.tile_ids), np.asarray(edges.tile_starts))
-        self.roads = Roads(folder, edges.length_cm, (edges.start, edges.end))
+        self.roads = Roads(folder, tiles_tar, edges.length_cm, (edges.start, edges.end))
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """The cheapest way from a position to another."""
+
+    edges: Ints
+    ends: tuple[End, End]  #: on the first and on the last edge
+    cost_s: float
+    time_s: float
+    length_m: float
 
 
 class ModeTable:
@@ -233,7 +241,7 @@ class ModeTable:
         self.edge_ids = shared.edge_ids
         self._mode: Mode = mode
         self._asks_again = MODE_COSTS[mode].asks_again
-        self._roads, self._edges = shared.roads, shared.edges
+        self.roads, self._edges = shared.roads, shared.edges
         self._costs = _open(CostArrays, folder, "edges")
         self._strict, self._relaxed = _Graph(folder, "strict"), _Graph(folder, "relaxed")
 
@@ -244,7 +252,7 @@ class ModeTable:
 
     def find_places(self, positions: Floats, radius_m: float) -> Places:
         """Return the places of positions (n, 2) on the roads of the mode, within the radius."""
-        return self._roads.find(positions, self._mode, radius_m)
+        return self.roads.find(positions, self._mode, radius_m)
 
     def find_connected(
         self, positions: Floats, radius_m: float, needs: Ints | int, detour_m: float
@@ -266,7 +274,7 @@ class ModeTable:
         places = positions.copy()
         for index in np.flatnonzero(lost).tolist():
             most_m = min(radius_m, away_m[index] + detour_m)
-            place = self._roads.find_connected(positions[index], self._mode, most_m)
+            place = self.roads.find_connected(positions[index], self._mode, most_m)
             if place is None:
                 lost[index] = False
             else:
@@ -328,22 +336,26 @@ class ModeTable:
         self, graph: _Graph, origins: Places, destinations: Places, deadline: Deadline
     ) -> Ways:
         """Return per cell the cheapest way over all places."""
+        ends = self._prepare(graph, origins, destinations)
+        table = graph.hierarchy.find_table(ends.starts, ends.targets, deadline)
+        # Between places on the same edge one goes straight, or backward around a block: the search
+        # takes both for no way at all.
+        one, other = _join(ends.origins.edge, ends.destinations.edge)
+        if len(one):
+            self._measure_again(graph, ends, table, one, other, deadline)
+        return table
+
+    def _prepare(self, graph: _Graph, origins: Places, destinations: Places) -> _Ends:
         origins = origins.take(self._find_known(graph, origins))
         destinations = destinations.take(self._find_known(graph, destinations))
         place, ends = graph.find_ends(destinations.edge)
         destinations = destinations.take(place)
-        starts = self._start(origins, graph.vertices.begin[origins.edge], is_origin=True)
-        targets = self._start(destinations, ends, is_origin=False)
-        table = graph.hierarchy.find_table(starts, targets, deadline)
-
-        # Between places on the same edge one goes straight, or backward around a block: the search
-        # takes both for no way at all.
-        one, other = _join(origins.edge, destinations.edge)
-        if len(one):
-            self._measure_again(
-                graph, origins, destinations, (starts, targets), table, one, other, deadline
-            )
-        return table
+        return _Ends(
+            origins,
+            destinations,
+            self._start(origins, graph.vertices.begin[origins.edge], is_origin=True),
+            self._start(destinations, ends, is_origin=False),
+        )
 
     def _find_known(self, graph: _Graph, places: Places) -> Ints:
         """Return the places on edges that a way takes: not those without a speed."""
@@ -375,9 +387,7 @@ class ModeTable:
     def _measure_again(
         self,
         graph: _Graph,
-        origins: Places,
-        destinations: Places,
-        ends: tuple[Starts, Starts],
+        ends: _Ends,
         table: Ways,
         one: Ints,
         other: Ints,
@@ -387,39 +397,92 @@ class ModeTable:
 
         `one` and `other` are such pairs of places.
         """
-        width = destinations.count
+        origins, destinations, width = ends.origins, ends.destinations, ends.destinations.count
         cells = np.unique(origins.position[one] * width + destinations.position[other])
         rows, columns = np.divmod(cells, width)
-        starts, targets = ends
-        first, last = starts.first[rows], targets.first[columns]
-        counts = starts.first[rows + 1] - first, targets.first[columns + 1] - last
+        first, last = ends.starts.first[rows], ends.targets.first[columns]
+        counts = ends.starts.first[rows + 1] - first, ends.targets.first[columns + 1] - last
         pairs = counts[0] * counts[1]
         within = ranges(np.zeros_like(pairs), pairs)
         cell = np.repeat(np.arange(len(cells)), pairs)
         i = first[cell] + within // counts[1][cell]
         j = last[cell] + within % counts[1][cell]
-        ahead = origins.edge[i] == destinations.edge[j]
-        ahead &= destinations.share[j] >= origins.share[i]
         # Where one is at the same place already, no other way is asked for.
         stays = np.zeros(len(cells), np.bool_)
-        stays[cell[ahead & (destinations.share[j] == origins.share[i])]] = True
-        searched = np.flatnonzero(~ahead & ~stays[cell])
+        same = origins.edge[i] == destinations.edge[j]
+        same &= origins.share[i] == destinations.share[j]
+        stays[cell[same]] = True
+        asked = np.flatnonzero(same | ~stays[cell])
+        cell = cell[asked]
+        cost, time, length = ends.measure(graph, i[asked], j[asked], deadline)
+        best = np.lexsort((cost, cell))
+        best = best[np.unique(cell[best], return_index=True)[1]]
+        table.cost_ms[rows, columns] = cost[best]
+        table.time_ms[rows, columns] = time[best]
+        table.length_cm[rows, columns] = length[best]
+
+    def find_way(self, origin: Places, destination: Places) -> Way | None:
+        """Return the way from one position to another, None where there is none."""
+        way = self._find_way(self._strict, origin, destination)
+        if way is None:
+            again = self._asks_again or bool(self._touch(origin, destination).any())
+        else:
+            again = way.length_m > 0 and bool(self._touch(origin, destination).any())
+        return self._find_way(self._relaxed, origin, destination) if again else way
+
+    def _find_way(self, graph: _Graph, origin: Places, destination: Places) -> Way | None:
+        ends = self._prepare(graph, origin, destination)
+        width = len(ends.targets.vertex)
+        i, j = np.divmod(np.arange(len(ends.starts.vertex) * width), max(1, width))
+        cost, time, length = ends.measure(graph, i, j, no_deadline())
+        if not len(cost):
+            return None
+        best = int(cost.argmin())
+        if cost[best] >= NO_WAY:
+            return None
+        one, other = int(i[best]), int(j[best])
+        if ends.is_ahead(one, other):
+            edges = ends.origins.edge[[one]]
+        else:
+            pair = int(ends.starts.vertex[one]), int(ends.targets.vertex[other])
+            edges = graph.vertices.edge[graph.hierarchy.unpack(*pair)]
+        return Way(
+            edges,
+            (ends.origins.get_end(one), ends.destinations.get_end(other)),
+            float(cost[best]) / _MS,
+            max(0.0, float(time[best]) / _MS),
+            max(0.0, float(length[best]) / _CM),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """Places in a contracted graph, and where searches from and to them begin."""
+
+    origins: Places
+    destinations: Places
+    starts: Starts
+    targets: Starts
+
+    def is_ahead(self, i: Any, j: Any) -> Any:
+        """Return whether one goes straight from places to places on the same edge."""
+        same = self.origins.edge[i] == self.destinations.edge[j]
+        return same & (self.destinations.share[j] >= self.origins.share[i])
+
+    def measure(self, graph: _Graph, i: Ints, j: Ints, deadline: Deadline) -> tuple[Ints, ...]:
+        """Return cost, time and length from places to places, each by itself."""
+        searched = np.flatnonzero(~self.is_ahead(i, j))
         found = graph.hierarchy.find_ways(
-            starts.vertex[i[searched]], targets.vertex[j[searched]], deadline
+            self.starts.vertex[i[searched]], self.targets.vertex[j[searched]], deadline
         )
         sums = []
         for name in ("cost_ms", "time_ms", "length_cm"):
-            between = np.zeros(len(cell), np.int64)
+            between = np.zeros(len(i), np.int64)
             between[searched] = getattr(found, name)
-            sums.append(between + getattr(starts, name)[i] + getattr(targets, name)[j])
-        cost = sums[0]
-        cost[~ahead & stays[cell]] = NO_WAY
-        cost[searched[found.cost_ms >= NO_WAY]] = NO_WAY
-        best = np.lexsort((cost, cell))
-        best = best[np.unique(cell[best], return_index=True)[1]]
-        table.cost_ms[rows, columns] = np.minimum(cost[best], NO_WAY)
-        table.time_ms[rows, columns] = sums[1][best]
-        table.length_cm[rows, columns] = sums[2][best]
+            sums.append(between + getattr(self.starts, name)[i] + getattr(self.targets, name)[j])
+        sums[0][searched[found.cost_ms >= NO_WAY]] = NO_WAY
+        np.minimum(sums[0], NO_WAY, out=sums[0])
+        return tuple(sums)
 
 
 def _join(one: Ints, other: Ints) -> tuple[Ints, Ints]:

@@ -74,7 +74,9 @@ class Tables:
             return None
         with self._lock:
             if self._shared is None:
-                self._shared = SharedTable(get_folder(self._directory))
+                self._shared = SharedTable(
+                    get_folder(self._directory), self._directory / TILES_NAME
+                )
             if mode not in self._opened:
                 self._opened[mode] = ModeTable(
                     self._shared,

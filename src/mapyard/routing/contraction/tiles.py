@@ -92,6 +92,11 @@ class EdgeIds:
         """Return the numbers of edges by id, -1 where there is none."""
         return _resolve(graph_ids, self.tile_ids, self.tile_starts)
 
+    def find_levels(self, edges: Ints) -> Ints:
+        """Return the levels of edges by number: 0 has the major roads, 2 the local ones."""
+        tile = np.searchsorted(self.tile_starts, edges, side="right") - 1
+        return self.tile_ids[tile] & 7
+
 
 @dataclass(frozen=True, slots=True)
 class RoadGraph:
@@ -113,7 +118,8 @@ class RoadGraph:
     limits: Ints  #: rows of edge, kind of limit, modes, value
     restrictions: list[tuple[int, list[int]]]  #: modes, and edges that may not follow each other
     timed_turns: Ints  #: nodes after whose edge a turn is forbidden at certain hours
-    record: Ints  #: per edge, where in the tar its record of way and shape lies
+    record: Ints  #: per edge, where in the tar its record of way, names and shape lies
+    texts: Ints  #: per edge, where in the tar the texts of its tile begin
     edge_ids: EdgeIds
 
 
@@ -189,6 +195,10 @@ def read_graph(tiles_tar: Path) -> RoadGraph:
         ],
         timed_turns=_find_timed_turns(tiles, end, tile_ids, edge_starts),
         record=_find_records(tiles, edge_words),
+        texts=np.repeat(
+            np.array([tile.offset + tile.get_offset(_TEXTS_AT) for tile in tiles], np.int64),
+            [len(tile.edges) for tile in tiles],
+        ),
         edge_ids=EdgeIds(tile_ids, edge_starts),
     )
     _check(graph)

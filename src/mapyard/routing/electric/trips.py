@@ -29,8 +29,8 @@ from mapyard.routing.electric.vehicle import ElectricVehicle
 from mapyard.routing.engine import Engine, NoRoute
 from mapyard.routing.matrix import compute_matrix
 from mapyard.routing.modes import Mode
-from mapyard.routing.route import Leg, Route
 from mapyard.routing.snapping import find_roads
+from mapyard.routing.trip import Leg, Route
 
 type Floats = NDArray[np.float64]
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from mapyard.geo.sphere import haversine_m
 from mapyard.routing.contraction.roads import Roads, write_roads
+from mapyard.routing.contraction.tiles import EdgeIds
 from mapyard.routing.kernels import address, load_kernels
 
 UNIT_DEG = 1e-6
@@ -41,8 +42,12 @@ def build(folder, roads, modes, connected=3):
     length_m = [length(points) for points in roads for _ in range(2)]
     graph = SimpleNamespace(
         start=ends, end=ends ^ 1, opposing=ends ^ 1, junction=ends, record=np.array(records, int),
-        lon=np.zeros(count),
-        edges=SimpleNamespace(shortcut=np.zeros(count), forward=1 - (ends & 1)),
+        texts=np.zeros(count, int),
+        lon=np.zeros(count), edge_ids=EdgeIds(np.array([2]), np.array([0])),
+        edges=SimpleNamespace(
+            shortcut=np.zeros(count), forward=1 - (ends & 1), toll=np.zeros(count),
+            use=np.zeros(count), road_class=np.ones(count),
+        ),
     )  # fmt: skip
     of_edge = np.repeat(modes, 2)
     open_to = {"auto": of_edge & 1 > 0, "foot": of_edge & 2 > 0}
@@ -51,7 +56,7 @@ def build(folder, roads, modes, connected=3):
         linked = dict.fromkeys(open_to, np.repeat(np.array(connected, np.uint8), 2))
     write_roads(graph, open_to, linked, folder / "tiles.tar", folder)
     length_cm = np.round(100 * np.array(length_m)).astype(np.int32)
-    return Roads(folder, length_cm, (ends, ends ^ 1))
+    return Roads(folder, folder / "tiles.tar", length_cm, (ends, ends ^ 1))
 
 
 def length(points):

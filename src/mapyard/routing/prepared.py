@@ -1,0 +1,96 @@
+"""Routes at default costs out of the prepared graph, without a call of the engine.
+
+They are those that the engine gives (docs/decisions/039): the same places, costs and rules. What
+differs from the defaults, and what needs texts, is left to the engine, as are all errors.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapyard.geo.sphere import haversine_m
+from mapyard.routing.config import COSTINGS, MAX_DISTANCE_M
+from mapyard.routing.contraction.places import Places
+from mapyard.routing.contraction.roads import FERRY, MOTORWAY, TOLL
+from mapyard.routing.contraction.table import ModeTable, Way
+from mapyard.routing.contraction.tables import Tables
+from mapyard.routing.modes import Mode
+from mapyard.routing.snapping import DETOUR_M, NEEDS
+from mapyard.routing.trip import Leg, Route, Waypoint
+
+
+def find_prepared_route(
+    tables: Tables,
+    asked: NDArray[np.float64],
+    positions: NDArray[np.float64],
+    mode: Mode,
+    radius_m: float,
+) -> Route | None:
+    """Return the route through positions (n, 2), None where the engine has to say.
+
+    `asked` are the positions where they are looked for on roads.
+    """
+    table = tables.find(mode)
+    if table is None:
+        return None
+    lon, lat = asked.T
+    air_m = haversine_m(lon[:-1], lat[:-1], lon[1:], lat[1:])
+    if air_m.max() > table.reach_m or air_m.sum() > MAX_DISTANCE_M[COSTINGS[mode]]:
+        return None
+    places = table.find_places(asked, radius_m)
+    if (np.bincount(places.position, minlength=len(asked)) == 0).any():
+        return None
+    ways = _find_ways(table, places)
+    if ways is None:
+        needs = np.full(len(asked), NEEDS["via"], np.uint8)
+        needs[0], needs[-1] = NEEDS["origin"], NEEDS["destination"]
+        moved_to, moved = table.find_connected(asked, radius_m, needs, DETOUR_M)
+        if moved.any():
+            ways = _find_ways(table, table.find_places(moved_to, radius_m))
+    return None if ways is None else _make_route(table, ways, positions)
+
+
+def _find_ways(table: ModeTable, places: Places) -> list[Way] | None:
+    stops = [places.of(np.array([index])) for index in range(places.count)]
+    ways = []
+    for origin, destination in pairwise(stops):
+        way = table.find_way(origin, destination)
+        if way is None:
+            return None
+        ways.append(way)
+    return ways
+
+
+def _make_route(table: ModeTable, ways: list[Way], positions: NDArray[np.float64]) -> Route:
+    roads = table.roads
+    lines = [roads.find_line(way.edges, way.ends) for way in ways]
+    # Legs share their end points; each further one is joined without its first position.
+    line = np.concatenate([lines[0], *(part[1:] for part in lines[1:])])
+    starts = np.cumsum([0] + [len(part) - 1 for part in lines]).tolist()
+    snapped = line[starts]
+    away_m = haversine_m(positions[:, 0], positions[:, 1], snapped[:, 0], snapped[:, 1])
+    edges = [int(way.edges[0]) for way in ways] + [int(ways[-1].edges[-1])]
+    kinds = 0
+    for way in ways:
+        kinds |= roads.find_kinds(way.edges)
+    return Route(
+        positions=line,
+        distance_m=round(sum(way.length_m for way in ways), 1),
+        duration_s=round(sum(way.time_s for way in ways), 3),
+        legs=[
+            Leg(round(way.length_m, 1), round(way.time_s, 3), begin, end, [])
+            for way, (begin, end) in zip(ways, pairwise(starts), strict=True)
+        ],
+        waypoints=[
+            Waypoint(lon, lat, round(distance_m, 1), roads.read_name(edge))
+            for (lon, lat), distance_m, edge in zip(
+                snapped.tolist(), away_m.tolist(), edges, strict=True
+            )
+        ],
+        has_toll=bool(kinds & TOLL),
+        has_ferry=bool(kinds & FERRY),
+        has_motorway=bool(kinds & MOTORWAY),
+    )
