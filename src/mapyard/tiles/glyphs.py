@@ -31,12 +31,41 @@ FONT_STACKS: Final = {
     ),
 }
 
+#: Families that styles of others name (VersaTiles, MapLibre's demo tiles, OpenMapTiles): drawn in
+#: Noto Sans, for else such a style would show no text at all.
+_FAMILIES: Final = (
+    "arial", "barlow", "fira sans", "frutiger", "klokantech", "lato", "libre baskerville",
+    "merriweather", "metropolis", "montserrat", "noto sans", "nunito", "open sans", "pt sans",
+    "roboto", "source sans", "ubuntu",
+)  # fmt: skip
+_HEAVY: Final = ("bold", "black", "heavy", "medium")
+
 _SIZE_PX: Final = 24
 _BORDER_PX: Final = 3
 _SPREAD_PX: Final = 8
 _RENDER_SDF: Final = 5  # FT_RENDER_MODE_SDF
 #: Fields go with the version of this module in the cache.
 _VERSION: Final = "1"
+
+
+def find_font(stack: str) -> str | None:
+    """Return the font in FONT_STACKS that stands for the first known name of a stack, or None.
+
+    >>> find_font("noto_sans_bold,Unknown"), find_font("Open Sans Semibold"), find_font("Wingdings")
+    ('Noto Sans Bold', 'Noto Sans Bold', None)
+    """
+    names = [name.strip() for name in stack.split(",")]
+    for name in names:
+        if name in FONT_STACKS:
+            return name
+    for name in names:
+        plain = name.lower().replace("_", " ").replace("-", " ")
+        if plain.startswith(_FAMILIES):
+            if "italic" in plain or "oblique" in plain:
+                return "Noto Sans Italic"
+            is_heavy = any(word in plain for word in _HEAVY)
+            return "Noto Sans Bold" if is_heavy else "Noto Sans Regular"
+    return None
 
 
 class GlyphSource:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mapyard.tiles.glyphs import FONT_STACKS, GlyphSource, render_range
+from mapyard.tiles.glyphs import FONT_STACKS, GlyphSource, find_font, render_range
 from mapyard.tiles.schema import LAYERS
 from mapyard.tiles.sprite import read_sprite
 from mapyard.tiles.style import THEMES, make_style
@@ -121,6 +121,26 @@ def read_fields(data: bytes) -> list[tuple[int, Any]]:
         else:
             fields.append((tag >> 3, varint()))
     return fields
+
+
+@pytest.mark.parametrize(
+    ("stack", "font"),
+    [
+        ("Noto Sans Bold", "Noto Sans Bold"),
+        ("noto_sans_regular", "Noto Sans Regular"),  # as VersaTiles' styles have it
+        ("noto_sans_bold", "Noto Sans Bold"),
+        ("Open Sans Semibold,Arial Unicode MS Bold", "Noto Sans Bold"),  # MapLibre's demo tiles
+        ("Open Sans Regular,Arial Unicode MS Regular", "Noto Sans Regular"),
+        ("Klokantech Noto Sans CJK Regular", "Noto Sans Regular"),  # OpenMapTiles
+        ("Metropolis Medium Italic", "Noto Sans Italic"),
+        ("Unknown,Noto Sans Italic", "Noto Sans Italic"),
+        ("Roboto Bold,Noto Sans Regular", "Noto Sans Regular"),  # a font that there is goes first
+        ("Wingdings", None),
+        ("", None),
+    ],
+)
+def test_fonts_of_other_styles_stand_for_ours(stack: str, font: str | None) -> None:
+    assert find_font(stack) == font
 
 
 def test_glyphs_are_distance_fields_of_the_right_size() -> None:

@@ -18,7 +18,7 @@ from mapyard.http.errors import NotOffered
 from mapyard.http.reply import Later
 from mapyard.library.questions.tiles import get_source, read_address
 from mapyard.params.parser import NoParams, Params
-from mapyard.tiles.glyphs import FONT_STACKS, GlyphSource
+from mapyard.tiles.glyphs import FONT_STACKS, GlyphSource, find_font
 from mapyard.tiles.mercator import MAX_ZOOM
 from mapyard.tiles.source import TileSource
 from mapyard.tiles.sprite import read_sprite
@@ -154,9 +154,11 @@ def session(ctx: Context, params: NoParams) -> Answer:
     examples=[Example({"fontstack": "Noto Sans Regular", "range": "0-255.pbf"})],
 )
 def glyphs(ctx: Context, params: GlyphParams) -> Answer:
-    """Return the glyphs of the first known font of the stack."""
-    names = [name.strip() for name in params.fontstack.split(",")]
-    name = next((name for name in names if name in FONT_STACKS), None)
+    """Return the glyphs of the first known font of the stack.
+
+    Fonts of well-known styles (Open Sans, Roboto, VersaTiles' names …) are drawn in Noto Sans.
+    """
+    name = find_font(params.fontstack)
     if name is None:
         known = ", ".join(FONT_STACKS)
         raise NotFound(f"fontstack: no font {params.fontstack[:80]}; there are {known}")

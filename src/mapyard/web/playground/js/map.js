@@ -59,7 +59,7 @@ export class MapView {
       transformRequest: session.transform,
       ...(remembered ?? { bounds: [[west, south], [east + shift, north]], fitBoundsOptions: { padding: firstPadding() } }),
       hash: "map",
-      maxZoom: 20,
+      maxZoom: 22,
       attributionControl: false,
       cooperativeGestures: false,
     });
