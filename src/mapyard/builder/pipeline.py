@@ -92,10 +92,15 @@ def _run_store(ctx: StepContext) -> Mapping[str, Any]:
     return write_store(ctx.folder / "elements", ctx.source, advance, stage, memory_bytes)
 
 
+def estimate_source(pbf: int, sorting_bytes: int = 0) -> Estimate:
+    """Return what looking through the inputs and keeping them takes."""
+    return Estimate(60_000_000 + sorting_bytes, pbf, 0.2 + 0.1e-6 * pbf)
+
+
 def _estimate_store(pbf: int) -> Estimate:
     """Measured in docs/decisions/008-bounded-memory.md; a third of the disk is needed meanwhile."""
     memory = min(150_000_000 + 4 * pbf, build_bytes(get_settings()))
-    return Estimate(memory, 10 * pbf)
+    return Estimate(memory, 10 * pbf, 0.4 + 0.27e-6 * pbf)
 
 
 STORE_STEP = Step("store", _run_store, _estimate_store)
@@ -139,7 +144,7 @@ def build_dataset(
     with catalog.lock():
         cleaned = catalog.clean()
         size = sum(path.stat().st_size for path in inputs)
-        needs = [Estimate(sort_memory_bytes(inputs) if len(inputs) > 1 else 0, size)]
+        needs = [estimate_source(size, sort_memory_bytes(inputs) if len(inputs) > 1 else 0)]
         needs += [step.estimate(size) for step in steps]
         check_room(data, needs)
         with new_dataset(catalog, settings, progress) as ctx:

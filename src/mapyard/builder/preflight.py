@@ -10,10 +10,11 @@ from mapyard.errors import MapyardError
 
 
 class Estimate(NamedTuple):
-    """What a step needs: peak memory and what it leaves on disk."""
+    """What a step needs: peak memory, what it takes on disk, CPU seconds on a reference machine."""
 
     memory_bytes: int
     disk_bytes: int
+    cpu_s: float = 0.0
 
 
 class NoRoom(MapyardError):  # noqa: N818

@@ -80,9 +80,9 @@ def _open_heights(folder: Path) -> FindHeights | None:
 
 
 def _estimate(pbf: int) -> Estimate:
-    """Measured in docs/decisions/030-valhalla-builds.md and 038-contracted-matrices.md."""
+    """Measured in docs/sizing.md, docs/decisions/030-valhalla-builds.md and 038."""
     matrices = min(45 * pbf, 900_000_000)  # larger graphs have none prepared
-    return Estimate(150_000_000 + 12 * pbf + matrices, 4 * pbf + 5_000_000)
+    return Estimate(150_000_000 + 12 * pbf + matrices, 18 * pbf + 5_000_000, 1.5 + 2.0e-6 * pbf)
 
 
 STEP = Step("routing", _run, _estimate)

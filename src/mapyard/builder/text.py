@@ -108,5 +108,7 @@ def _plan_names(memo: Memo) -> _Names:
     return _Names(searchable, np.intersect1d(searchable, changed).astype(np.uint32), dropped)
 
 
-#: Measured in docs/geocoding.md.
-STEP = Step("text", _run, lambda pbf: Estimate(300_000_000 + 16 * pbf, 2 * pbf))
+#: Measured in docs/sizing.md.
+STEP = Step(
+    "text", _run, lambda pbf: Estimate(150_000_000 + 11 * pbf, 2 * pbf, 0.4 + 0.21e-6 * pbf)
+)

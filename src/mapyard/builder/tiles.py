@@ -29,4 +29,7 @@ def _run(ctx: StepContext) -> Mapping[str, Any]:
     return {"features": len(table), "low_zoom_tiles": count}
 
 
-STEP = Step("tiles", _run, lambda pbf: Estimate(300_000_000 + 8 * pbf, 3 * pbf))
+#: Measured in docs/sizing.md.
+STEP = Step(
+    "tiles", _run, lambda pbf: Estimate(150_000_000 + 12 * pbf, 3 * pbf, 0.1 + 0.24e-6 * pbf)
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -10,8 +11,9 @@ from rich.console import Console
 from rich.table import Table
 
 from mapyard.builder.download import download, is_url
-from mapyard.builder.pipeline import BuildReport, build_dataset
-from mapyard.builder.preflight import NoRoom
+from mapyard.builder.estimate import MOST_BYTES, calibrate, estimate_parts, find_size
+from mapyard.builder.pipeline import BuildReport, Step, build_dataset
+from mapyard.builder.preflight import NoRoom, available_memory_bytes
 from mapyard.builder.progress import Reporter
 from mapyard.builder.steps import PART_NAMES, select_steps
 from mapyard.dataset.catalog import Busy
@@ -40,6 +42,14 @@ def command(
             "Endpoints of the others answer 501."
         ),
     ] = None,
+    estimate: Annotated[
+        bool,
+        typer.Option(
+            "--estimate",
+            help="Build nothing, but say what disk, memory and time it would take. "
+            "SOURCE may be a size, such as 4.5GB.",
+        ),
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
     """Build a dataset out of OpenStreetMap extracts and switch to it.
@@ -57,12 +67,17 @@ def command(
       mapyard build https://download.geofabrik.de/europe/monaco-latest.osm.pbf --data /srv/maps
 
       mapyard build north.osm.pbf south.osm.pbf --only store,routing
+
+      mapyard build --estimate 4.5GB
     """
     settings = get_settings()
     folder = data or settings.data
     console = Console(stderr=True)
     try:
         steps = select_steps(only.split(",") if only else None)
+        if estimate:
+            print_estimate(sum(map(find_size, sources)), steps, folder, Console())
+            return
         with Reporter(console, quiet) as progress:
             files = [
                 download(source, folder / "downloads", progress) if is_url(source) else Path(source)
@@ -74,6 +89,53 @@ def command(
         raise typer.Exit(exit_code(error)) from None
     if not quiet:
         print_report(report, console)
+
+
+def print_estimate(size: int, steps: list[Step], data: Path, console: Console) -> None:
+    """Print what a build of so many bytes of .osm.pbf takes here, and what there is."""
+    parts = estimate_parts(size, steps)
+    slower = calibrate()
+    table = Table("Part", "Disk", "Memory", "Time", box=None, header_style="bold", pad_edge=False)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for name, needs in parts:
+        table.add_row(
+            name,
+            format_bytes(needs.disk_bytes),
+            format_bytes(needs.memory_bytes),
+            format_time(needs.cpu_s * slower),
+        )
+    disk = sum(needs.disk_bytes for _, needs in parts)
+    memory = max(needs.memory_bytes for _, needs in parts)
+    seconds = sum(needs.cpu_s for _, needs in parts) * slower
+    table.add_row(
+        "[bold]all[/bold]", format_bytes(disk), format_bytes(memory), format_time(seconds)
+    )
+    console.print(table)
+    free = shutil.disk_usage(data if data.is_dir() else Path.cwd()).free
+    console.print(
+        f"for {format_bytes(size)} of .osm.pbf on one core of this machine; "
+        f"{format_bytes(free)} of disk are free, {format_bytes(available_memory_bytes())} of "
+        "memory are available. How it was measured: docs/sizing.md",
+        highlight=False,
+    )
+    if size > MOST_BYTES:
+        console.print(
+            f"one dataset holds about {format_bytes(MOST_BYTES)} of .osm.pbf at most: build regions",
+            highlight=False,
+        )
+
+
+def format_bytes(size: int) -> str:
+    """Return a size as people write it."""
+    return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{size / 1e6:,.0f} MB"
+
+
+def format_time(seconds: float) -> str:
+    """Return a duration as people write it."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5_400 else f"{seconds / 3_600:.1f} h"
 
 
 def exit_code(error: MapyardError) -> int:

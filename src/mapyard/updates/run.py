@@ -136,7 +136,7 @@ def _run_round(
         run.outcome, run.dataset = "current", manifest.id
         return False
     size = (current / "source.osm.pbf").stat().st_size
-    needs = [Estimate(200_000_000 + 16 * size, 17 * size), *(s.estimate(size) for s in steps)]
+    needs = [Estimate(200_000_000 + 16 * size, 11 * size), *(s.estimate(size) for s in steps)]
     check_room(catalog.data, needs)
     with new_dataset(catalog, settings, progress) as ctx:
         parts = _patch(ctx, current, manifest, fetched, url, run)
