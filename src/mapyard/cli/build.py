@@ -121,7 +121,7 @@ def print_estimate(size: int, steps: list[Step], data: Path, console: Console) -
     )
     if size > MOST_BYTES:
         console.print(
-            f"one dataset holds about {format_bytes(MOST_BYTES)} of .osm.pbf at most: build regions",
+            f"one dataset holds at most {format_bytes(MOST_BYTES)} of .osm.pbf: build regions",
             highlight=False,
         )
 
