@@ -5,8 +5,8 @@
 
 Everything runs in one run; calls that are compared take turns. Numbers are CPU time of the calling
 thread, or of the server's worker, medians unless said otherwise. Positions are random nodes of the
-extract's roads with a fixed seed. OSRM (MLD, its own profiles) is left out where osrm-bindings is
-missing.
+extract's roads with a fixed seed. OSRM (MLD and CH, its own profiles) is left out where
+osrm-bindings is missing; its answers are turned into Python's lists, ours into JSON.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ from mapyard.routing import (
 from mapyard.routing.config import COSTINGS
 from mapyard.routing.edges import find_edges
 from mapyard.routing.engine import make_actor
+from mapyard.routing.polyline import encode_polyline
 
 try:
     import osrm
@@ -232,11 +233,11 @@ def bench_elevation(folder: Path, places: Floats) -> None:
     print(f"elevation of 1,000 positions: {np.median(times):.2f} ms (goal 2 ms)")
 
 
-def build_osrm(pbf: Path, folder: Path, profile: str) -> Any:
-    """Return an open OSRM of the extract, or None where the package is missing."""
+def build_osrm(pbf: Path, folder: Path, profile: str) -> dict[str, Any]:
+    """Return open OSRMs of the extract by algorithm, none where the package is missing."""
     if osrm is None:
         print("osrm-bindings is not installed: uv sync --group bench")
-        return None
+        return {}
     source = folder / f"{profile}.osm.pbf"
     shutil.copyfile(pbf, source)
     lua = Path(osrm.__file__).parent / "share" / "profiles" / f"{profile}.lua"
@@ -245,73 +246,115 @@ def build_osrm(pbf: Path, folder: Path, profile: str) -> Any:
         ["extract", "-p", lua, source, "-t", "1"],
         ["partition", base],
         ["customize", base],
+        ["contract", base],
     ):
         subprocess.run(
             [sys.executable, "-m", "osrm", *map(str, command)], check=True, capture_output=True
         )
-    return osrm.OSRM(
-        algorithm="MLD", storage_config=str(base), use_shared_memory=False,
-        max_locations_trip=500, max_locations_viaroute=500, max_locations_distance_table=500,
-        max_locations_map_matching=20_000, max_results_nearest=10, max_alternatives=3,
-        default_radius="unlimited",
-    )  # fmt: skip
+    return {
+        algorithm: osrm.OSRM(
+            algorithm=algorithm, storage_config=str(base), use_shared_memory=False,
+            max_locations_trip=500, max_locations_viaroute=500,
+            max_locations_distance_table=2_000, max_locations_map_matching=20_000,
+            max_results_nearest=10, max_alternatives=3, default_radius="unlimited",
+        )
+        for algorithm in ("MLD", "CH")
+    }  # fmt: skip
 
 
 def bench_osrm(engine: Engine, pbf: Path, pairs: list[Floats], nodes: Floats) -> None:
-    """Compare routes, matrices and matching with OSRM; isochrones it does not have."""
+    """Compare routes, matrices, snapping and matching with OSRM; isochrones it does not have."""
     with tempfile.TemporaryDirectory() as name:
-        for mode, profile in (("auto", "car"), ("foot", "foot")):
-            peer = build_osrm(pbf, Path(name), profile)
-            if peer is not None:
-                bench_peer(engine, peer, mode, pairs, nodes)
+        for mode, profile in (("auto", "car"), ("foot", "foot"), ("bicycle", "bicycle")):
+            peers = build_osrm(pbf, Path(name), profile)
+            if peers:
+                bench_peers(engine, peers, mode, pairs, nodes)
 
 
-def bench_peer(engine: Engine, peer: Any, mode: Any, pairs: list[Floats], nodes: Floats) -> None:
+def ask_route(peer: Any, pair: Floats) -> Any:
+    ask = osrm.RouteParameters(coordinates=pair.tolist(), overview="full", radiuses=[1000, 1000])
+    try:
+        return [
+            [route["distance"], route["duration"], str(route["geometry"])]
+            for route in peer.Route(ask)["routes"]
+        ]
+    except RuntimeError:
+        return None
+
+
+def ask_table(peer: Any, origins: Floats, destinations: Floats) -> Any:
+    places = np.concatenate([origins, destinations])
+    ask = osrm.TableParameters(
+        coordinates=places.tolist(), annotations=["duration", "distance"], generate_hints=False,
+        sources=list(range(len(origins))),
+        destinations=list(range(len(origins), len(places))),
+    )  # fmt: skip
+    answer = peer.Table(ask)
+    return [[list(row) for row in answer[kind]] for kind in ("durations", "distances")]
+
+
+def ask_nearest(peer: Any, place: Floats) -> Any:
+    ask = osrm.NearestParameters(coordinates=[place.tolist()])
+    return list(peer.Nearest(ask)["waypoints"])
+
+
+def ask_match(peer: Any, trace: Floats) -> Any:
+    ask = osrm.MatchParameters(
+        coordinates=trace.tolist(), radiuses=[25.0] * len(trace), overview="full"
+    )
+    try:
+        return peer.Match(ask)
+    except RuntimeError:
+        return None
+
+
+def write_route(engine: Engine, pair: Floats, mode: Any) -> bytes:
+    """Return a route as JSON: what it is, and its whole line as a polyline."""
+    route = find_routes(engine, pair, mode)[0]
+    line = encode_polyline(route.positions, 5)
+    return orjson.dumps([route.distance_m, route.duration_s, line])
+
+
+def write_matrix(engine: Engine, origins: Floats, destinations: Floats, mode: Any) -> bytes:
+    found = compute_matrix(engine, origins, destinations, mode, max_pairs=1_000_000)
+    return orjson.dumps([found.durations_s, found.distances_m], option=orjson.OPT_SERIALIZE_NUMPY)
+
+
+def bench_peers(
+    engine: Engine, peers: dict[str, Any], mode: Any, pairs: list[Floats], nodes: Floats
+) -> None:
     rng = np.random.default_rng(SEED)
-
-    def ask_route(pair: Floats) -> Any:
-        ask = osrm.RouteParameters(
-            coordinates=pair.tolist(), overview="full", radiuses=[1000, 1000]
-        )
-        try:
-            return list(peer.Route(ask)["routes"])
-        except RuntimeError:
-            return None
-
-    def ask_table(places: Floats) -> Any:
-        ask = osrm.TableParameters(
-            coordinates=places.tolist(), annotations=["duration", "distance"], generate_hints=False
-        )
-        answer = peer.Table(ask)
-        return [[list(row) for row in answer[kind]] for kind in ("durations", "distances")]
-
-    def ask_match(trace: Floats) -> Any:
-        ask = osrm.MatchParameters(
-            coordinates=trace.tolist(), radiuses=[25.0] * len(trace), overview="full"
-        )
-        try:
-            return peer.Match(ask)
-        except RuntimeError:
-            return None
-
     able = [pair for pair in pairs if has_route(engine, pair, mode)]
     calls: dict[str, list[Call]] = {
-        "mapyard": [partial(find_routes, engine, pair, mode) for pair in able],
-        "OSRM": [partial(ask_route, pair) for pair in able],
-    }
+        "mapyard": [partial(write_route, engine, pair, mode) for pair in able],
+        **{f"OSRM {kind}": [partial(ask_route, peer, pair) for pair in able]
+           for kind, peer in peers.items()},
+    }  # fmt: skip
     show(f"route {mode} against OSRM", compare(calls))
-    places = pick_places(engine, nodes, mode, 200, rng)
-    for size, turns in ((10, 10), (50, 5), (100, 3)):
-        some = places[:size]
+    places = pick_places(engine, nodes, mode, 1_000, rng)
+    for rows, columns, turns in ((10, 10, 20), (50, 50, 8), (100, 100, 5), (1, 1_000, 8)):
+        ends = places[:rows], places[-columns:]
         calls = {
-            "mapyard": [partial(compute_matrix, engine, some, some, mode)] * turns,
-            "OSRM": [partial(ask_table, some)] * turns,
-        }
-        show(f"matrix {size} x {size} {mode} against OSRM", compare(calls))
+            "mapyard": [partial(write_matrix, engine, *ends, mode)] * turns,
+            **{f"OSRM {kind}": [partial(ask_table, peer, *ends)] * turns
+               for kind, peer in peers.items()},
+        }  # fmt: skip
+        show(f"matrix {rows} x {columns} {mode} against OSRM", compare(calls))
+    calls = {"mapyard": [partial(write_matrix, engine, places, places, mode)] * 2}
+    print(f"matrix 1000 x 1000 {mode}: {compare(calls)['mapyard']:.0f} ms")
+    table = engine.tables.find(mode)
+    if table is not None:
+        hundred = places[:100]
+        calls = {
+            "mapyard": [partial(table.find_places, hundred, 1_000.0)] * 20,
+            **{f"OSRM {kind}": [lambda peer=peer: [ask_nearest(peer, one) for one in hundred]] * 20
+               for kind, peer in peers.items()},
+        }  # fmt: skip
+        show(f"100 places onto roads {mode} against OSRM", compare(calls))
     traces = make_traces(engine, pairs, mode, rng)
     calls = {
         "mapyard": [partial(match_trace, engine, trace, mode) for trace in traces],
-        "OSRM": [partial(ask_match, trace) for trace in traces],
+        "OSRM MLD": [partial(ask_match, peers["MLD"], trace) for trace in traces],
     }
     points = sum(len(trace) for trace in traces) // len(traces)
     show(f"matching of {points} points, {mode}, against OSRM", compare(calls))
@@ -349,6 +392,7 @@ def main() -> None:
     parser.add_argument("extract", type=Path)
     parser.add_argument("--elevation", type=Path)
     parser.add_argument("--repetitions", type=int, default=200)
+    parser.add_argument("--only-osrm", action="store_true", help="nothing but the comparison")
     options = parser.parse_args()
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
     print(f"{options.extract.name}, {options.repetitions} repetitions, seed {SEED}\n")
@@ -360,11 +404,12 @@ def main() -> None:
         rng = np.random.default_rng(SEED)
         places = pick_places(engine, nodes, "auto", 4 * options.repetitions, rng)
         pairs = routable_pairs(engine, places, options.repetitions)
-        bench_calls(engine, pairs)
-        bench_server(data, engine, pairs)
+        if not options.only_osrm:
+            bench_calls(engine, pairs)
+            bench_server(data, engine, pairs)
+            bench_isochrones(engine, pairs)
         if options.elevation:
             bench_elevation(options.elevation, places)
-        bench_isochrones(engine, pairs)
         bench_osrm(engine, options.extract, pairs, nodes)
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"peak memory {peak_mb:.0f} MB")

@@ -89,15 +89,14 @@ def find_routes(
         raise InvalidRequest.of("through", "a route begins and ends with a stop")
     if alternatives and len(positions) > MAX_POSITIONS:
         raise InvalidRequest.of("alternatives", f"are found over {MAX_POSITIONS} positions or less")
-    request = make_costing(mode, exclude, options) | ask_for_steps(with_steps, language, units)
-    avoided = write_avoided(avoid_points, avoid_lines, avoid)
-    request |= avoided
+    avoids = any(one is not None for one in (avoid, avoid_lines, avoid_points))
     asked = look_over_meridian(engine, positions, mode, radius_m)
-    is_usual = not (alternatives or with_steps or exclude or avoided or options or stops or travel)
-    if is_usual:
+    if not (alternatives or with_steps or exclude or avoids or options or stops or travel):
         prepared = find_prepared_route(engine.tables, asked, positions, mode, radius_m)
         if prepared is not None:
             return [prepared]
+    request = make_costing(mode, exclude, options) | ask_for_steps(with_steps, language, units)
+    request |= write_avoided(avoid_points, avoid_lines, avoid)
     ask = _Question(engine, request, mode, radius_m, travel)
     try:
         if alternatives and len(positions) > 2:

@@ -31,8 +31,10 @@ from mapyard.store.rtree import build_levels, hilbert_order
 #: Latitudes beyond which nothing is looked for, as the engine's distances break down.
 _MAX_LAT: Final = 89.9
 _CM: Final = 100
-#: Points of a line as near to its end are the end.
-_SAME_M: Final = 0.05
+#: Points of a line for which there is room at first.
+_LINE_POINTS: Final = 2048
+#: So few positions are put onto roads one by one, which takes less than whole arrays.
+_FEW: Final = 8
 #: Crossings that can be reached from a road of a connected network; the engine's default.
 CONNECTED_CROSSINGS: Final = 50
 #: How far into its road a position is moved from a crossing.
@@ -229,6 +231,8 @@ class Roads:
         """Return the places of positions (n, 2), none for those farther than the radius."""
         count, bit = len(positions), 1 << TABLE_MODES.index(mode)
         road, end, away_m, along_m, at = self._snap(positions, bit, radius_m)
+        if count <= _FEW:
+            return self._place_few(bit, road, end, away_m, along_m, at)
         found = np.flatnonzero(road >= 0)
         edge = self._arrays.edge[road[found]]
         length_m = self._length_cm[edge[:, 0]] / _CM
@@ -262,6 +266,43 @@ class Roads:
         position = position[order]
         return Places(count, position, edges[order], shares[order], away_m[position], at[position])
 
+    def _place_few(
+        self,
+        bit: int,
+        roads: NDArray[np.int32],
+        ends: NDArray[np.uint8],
+        away_m: Floats,
+        along_m: Floats,
+        at: Floats,
+    ) -> Places:
+        """Do what `find` does, for a few positions."""
+        arrays, rows = self._arrays, list[tuple[int, int, float]]()
+        for index, (road, end, place_m) in enumerate(
+            zip(roads.tolist(), ends.tolist(), along_m.tolist(), strict=True)
+        ):
+            if road < 0:
+                continue
+            edge, back = arrays.edge[road].tolist()
+            if not end:
+                length_m = int(self._length_cm[edge]) / _CM
+                share = min(place_m, length_m) / length_m
+                rows += [(index, edge, share), (index, back, 1 - share)]
+                continue
+            junction = int(self._ends[int(end == _END)][edge])
+            first, last = arrays.first_out[junction : junction + 2].tolist()
+            for out in arrays.out[first:last].tolist():
+                rows += [(index, out, 0.0), (index, int(arrays.opposing[out]), 1.0)]
+        rows = [row for row in rows if arrays.edge_modes[row[1]] & bit]
+        position = np.array([row[0] for row in rows], np.int64)
+        return Places(
+            len(roads),
+            position,
+            np.array([row[1] for row in rows], np.int32),
+            np.array([row[2] for row in rows], np.float64),
+            away_m[position],
+            at[position],
+        )
+
     def find_connected(self, position: Floats, mode: Mode, radius_m: float) -> Floats | None:
         """Return the nearest place (2) on a road that leads on and is led to.
 
@@ -292,31 +333,21 @@ class Roads:
 
     def find_line(self, edges: Ints, ends: tuple[End, End]) -> Floats:
         """Return the line (n, 2) along edges, from a place on the first to one on the last."""
-        code = self._arrays.road[edges]
-        road, back = code >> 1, code & 1
-        first = self._arrays.first[road].astype(np.int64)
-        last = self._arrays.first[road + 1].astype(np.int64) - 1
-        count = last - first + 1
-        within = ranges(np.zeros_like(count), count)
-        sign, start = 1 - 2 * back, np.where(back, last, first)
-        line = self._arrays.point[np.repeat(start, count) + np.repeat(sign, count) * within] * 1e-6
-        kept = within > 0  # edges share their ends
-        kept[0] = True
-        tips = []
-        for is_last, (share, at), part in (
-            (False, ends[0], slice(0, count[0])),
-            (True, ends[1], slice(len(line) - count[-1], len(line))),
-        ):
-            if share in (0.0, 1.0):  # at a crossing
-                at = line[part][-1 if share else 0]
-            lon, lat = line[part].T
-            along_m = np.append(0.0, np.cumsum(haversine_m(lon[:-1], lat[:-1], lon[1:], lat[1:])))
-            # Shares are of the whole meters that the engine counts.
-            length_m = self._length_cm[edges[-is_last]] / _CM
-            place_m = min(share * length_m, along_m[-1]) if share < 1 else along_m[-1]
-            kept[part] &= along_m < place_m - _SAME_M if is_last else along_m > place_m + _SAME_M
-            tips.append(at)
-        return np.round(np.concatenate([tips[:1], line[kept], tips[1:]]), 6)
+        roads = self._arrays.road[edges]
+        share = np.array([ends[0][0], ends[1][0]])
+        length_m = self._length_cm[edges[[0, -1]]] / _CM
+        at = np.concatenate([ends[0][1], ends[1][1]])
+        room = _LINE_POINTS
+        while True:
+            line = np.empty((room, 2))
+            count = load_kernels().join_line(
+                ctypes.addressof(self._struct), len(roads), address(roads, np.int32),
+                address(share, np.float64), address(length_m, np.float64, 2),
+                address(at, np.float64, 4), address(line, np.float64), room,
+            )  # fmt: skip
+            if count <= room:
+                return np.round(line[:count], 6)
+            room = count
 
     def find_kinds(self, edges: Ints) -> int:
         """Return the kinds that any of the edges is of."""

@@ -202,6 +202,12 @@ class _Graph:
         self.vertices = _open(VertexArrays, folder, name)
         self.hierarchy = Hierarchy(open_arrays(folder, name))
 
+    def get_ends(self, edge: int) -> list[int]:
+        """Return the vertices at which a way onto an edge ends."""
+        first, last = self.vertices.first_end[edge : edge + 2].tolist()
+        found: list[int] = self.vertices.end[first:last].tolist()
+        return found
+
     def find_ends(self, edges: Ints) -> tuple[Ints, Int32s]:
         """Return the vertices at which a way onto an edge ends: places in `edges`, vertices."""
         first = self.vertices.first_end[edges].astype(np.int64)
@@ -242,6 +248,7 @@ class ModeTable:
         self._mode: Mode = mode
         self._asks_again = MODE_COSTS[mode].asks_again
         self.roads, self._edges = shared.roads, shared.edges
+        self._ends = (shared.edges.start, shared.edges.end)
         self._costs = _open(CostArrays, folder, "edges")
         self._strict, self._relaxed = _Graph(folder, "strict"), _Graph(folder, "relaxed")
 
@@ -317,7 +324,7 @@ class ModeTable:
 
     def _touch(self, origins: Places, destinations: Places) -> NDArray[np.bool_]:
         """Return per cell whether a road of the origin shares a node with the destination's."""
-        ends = (self._edges.start, self._edges.end)
+        ends = self._ends
         mine, yours = (
             (
                 np.concatenate([end[places.edge[known]] for end in ends]),
@@ -424,34 +431,85 @@ class ModeTable:
     def find_way(self, origin: Places, destination: Places) -> Way | None:
         """Return the way from one position to another, None where there is none."""
         way = self._find_way(self._strict, origin, destination)
-        if way is None:
-            again = self._asks_again or bool(self._touch(origin, destination).any())
-        else:
-            again = way.length_m > 0 and bool(self._touch(origin, destination).any())
-        return self._find_way(self._relaxed, origin, destination) if again else way
+        if way is None and self._asks_again:
+            return self._find_way(self._relaxed, origin, destination)
+        if way is not None and way.length_m == 0:
+            return way
+        one, other = (
+            {int(end[edge]) for edge in places.edge.tolist() for end in self._ends if edge >= 0}
+            for places in (origin, destination)
+        )
+        return way if one.isdisjoint(other) else self._find_way(self._relaxed, origin, destination)
 
     def _find_way(self, graph: _Graph, origin: Places, destination: Places) -> Way | None:
-        ends = self._prepare(graph, origin, destination)
-        width = len(ends.targets.vertex)
-        i, j = np.divmod(np.arange(len(ends.starts.vertex) * width), max(1, width))
-        cost, time, length = ends.measure(graph, i, j, no_deadline())
-        if not len(cost):
+        """Do what `_search` does, for one cell and place by place, and unpack the way."""
+        starts = [
+            (end, row)
+            for row, edge in enumerate(origin.edge.tolist())
+            if self._is_known(graph, edge) and (end := int(graph.vertices.begin[edge])) >= 0
+        ]
+        targets = [
+            (end, row)
+            for row, edge in enumerate(destination.edge.tolist())
+            if self._is_known(graph, edge)
+            for end in graph.get_ends(edge)
+        ]
+        pairs = [(start, target) for start in starts for target in targets]
+        ahead = [
+            origin.edge[i] == destination.edge[j] and destination.share[j] >= origin.share[i]
+            for (_, i), (_, j) in pairs
+        ]
+        searched = [pair for pair, is_ahead in zip(pairs, ahead, strict=True) if not is_ahead]
+        found = graph.hierarchy.find_ways(
+            np.array([start for (start, _), _ in searched], np.int32),
+            np.array([target for _, (target, _) in searched], np.int32),
+            no_deadline(),
+        )
+        between = iter(
+            zip(
+                found.cost_ms.tolist(), found.time_ms.tolist(), found.length_cm.tolist(),
+                strict=True,
+            )
+        )  # fmt: skip
+        begins = {row: self._cut(origin, row, is_origin=True) for _, row in starts}
+        lasts = {row: self._cut(destination, row, is_origin=False) for _, row in targets}
+        best: tuple[Any, ...] | None = None
+        for ((start, i), (target, j)), is_ahead in zip(pairs, ahead, strict=True):
+            middle = (0, 0, 0) if is_ahead else next(between)
+            cost = middle[0] + begins[i][0] + lasts[j][0]
+            if middle[0] < NO_WAY and (best is None or cost < best[0]):
+                best = (cost, middle, start, i, target, j, is_ahead)
+        if best is None or best[0] >= NO_WAY:
             return None
-        best = int(cost.argmin())
-        if cost[best] >= NO_WAY:
-            return None
-        one, other = int(i[best]), int(j[best])
-        if ends.is_ahead(one, other):
-            edges = ends.origins.edge[[one]]
-        else:
-            pair = int(ends.starts.vertex[one]), int(ends.targets.vertex[other])
-            edges = graph.vertices.edge[graph.hierarchy.unpack(*pair)]
+        cost, middle, start, i, target, j, is_ahead = best
+        edges = (
+            origin.edge[[i]]
+            if is_ahead
+            else graph.vertices.edge[graph.hierarchy.unpack(start, target)]
+        )
         return Way(
             edges,
-            (ends.origins.get_end(one), ends.destinations.get_end(other)),
-            float(cost[best]) / _MS,
-            max(0.0, float(time[best]) / _MS),
-            max(0.0, float(length[best]) / _CM),
+            (origin.get_end(i), destination.get_end(j)),
+            cost / _MS,
+            max(0, middle[1] + begins[i][1] + lasts[j][1]) / _MS,
+            max(0, middle[2] + begins[i][2] + lasts[j][2]) / _CM,
+        )
+
+    def _is_known(self, graph: _Graph, edge: int) -> bool:
+        return edge >= 0 and bool(
+            graph.vertices.begin[edge] >= 0 and self._costs.cost_ms[edge] < -LEAST_START_MS
+        )
+
+    def _cut(self, places: Places, row: int, *, is_origin: bool) -> tuple[int, int, int]:
+        """Return cost, time and length that a place adds to a way over whole edges."""
+        edge, share = int(places.edge[row]), float(places.share[row])
+        away_ms = _COST_MS_PER_M * float(places.away_m[row])
+        away_ms += _LAST_CHOICE_MS * (share == (1 if is_origin else 0))
+        part = -share if is_origin else share
+        return (
+            round(part * int(self._costs.cost_ms[edge]) + away_ms),
+            round(part * int(self._costs.time_ms[edge])),
+            round(part * int(self._edges.length_cm[edge])),
         )
 
 

@@ -13,7 +13,7 @@
 #endif
 
 /* Rises when a function's arguments or a struct change: another library is not loaded. */
-enum { KERNELS_VERSION = 6 };
+enum { KERNELS_VERSION = 7 };
 
 /* No way. Costs and times are in milliseconds, lengths in centimeters; costs stay below, so that two
    of them can be added. Ways begin with a cost that may be less than nothing, as their first edge
@@ -87,5 +87,7 @@ EXPORT int32_t decode_shapes(const uint8_t *data, int64_t size, int64_t count, c
 EXPORT int32_t snap(const Roads *roads, int64_t count, const double *lon, const double *lat,
                     uint8_t modes, double radius_m, int32_t *road, double *away_m, double *along_m,
                     double *at, uint8_t *end);
+EXPORT int64_t join_line(const Roads *roads, int64_t count, const int32_t *road, const double *share,
+                         const double *length_m, const double *at, double *line, int64_t room);
 
 #endif

@@ -199,3 +199,72 @@ int32_t snap(const Roads *r, int64_t count, const double *lon, const double *lat
     }
     return 0;
 }
+
+/* ---- The line along roads ---- */
+
+/* Points of a line as near to its end are the end. */
+static const double SAME_M = 0.05;
+
+typedef struct {
+    int64_t at, step, count;
+} Shape;
+
+static Shape find_shape(const Roads *r, int32_t code) {
+    int64_t road = code >> 1, first = r->first[road], count = r->first[road + 1] - first;
+    return code & 1 ? (Shape){first + count - 1, -1, count} : (Shape){first, 1, count};
+}
+
+static double measure_shape(const Roads *r, Shape shape, int64_t points) {
+    double along_m = 0;
+    for (int64_t k = 0; k + 1 < points; k++) {
+        const int32_t *p = r->point + 2 * (shape.at + k * shape.step), *q = p + 2 * shape.step;
+        along_m += measure(p[0], p[1], q[0], q[1]);
+    }
+    return along_m;
+}
+
+/* Write the line along roads (twice the road, and 1 more where it is taken back), from a share of the
+   first to a share of the last, whose lengths are given, as are the places there in degrees; a place
+   at a road's end is that end. Returns how many points it has, of which as many are written as there
+   is room for. */
+int64_t join_line(const Roads *r, int64_t count, const int32_t *road, const double *share,
+                  const double *length_m, const double *at, double *line, int64_t room) {
+    double place_m[2], tip[4] = {at[0], at[1], at[2], at[3]};
+    for (int side = 0; side < 2; side++) {
+        Shape shape = find_shape(r, road[side ? count - 1 : 0]);
+        double whole_m = measure_shape(r, shape, shape.count);
+        place_m[side] = share[side] >= 1 || share[side] * length_m[side] > whole_m
+                            ? whole_m : share[side] * length_m[side];
+        if (share[side] <= 0 || share[side] >= 1) {
+            const int32_t *p = r->point + 2 * (shape.at + (share[side] > 0 ? shape.count - 1 : 0) * shape.step);
+            tip[2 * side] = p[0] * UNIT_DEG;
+            tip[2 * side + 1] = p[1] * UNIT_DEG;
+        }
+    }
+    int64_t used = 0;
+    for (int64_t i = -1; i <= count; i++) {
+        if (i < 0 || i == count) {
+            if (used < room) memcpy(line + 2 * used, tip + (i < 0 ? 0 : 2), 2 * sizeof(double));
+            used++;
+            continue;
+        }
+        Shape shape = find_shape(r, road[i]);
+        double along_m = 0;
+        for (int64_t k = 0; k < shape.count; k++) {
+            const int32_t *p = r->point + 2 * (shape.at + k * shape.step);
+            if (k && (i == 0 || i == count - 1)) {
+                const int32_t *q = p - 2 * shape.step;
+                along_m += measure(q[0], q[1], p[0], p[1]);
+            }
+            if (k == 0 && i > 0) continue; /* roads share their ends */
+            if (i == 0 && along_m <= place_m[0] + SAME_M) continue;
+            if (i == count - 1 && along_m >= place_m[1] - SAME_M) continue;
+            if (used < room) {
+                line[2 * used] = p[0] * UNIT_DEG;
+                line[2 * used + 1] = p[1] * UNIT_DEG;
+            }
+            used++;
+        }
+    }
+    return used;
+}
