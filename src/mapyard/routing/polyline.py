@@ -36,11 +36,19 @@ def encode_polyline(
         whole = np.column_stack([whole, np.round(heights_m * 100).astype(np.int64)])
     deltas = np.diff(whole, axis=0, prepend=np.zeros((1, whole.shape[1]), np.int64)).ravel()
     values = np.where(deltas < 0, ~(deltas << 1), deltas << 1)
-    # Seven groups of five bits hold 35 bits: more than ±180 degrees at seven digits.
-    groups = (values[:, None] >> (5 * np.arange(7))) & 0x1F
-    lengths = np.maximum(1, 7 - (groups[:, ::-1] != 0).argmax(axis=1))
-    lengths[values == 0] = 1
-    order = np.arange(7)
-    more = order < (lengths - 1)[:, None]
-    kept = order < lengths[:, None]
-    return bytes(((groups | (more * 0x20)) + 63)[kept].astype(np.uint8)).decode("ascii")
+    # The first position is far from nothing, all others are near the one before.
+    first = whole.shape[1]
+    return (_write(values[:first]) + _write(values[first:])).decode("ascii")
+
+
+def _write(values: NDArray[np.int64]) -> bytes:
+    """Return numbers in groups of five bits, of which all but a number's last one are marked."""
+    if not values.size:
+        return b""
+    width = max(1, -(-int(values.max()).bit_length() // 5))
+    shifts = 5 * np.arange(width)
+    rest = values[:, None] >> shifts
+    more = rest >= 0x20
+    kept = rest > 0
+    kept[:, 0] = True
+    return (((rest & 0x1F) | (more << 5)) + 63)[kept].astype(np.uint8).tobytes()

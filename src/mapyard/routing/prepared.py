@@ -54,9 +54,8 @@ def find_prepared_route(
 
 
 def _find_ways(table: ModeTable, places: Places) -> list[Way] | None:
-    stops = [places.of(np.array([index])) for index in range(places.count)]
     ways = []
-    for origin, destination in pairwise(stops):
+    for origin, destination in pairwise(places.split()):
         way = table.find_way(origin, destination)
         if way is None:
             return None

@@ -297,6 +297,7 @@ def test_places_are_taken_as_often_as_asked_for():
     assert taken.edge.tolist() == [7, 5, 6, 7]
     assert taken.position.tolist() == [0, 1, 1, 2]
     assert places.of(np.array([1])).edge.tolist() == []
+    assert [one.edge.tolist() for one in places.split()] == [[5, 6], [], [7]]
 
 
 @pytest.mark.parametrize(

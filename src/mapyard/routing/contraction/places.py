@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,21 @@ class Places:
             self.away_m[rows],
             self.at[rows],
         )
+
+    def split(self) -> list[Places]:
+        """Return each position by itself."""
+        bounds = np.searchsorted(self.position, np.arange(self.count + 1)).tolist()
+        return [
+            Places(
+                1,
+                np.zeros(last - first, np.int64),
+                self.edge[first:last],
+                self.share[first:last],
+                self.away_m[first:last],
+                self.at[first:last],
+            )
+            for first, last in pairwise(bounds)
+        ]
 
     def of(self, positions: Ints) -> Places:
         """Return the places of some positions, each as often as asked for, numbered anew."""

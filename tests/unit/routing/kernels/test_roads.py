@@ -158,3 +158,46 @@ def test_shapes_are_read_as_they_were_written(points):
     assert decode(*where, address(first, np.uint32), address(decoded, np.int32)) == 0
     assert first.tolist() == [0, len(points)]
     assert decoded.tolist() == [list(point) for point in points]
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.lists(place, min_size=2, max_size=4, unique=True), min_size=1, max_size=5),
+    st.lists(st.booleans(), min_size=5, max_size=5),
+    st.tuples(*[st.sampled_from([0.0, 0.2, 0.5, 0.8, 1.0])] * 2),
+)  # fmt: skip
+def test_a_line_goes_along_its_roads(tmp_path_factory, parts, backward, shares):
+    # Each road begins where the one before it ends.
+    chain = [parts[0]]
+    for part in parts[1:]:
+        chain.append([chain[-1][-1], *part])
+    turned = [
+        points[::-1] if back else points for points, back in zip(chain, backward, strict=False)
+    ]
+    roads = build(tmp_path_factory.mktemp("roads"), turned, np.ones(len(turned), int))
+    edges = np.array(
+        [2 * i + int(back) for i, back in zip(range(len(turned)), backward, strict=False)]
+    )
+    if len(edges) == 1 and shares[0] > shares[1]:
+        shares = shares[::-1]
+    lines = [shapely.LineString(np.array(points) * UNIT_DEG) for points in (chain[0], chain[-1])]
+    ends = tuple(
+        (share, np.array(line.interpolate(share, normalized=True).coords[0]))
+        for share, line in zip(shares, lines, strict=True)
+    )
+    line = roads.find_line(edges, ends)
+    for (_, expected), found in zip(ends, (line[0], line[-1]), strict=True):
+        assert found == pytest.approx(expected, abs=2e-6)
+    inner = [tuple(point) for points in chain[1:-1] for point in points[1:]]
+    over = [tuple(np.round(point / UNIT_DEG).astype(int).tolist()) for point in line]
+    assert all(point in over for point in inner)
+    known = {point for points in chain for point in points}
+    assert all(point in known for point in over[1:-1])
+
+
+def test_a_long_line_has_room(tmp_path):
+    points = [(9_500_000 + 10 * i, 47_100_000 + i % 2) for i in range(5_000)]
+    roads = build(tmp_path, [points], [1])
+    ends = (0.0, np.zeros(2)), (1.0, np.zeros(2))
+    line = roads.find_line(np.array([0]), ends)
+    assert (np.round(line / UNIT_DEG) == points).all()
