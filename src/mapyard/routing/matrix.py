@@ -234,7 +234,9 @@ class _Cells:
     def ask_far_ferries(self) -> None:
         """Ask for cells over ferries beyond `_COARSE_FERRIES_M` again as routes."""
         fast = self.distances_m > _FASTER_THAN_WALKING_M_S * self.durations_s
-        cells = np.argwhere((self._find_air_m() > _COARSE_FERRIES_M) & fast)
+        # Where the cells are prepared, so are the routes.
+        prepared_m = 0.0 if self._table is None else self._table.reach_m
+        cells = np.argwhere((self._find_air_m() > max(_COARSE_FERRIES_M, prepared_m)) & fast)
         for row, column in cells[:_MOST_ASKED_AGAIN].tolist():
             self._deadline.check()
             ends = np.stack([self._from[row], self._to[column]])
