@@ -11,7 +11,6 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, cast
 
@@ -20,10 +19,7 @@ import shapely
 from numpy.typing import NDArray
 
 from mapyard.geo.azimuthal import project
-from mapyard.osm.area_rule import AREA, NOT_AREA, area_bits
-from mapyard.osm.elements import NODE, WAY
-from mapyard.osm.pbf import Block, iter_blocks
-from mapyard.routing.tagging.access import is_open_by_kind, read_access, read_states
+from mapyard.routing.tagging.access import read_access
 from mapyard.routing.tagging.areas import (
     Area,
     Line,
@@ -35,61 +31,19 @@ from mapyard.routing.tagging.areas import (
     make_polygon,
     read_positions,
 )
+from mapyard.routing.tagging.around import (
+    AROUND_DEG,
+    Around,
+    Positions,
+    leads_onto,
+    read_around,
+)
 
 type Floats = NDArray[np.float64]
 type Ints = NDArray[np.int64]
-type Positions = dict[int, tuple[float, float]]
 #: Neighbors of a node, and the meters to them.
 type Network = dict[int, dict[int, float]]
 
-#: What people do not walk over: key → values; None for all values but `no`.
-_OBSTACLES: Final[dict[str, frozenset[str] | None]] = {
-    "building": None,
-    "barrier": frozenset(
-        ("fence", "wall", "hedge", "retaining_wall", "city_wall", "guard_rail", "handrail",
-         "ditch", "wire_fence", "railing", "jersey_barrier", "bund")
-    ),
-    "natural": frozenset(
-        ("water", "wood", "scrub", "wetland", "cliff", "bare_rock", "scree", "rock", "spring",
-         "earth_bank", "gully", "shrubbery", "heath", "sinkhole", "bay")
-    ),
-    "water": None,
-    "waterway": None,
-    "landuse": frozenset(
-        ("forest", "basin", "reservoir", "flowerbed", "railway", "construction", "farmland",
-         "orchard", "vineyard", "allotments", "cemetery", "plant_nursery",
-         "greenhouse_horticulture", "brownfield", "quarry", "landfill", "military", "industrial",
-         "farmyard")
-    ),
-    "leisure": frozenset(
-        ("pitch", "garden", "swimming_pool", "playground", "track", "stadium", "sports_centre",
-         "golf_course", "dog_park", "miniature_golf", "water_park", "swimming_area", "ice_rink")
-    ),
-    "amenity": frozenset(
-        ("fountain", "school", "kindergarten", "parking", "grave_yard", "theatre", "restaurant",
-         "cafe", "prison", "hospital")
-    ),
-    "tourism": frozenset(("zoo", "camp_site", "caravan_site", "theme_park", "museum")),
-    "historic": frozenset(("archaeological_site", "ruins", "castle", "fort", "citywalls")),
-    "man_made": frozenset(("embankment", "reservoir_covered", "wastewater_plant", "water_works")),
-    "railway": frozenset(
-        ("rail", "light_rail", "tram", "narrow_gauge", "miniature", "funicular", "construction",
-         "subway", "monorail", "preserved")
-    ),
-    "highway": frozenset(
-        road + link
-        for road in ("motorway", "trunk", "primary", "secondary", "busway", "raceway")
-        for link in ("", "_link")
-    ),
-    "power": frozenset(("substation", "plant", "generator")),
-}  # fmt: skip
-#: Along these one does not get onto a lawn.
-_APART: Final = ("bridge", "tunnel", "embankment", "cutting", "indoor", "covered")
-#: Side of the cells in which nodes near parks are looked for, 1e-7 degree (about 200 m).
-_CELL: Final = 20_000
-_CELLS_AROUND: Final = 1 << 20
-#: Ways so near to a park are known as ways around.
-_AROUND_DEG: Final = 0.0005
 _MOST_DOORS, _MOST_CORNERS = 60, 40
 #: Between two junctions one leaves a path at steps of this.
 _STEP_M: Final = 20.0
@@ -100,18 +54,6 @@ _THICK_M: Final = 0.5
 #: A line is added where all ways are longer by so much.
 _MOST_STRETCH: Final = 4 / 3
 _LEAST_GAIN_M: Final = 20.0
-
-
-@dataclass(slots=True)
-class _Around:
-    """What lies in and around the parks: ways by id with their nodes, and what they are."""
-
-    refs: dict[int, Ring] = field(default_factory=dict)
-    walked: dict[int, Tags] = field(default_factory=dict)
-    obstacles: set[int] = field(default_factory=set)
-    areas: set[int] = field(default_factory=set)
-    #: Obstacles of several ways: their outer rings and holes, or the ways that are known of them.
-    composed: list[tuple[list[Ring], list[Ring]]] = field(default_factory=list)
 
 
 def is_park(tags: Tags) -> bool:
@@ -137,7 +79,7 @@ def find_park_lines(
     parks = [park for park in parks if _is_whole(park, positions)]
     if not parks:
         return {}
-    around = _read_around(pbf, _find_cells(parks, positions))
+    around = read_around(pbf, parks, positions)
     needed = {node for refs in around.refs.values() for node in refs}
     positions = positions | read_positions(pbf, needed - positions.keys())
     drawn = {line.ends for found in lines.values() for line in found}
@@ -153,151 +95,12 @@ def _is_whole(park: Area, positions: Positions) -> bool:
     return max(lons) - min(lons) < 1.0
 
 
-def _find_cells(parks: list[Area], positions: Positions) -> Ints:
-    """Return the cells in and around parks, sorted."""
-    cells: set[int] = set()
-    for park in parks:
-        at = np.array([positions[node] for ring in park.outers for node in ring])
-        west, south = ((at.min(axis=0) - _AROUND_DEG) * 1e7 // _CELL).astype(int).tolist()
-        east, north = ((at.max(axis=0) + _AROUND_DEG) * 1e7 // _CELL).astype(int).tolist()
-        cells.update(
-            x * _CELLS_AROUND + y for x in range(west, east + 1) for y in range(south, north + 1)
-        )
-    return np.array(sorted(cells), np.int64)
-
-
-def _find_near(block: Block, cells: Ints) -> Ints:
-    """Return the ids of the nodes in cells."""
-    assert block.lon is not None and block.lat is not None
-    x, y = block.lon.astype(np.int64) // _CELL, block.lat.astype(np.int64) // _CELL
-    return block.ids[_is_in(x * _CELLS_AROUND + y, cells)]
-
-
-def _is_in(values: Ints, wanted: Ints) -> NDArray[np.bool_]:
-    """Return which values are in the sorted `wanted`."""
-    if not len(wanted):
-        return np.zeros(len(values), np.bool_)
-    at = np.minimum(np.searchsorted(wanted, values), len(wanted) - 1)
-    return np.asarray(wanted[at] == values)
-
-
-def _read_around(pbf: Path, cells: Ints) -> _Around:
-    """Return the ways that have a node in one of the cells, and the multipolygons of such ways."""
-    around = _Around()
-    near: list[Ints] = []
-    known = np.zeros(0, np.int64)
-    before = NODE
-    for block in iter_blocks(pbf):  # nodes, then ways, then relations
-        if block.type != before:
-            before = block.type
-            known = np.sort(
-                np.concatenate([known[:0], *near])
-                if block.type == WAY
-                else np.array(list(around.refs), np.int64)
-            )
-        if block.type == NODE:
-            near.append(_find_near(block, cells))
-        elif block.type == WAY:
-            for row in _find_rows(block, known):
-                _add_way(around, block, row)
-        else:
-            for row in _find_rows(block, known):
-                _add_relation(around, block, row)
-    return around
-
-
-def _find_rows(block: Block, wanted: Ints) -> list[int]:
-    """Return the rows that have a ref in the sorted `wanted`."""
-    assert block.refs is not None and block.offsets is not None
-    hits = np.flatnonzero(_is_in(block.refs, wanted))
-    return np.unique(np.searchsorted(block.offsets, hits, side="right") - 1).tolist()
-
-
-def _read_tags(block: Block, row: int) -> Tags:
-    run = slice(int(block.tag_offsets[row]), int(block.tag_offsets[row + 1]))
-    return {
-        block.strings[key].decode("utf-8", "replace"): block.strings[value].decode(
-            "utf-8", "replace"
-        )
-        for key, value in zip(
-            block.tag_keys[run].tolist(), block.tag_values[run].tolist(), strict=True
-        )
-    }
-
-
-def _add_way(around: _Around, block: Block, row: int) -> None:
-    assert block.refs is not None and block.offsets is not None
-    way_id = int(block.ids[row])
-    tags = _read_tags(block, row)
-    around.refs[way_id] = block.refs[block.offsets[row] : block.offsets[row + 1]].tolist()
-    if _is_obstacle(tags):
-        around.obstacles.add(way_id)
-        if _is_area(tags):
-            around.areas.add(way_id)
-    if _is_walked(tags):
-        around.walked[way_id] = tags
-
-
-def _add_relation(around: _Around, block: Block, row: int) -> None:
-    tags = _read_tags(block, row)
-    if tags.get("type") != "multipolygon" or not _is_obstacle(tags):
-        return
-    assert block.refs is not None and block.offsets is not None
-    assert block.member_types is not None and block.member_roles is not None
-    run = slice(int(block.offsets[row]), int(block.offsets[row + 1]))
-    outers: list[Ring] = []
-    holes: list[Ring] = []
-    for kind, ref, role in zip(
-        block.member_types[run].tolist(),
-        block.refs[run].tolist(),
-        block.member_roles[run].tolist(),
-        strict=True,
-    ):
-        if kind == WAY and ref in around.refs:
-            rings = holes if block.strings[role] == b"inner" else outers
-            rings.append(around.refs[ref])
-    around.composed.append((outers, holes))
-
-
-def _is_obstacle(tags: Tags) -> bool:
-    if tags.get("tunnel", "no") != "no" or tags.get("location") == "underground":
-        return False
-    for key, value in tags.items():
-        if key in _OBSTACLES and value != "no":
-            values = _OBSTACLES[key]
-            if values is None or value in values:
-                return True
-    return False
-
-
-def _is_area(tags: Tags) -> bool:
-    bits = [area_bits(key, value) for key, value in tags.items()]
-    return AREA in bits and NOT_AREA not in bits
-
-
-def _is_walked(tags: Tags) -> bool:
-    highway = tags.get("highway")
-    if highway is None or tags.get("area") == "yes":
-        return False
-    state = read_states(tags, highway).get("foot")
-    return state == "open" or (state is None and is_open_by_kind("foot", highway))
-
-
-def _leads_onto(tags: Tags) -> bool:
-    """Return whether one gets from a way onto what lies beside it."""
-    return (
-        tags["highway"] != "steps"
-        and tags.get("layer", "0") == "0"
-        and all(tags.get(key, "no") == "no" for key in _APART)
-    )
-
-
 def _draw_all(
-    parks: list[Area], around: _Around, positions: Positions, drawn: set[tuple[int, int]]
+    parks: list[Area], around: Around, positions: Positions, drawn: set[tuple[int, int]]
 ) -> dict[int, list[Line]]:
     walked = {way: around.refs[way] for way in around.walked}
     steps_off = {
-        node for way, tags in around.walked.items() if _leads_onto(tags) for node in walked[way]
+        node for way, tags in around.walked.items() if leads_onto(tags) for node in walked[way]
     }
     meets = Counter(node for refs in walked.values() for node in dict.fromkeys(refs))
     meets.update(node for refs in walked.values() for node in (refs[0], refs[-1]))
@@ -308,8 +111,8 @@ def _draw_all(
     found: dict[int, list[Line]] = {}
     for park in parks:
         lonlat = np.array([positions[node] for ring in park.outers for node in ring])
-        west, south = lonlat.min(axis=0) - _AROUND_DEG
-        east, north = lonlat.max(axis=0) + _AROUND_DEG
+        west, south = lonlat.min(axis=0) - AROUND_DEG
+        east, north = lonlat.max(axis=0) + AROUND_DEG
         box = shapely.box(west, south, east, north)
         near = [ways[at] for at in ways_tree.query(box).tolist()]
         if not near:
@@ -370,7 +173,7 @@ def _make_lines(
 
 
 def _make_obstacles(
-    around: _Around, positions: Positions
+    around: Around, positions: Positions
 ) -> tuple[NDArray[np.object_], list[list[Ring]]]:
     """Return all obstacles in degrees: areas and lines; and the rims of areas."""
     shapes: list[shapely.Geometry] = []
