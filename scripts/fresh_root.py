@@ -38,7 +38,6 @@ from try_demo import Failed, ask_demo, free_port
 
 ROOT = Path(__file__).resolve().parent.parent
 SUITES = {"12": "bookworm", "13": "trixie"}
-MIRROR = "http://deb.debian.org/debian"
 CERTIFICATES = "/etc/ssl/this-machine.crt"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #: What Debian's slim images leave out.
@@ -79,7 +78,7 @@ def make_base(debian: str, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{base.name}-", dir=folder))
     draft.chmod(0o755)
-    command = ["debootstrap", "--variant=minbase", SUITES[debian], str(draft), MIRROR]
+    command = ["debootstrap", "--variant=minbase", SUITES[debian], str(draft)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         fail(f"debootstrap failed:\n{done.stdout[-2000:]}{done.stderr[-500:]}")
