@@ -95,12 +95,12 @@ def test_fifty_switches_leave_no_open_file(two: tuple[Path, list[str]]) -> None:
         snapshot.release()
         del snapshot
         files = files or len(open_files())
-        assert not mapped(names[1 - i % 2] + "/")
+        assert not mapped(f"{data}/datasets/{names[1 - i % 2]}/")
         assert not [file for file in open_files() if names[1 - i % 2] + "/" in file]
         # The text index and what earlier tests left may have a few of their own for a moment.
         assert len(open_files()) <= files + 5
     snapshots.close()
-    wait_until_unmapped("/datasets/")
+    wait_until_unmapped(f"{data}/datasets/")
 
 
 def test_answers_keep_nothing_of_a_dataset(two: tuple[Path, list[str]]) -> None:
@@ -112,7 +112,7 @@ def test_answers_keep_nothing_of_a_dataset(two: tuple[Path, list[str]]) -> None:
                 assert client.get(query).status_code == 200, query
             ends = {"origin": "43.7384,7.4246", "destination": "43.7311,7.4197"}
             assert client.post("/api/v1/route", json=ends).status_code == 200
-            assert not mapped(names[1 - i % 2] + "/")
+            assert not mapped(f"{data}/datasets/{names[1 - i % 2]}/")
             assert not [file for file in open_files() if names[1 - i % 2] + "/" in file]
 
 
@@ -125,10 +125,10 @@ def test_a_pruned_dataset_frees_its_disk(two: tuple[Path, list[str]]) -> None:
     switch(data, names[1])
     new = snapshots.lease()
     shutil.rmtree(data / "datasets" / names[0])
-    assert mapped(names[0] + "/")  # a request may still be running on it
+    assert mapped(f"{data}/datasets/{names[0]}/")  # a request may still be running on it
     old.release()
     del old
-    assert not mapped(names[0] + "/")
+    assert not mapped(f"{data}/datasets/{names[0]}/")
     assert not [file for file in open_files() if file.endswith("(deleted)") and names[0] in file]
     new.release()
     del new

@@ -49,7 +49,7 @@ def run_test(folder: Path) -> int:
         cwd=folder, env={**os.environ, "PYTHONPATH": str(folder / "src")},
         capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
-    assert "error" not in done.stdout.lower().splitlines()[-1], done.stdout
+    assert done.returncode in (0, 1), done.stdout  # passed, or failed: not stopped by an error
     return done.returncode
 
 

@@ -13,7 +13,7 @@ const COLOR_KEYS = 30;
 export class Results {
   /** name: of downloads; page: the page; more: called for the next rows, if there are some. */
   constructor(page, name) {
-    Object.assign(this, { page, name, features: [], tab: "list", color: "", paint: null, more: null, under: [] });
+    Object.assign(this, { page, name, features: [], placed: [], tab: "list", color: "", paint: null, more: null, under: [] });
     this.element = h("div.results");
     this.chosen = null;
   }
@@ -32,7 +32,7 @@ export class Results {
 
   tabs() {
     return [
-      ...(this.placed?.length || !(this.features.length || this.raw) ? [["list", "List"]] : []),
+      ...(this.placed.length || !(this.features.length || this.raw) ? [["list", "List"]] : []),
       ...(this.features.length ? [["table", "Table"]] : []),
       ...(this.raw ? [["raw", "Raw"]] : []),
     ];
