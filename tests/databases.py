@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -52,19 +53,21 @@ def running_postgresql() -> Iterator[str]:
          "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off"],
         stderr=subprocess.DEVNULL, cwd="/", **user,
     )  # fmt: skip
-    url = f"postgresql://mapyard@127.0.0.1:{port}/postgres"
-    database = open_database(folder / "none", url)
-    for _ in range(200):
-        try:
-            database.engine.connect().close()
-            break
-        except Exception:  # not up yet
-            time.sleep(0.05)
-    database.close()
-    yield url
-    server.terminate()
-    server.wait(20)
-    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        url = f"postgresql://mapyard@127.0.0.1:{port}/postgres"
+        database = open_database(folder / "none", url)
+        for _ in range(200):
+            try:
+                database.engine.connect().close()
+                break
+            except Exception:  # not up yet
+                time.sleep(0.05)
+        database.close()
+        yield url
+    finally:
+        server.send_signal(signal.SIGINT)  # does not wait for clients, as SIGTERM would
+        server.wait(20)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager
@@ -116,16 +119,24 @@ class Proxy:
         with contextlib.suppress(OSError):
             while True:
                 front, _ = self._listener.accept()
-                back = socket.create_connection(("127.0.0.1", self.target))
+                try:
+                    back = socket.create_connection(("127.0.0.1", self.target))
+                except OSError:
+                    front.close()
+                    continue
                 self._open += [front, back]
                 for source, sink in ((front, back), (back, front)):
                     threading.Thread(target=self._pass, args=(source, sink), daemon=True).start()
 
     def _pass(self, source: socket.socket, sink: socket.socket) -> None:
-        with contextlib.suppress(OSError):
+        try:
             while part := source.recv(65_536):
                 while self.is_silent:
                     time.sleep(0.02)
                 time.sleep(self.delay_s)
                 sink.sendall(part)
             sink.shutdown(socket.SHUT_WR)
+        except OSError:  # one side is gone, as after a kill: the other must learn of it
+            for end in (source, sink):
+                with contextlib.suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy.exc import DatabaseError
 
 from attack.doors import Door, open_door
 from databases import POSTGRESQL, REDIS, Proxy, running_postgresql, running_redis
@@ -99,6 +102,59 @@ def test_a_statement_without_an_answer_ends(proxy: tuple[Proxy, str], tmp_path: 
         with pytest.raises(Exception, match=r"timeout|no answer"):
             connection.exec_driver_sql("SELECT pg_sleep(30)")
     database.close()
+
+
+CUT_OFF = """
+import os, socket, struct, sys
+from mapyard.accounts.database import open_database
+from pathlib import Path
+connection = open_database(Path(sys.argv[2]), sys.argv[1]).engine.raw_connection().driver_connection
+connection.execute("SELECT value FROM revision FOR UPDATE")
+with connection.pipeline():
+    connection.execute("UPDATE revision SET value = value")
+    connection.pgconn.send_flush_request()
+    connection.pgconn.flush()
+    print("locked", flush=True)
+    sys.stdin.readline()
+    handle = socket.socket(fileno=os.dup(connection.fileno()))
+    handle.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    os._exit(9)
+"""
+
+
+def test_locks_of_a_client_cut_off_in_a_batch_are_freed(
+    proxy: tuple[Proxy, str], tmp_path: Path
+) -> None:
+    _, url = proxy
+    database = open_accounts(tmp_path, url)
+    program = [sys.executable, "-c", CUT_OFF, url, str(tmp_path)]
+    with subprocess.Popen(
+        program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as client:
+        assert client.stdout is not None
+        assert client.stdout.readline() == "locked\n"
+        with database.engine.begin() as other:
+            other.exec_driver_sql("SET LOCAL lock_timeout = '500ms'")
+            with pytest.raises(DatabaseError, match="lock timeout"):
+                other.exec_driver_sql("UPDATE revision SET value = value")
+        client.communicate("go\n", 20)
+        assert client.returncode == 9
+    with database.write() as session:
+        session.connection().exec_driver_sql("UPDATE revision SET value = value")
+    database.close()
+
+
+def test_the_server_looks_whether_its_client_is_there(
+    proxy: tuple[Proxy, str], tmp_path: Path
+) -> None:
+    database = open_database(tmp_path, proxy[1])
+    with database.engine.connect() as connection:
+        found = [
+            connection.exec_driver_sql(f"SHOW tcp_{name}").scalar()
+            for name in ("keepalives_idle", "keepalives_interval", "keepalives_count")
+        ]
+    database.close()
+    assert found == ["10", "5", "3"]
 
 
 @pytest.mark.skipif(REDIS is None, reason="needs redis-server or valkey-server")

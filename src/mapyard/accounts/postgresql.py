@@ -2,6 +2,9 @@
 
 The server's own limits end what it works on too long. They do not help when nothing comes through:
 so each wait for its answer has a limit on our side too, after which the connection is closed.
+
+A machine that vanishes in the middle of a batch keeps its locks whatever these limits are, since
+the server waits for the rest of the batch: only keepalives tell it that nobody is there.
 """
 
 from __future__ import annotations
@@ -14,6 +17,10 @@ from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
 CONNECT_S: Final = 5
+#: A peer that is gone is noticed after 10 + 3 x 5 s.
+_KEEPALIVES: Final = (
+    "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
+)
 
 
 def limit_time(engine: Engine, limit_s: float) -> None:
@@ -34,7 +41,8 @@ def limit_time(engine: Engine, limit_s: float) -> None:
         given = options.get("options", "")
         options["options"] = (
             f"-c statement_timeout={limit_ms} -c lock_timeout={limit_ms} "
-            f"-c idle_in_transaction_session_timeout={2 * limit_ms} {given}"
+            f"-c idle_in_transaction_session_timeout={2 * limit_ms} "
+            f"-c tcp_user_timeout={limit_ms} {_KEEPALIVES} {given}"
         ).strip()
         return Limited.connect(*args, **options)
 

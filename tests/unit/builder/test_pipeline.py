@@ -2,16 +2,13 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from killed import kill_while_building
 from mapyard.builder import pipeline
 from mapyard.builder.pipeline import STORE_STEP, Step, StepContext, build_dataset
 from mapyard.builder.preflight import Estimate, NoRoom, check_room
@@ -134,20 +131,10 @@ def test_unknown_parts_are_named() -> None:
 def test_kill_at_any_moment_then_build_again(tmp_path: Path) -> None:
     data = tmp_path / "data"
     served = build(small(tmp_path), data).dataset_id
-    program = (
-        "import sys; from mapyard.cli import main; "
-        f"sys.argv = ['mapyard', 'build', {str(MONACO)!r}, '--data', {str(data)!r}, "
-        "'--only', 'store']; main()"
-    )
+    program = ["-m", "mapyard", "build", str(MONACO), "--data", str(data), "--only", "store"]
     interrupted = 0
-    for delay_s in (0.5, 0.8, 1.0, 1.2, 1.5):
-        process = subprocess.Popen(
-            [sys.executable, "-c", program], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        time.sleep(delay_s)
-        process.send_signal(signal.SIGKILL)
-        if process.wait() == -signal.SIGKILL:
-            interrupted += 1
+    for after_s in (0.0, 0.1, 0.3, 0.5, 0.8):
+        interrupted += kill_while_building(program, data, after_s)
         catalog = Catalog(data)
         current = catalog.find_current()
         assert current is not None

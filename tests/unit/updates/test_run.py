@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import gzip
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +11,7 @@ import numpy as np
 import osmium
 import pytest
 
+from killed import kill_while_building
 from mapyard.builder.pipeline import STORE_STEP, build_dataset
 from mapyard.builder.progress import Reporter
 from mapyard.dataset.catalog import Busy, Catalog
@@ -295,24 +292,17 @@ def test_one_update_at_a_time(small: Path) -> None:
         update(small / "data", "http://127.0.0.1:9")
 
 
-def test_kill_at_random_moments_then_finish(
+def test_kill_at_any_moment_then_finish(
     tmp_path: Path, old_data: Path, serve_folder: Serve
 ) -> None:
     url = serve_folder(DIFFS)
-    random = np.random.default_rng(4)
-    killed = 0
-    for _ in range(6):
-        process = subprocess.Popen(
-            [sys.executable, "-m", "mapyard", "update", "--data", str(old_data), "--source", url],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        time.sleep(random.uniform(0.3, 1.6))
-        process.send_signal(signal.SIGKILL)
-        killed += process.wait() == -signal.SIGKILL
+    program = ["-m", "mapyard", "update", "--data", str(old_data), "--source", url]
+    interrupted = 0
+    for after_s in (0.0, 0.05, 0.1, 0.2, 0.4, 0.8):
+        interrupted += kill_while_building(program, old_data, after_s)
         catalog = Catalog(old_data)
         assert verify_files(catalog.path("current"), catalog.manifest("current")) == []
-    assert killed
+    assert interrupted
     update(old_data, url)
     build(tmp_path / "fresh", EXAMPLES / "monaco.osm.pbf")
     assert find_differences(store_of(old_data), store_of(tmp_path / "fresh")) == []
