@@ -25,7 +25,6 @@ from mapyard.geo.bbox import Bbox
 from mapyard.geo.sphere import DEGREE_M, haversine_m
 from mapyard.routing import (
     Engine,
-    build_graph,
     compute_matrix,
     find_isochrones,
     find_nearest,
@@ -33,6 +32,7 @@ from mapyard.routing import (
     match_trace,
     open_routing,
 )
+from mapyard.routing.building.graph import build_graph
 from mapyard.routing.config import COSTINGS
 from mapyard.routing.modes import TABLE_MODES, Mode
 from mapyard.routing.snapping import find_connected, find_roads

@@ -26,7 +26,8 @@ from osmium.osm import mutable
 
 from bench.routing import Floats, cpu_ms
 from bench.routing_checks import SEED, pick_places, read_road_nodes
-from mapyard.routing import Engine, build_graph, compute_matrix, open_routing
+from mapyard.routing import Engine, compute_matrix, open_routing
+from mapyard.routing.building.graph import build_graph
 from mapyard.routing.contraction.build import build_tables
 from mapyard.routing.modes import Mode
 

@@ -33,7 +33,8 @@ from numpy.typing import NDArray
 from bench.routing_checks import SEED, pick_places, read_road_nodes
 from mapyard.errors import MapyardError
 from mapyard.geo.sphere import DEGREE_M
-from mapyard.routing import Engine, build_graph, find_routes, match_trace, open_routing
+from mapyard.routing import Engine, find_routes, match_trace, open_routing
+from mapyard.routing.building.graph import build_graph
 from mapyard.routing.edges import EdgePath, find_edges
 from mapyard.routing.matching.match import Match
 from mapyard.routing.modes import TABLE_MODES, Mode

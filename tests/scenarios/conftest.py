@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from mapyard.geo.bbox import Bbox
-from mapyard.routing import build_graph, open_routing
+from mapyard.routing import open_routing
+from mapyard.routing.building.graph import build_graph
 from routing_graphs import open_plain
 from scenarios.ascii_map import Scene, write_scenes
 from scenarios.scenes import make_scenes

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from mapyard.geo.bbox import Bbox
-from mapyard.routing import build_graph, find_routes, match_trace, open_routing
+from mapyard.routing import find_routes, match_trace, open_routing
+from mapyard.routing.building.graph import build_graph
 from mapyard.routing.edges import find_edges
 from mapyard.routing.kml import write_kml_route
 from mapyard.routing.steps import LANGUAGES, Step, write_steps_csv

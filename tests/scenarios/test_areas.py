@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from mapyard.geo.bbox import Bbox
-from mapyard.routing import build_graph, open_routing
+from mapyard.routing import open_routing
+from mapyard.routing.building.graph import build_graph
 from mapyard.routing.contraction.tiles import read_graph
 from mapyard.routing.edges import find_edges
 from mapyard.routing.tagging.lines import find_lines

@@ -9,7 +9,8 @@ import pytest
 
 from mapyard.deadline import no_deadline
 from mapyard.geo.bbox import Bbox
-from mapyard.routing import build_graph, find_routes, open_routing
+from mapyard.routing import find_routes, open_routing
+from mapyard.routing.building.graph import build_graph
 from mapyard.routing.electric import ElectricTrip, ElectricVehicle, Station, find_electric_trip
 from mapyard.routing.electric.trips import OutOfRange
 from scenarios.ascii_map import Scene, write_scenes

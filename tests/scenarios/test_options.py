@@ -13,13 +13,13 @@ import shapely
 from mapyard.errors import InvalidRequest, TooLarge, Unsupported
 from mapyard.geo.bbox import Bbox
 from mapyard.routing import (
-    build_graph,
     compute_matrix,
     find_isochrones,
     find_routes,
     open_routing,
 )
 from mapyard.routing.avoid import write_avoided
+from mapyard.routing.building.graph import build_graph
 from mapyard.routing.choice import Choice
 from mapyard.routing.costing import CostingOptions
 from mapyard.routing.engine import Action, NoRoute

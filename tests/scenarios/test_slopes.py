@@ -9,7 +9,8 @@ import pytest
 
 from mapyard.errors import Unsupported
 from mapyard.geo.bbox import Bbox
-from mapyard.routing import build_graph, open_routing
+from mapyard.routing import open_routing
+from mapyard.routing.building.graph import build_graph
 from mapyard.routing.building.heights import SIZE, VOID, write_heights
 from mapyard.routing.costing import CostingOptions, check_slopes
 from scenarios.ascii_map import Scene, write_scenes

@@ -14,7 +14,7 @@ import msgspec
 
 from mapyard.errors import MapyardError
 from mapyard.http.answer import GEOJSON, Answer
-from mapyard.params.parser import Parser
+from mapyard.params.parser import parser_of
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
@@ -54,7 +54,7 @@ class Endpoint:
         self.handler = handler
         self.params = params
         #: Compiled at once, so that a mistake shows when the module is imported.
-        self.parser = Parser(params)
+        self.parser = parser_of(params)
         self.path: str = options["path"]
         self.aliases: tuple[str, ...] = tuple(options["aliases"])
         self.methods: tuple[Method, ...] = tuple(options["methods"])

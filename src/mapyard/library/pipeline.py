@@ -19,7 +19,7 @@ from mapyard.geo.geojson import DEFAULT_PRECISION, write_geometries
 from mapyard.library.call import Call
 from mapyard.library.question import find_question
 from mapyard.library.questions.elements import FeatureFilter, read_region, read_tags
-from mapyard.params.parser import Params, Parser, refuse_unknown
+from mapyard.params.parser import Params, parser_of, refuse_unknown
 from mapyard.params.raw import Raw, put_raw
 from mapyard.results.output import MAX_BUFFER_M, Output
 from mapyard.results.pages import ATTRIBUTION
@@ -63,8 +63,8 @@ class Transform(Params, kw_only=True):
     )
 
 
-_FILTER: Final = Parser(FeatureFilter)
-_TRANSFORM: Final = Parser(Transform)
+_FILTER: Final = parser_of(FeatureFilter)
+_TRANSFORM: Final = parser_of(Transform)
 
 
 def run_pipeline(call: Call, steps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any, Final, Literal, get_type_hints
 
 from mapyard.errors import NotFound
-from mapyard.params.parser import Params, Parser
+from mapyard.params.parser import Params, Parser, parser_of
 from mapyard.plugins import mapping_of
 
 #: Name → module of questions/ that declares it, in the order of the reference. A table, so that a
@@ -98,7 +98,7 @@ class Question:
     @cached_property
     def parser(self) -> Parser:
         """Return the parser of the parameters."""
-        return Parser(self.params)
+        return parser_of(self.params)
 
     @property
     def doc(self) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -35,7 +36,8 @@ from mapyard.params.positions import (
 from mapyard.params.raw import Raw, Repeated
 
 __all__ = [
-    "Bbox", "Field", "Geometry", "Params", "Parser", "Position", "Positions", "Tags", "spelled",
+    "Bbox", "Field", "Geometry", "Params", "Parser", "Position", "Positions", "Tags", "parser_of",
+    "spelled",
 ]  # fmt: skip
 
 #: Whole numbers beyond ±2^53 are refused: no id, count or limit is larger.
@@ -172,6 +174,12 @@ class Parser:
             raise InvalidRequest(str(error)) from None
 
 
+@cache
+def parser_of(struct: type[msgspec.Struct]) -> Parser:
+    """Return the parser of a struct class; many endpoints share one, and making it takes long."""
+    return Parser(struct)
+
+
 def invalid(problems: Mapping[str, list[str]]) -> InvalidRequest:
     """Return the error for several parameters: the message names them all."""
     message = "; ".join(f"{name}: {', '.join(found)}" for name, found in problems.items())
@@ -252,7 +260,7 @@ def _compile_field(field: msgspec.structs.FieldInfo) -> Field:
         type=found.node,
         nullable=found.nullable,
         extra=found.extra,
-        parser=Parser(found.node.cls) if isinstance(found.node, mi.StructType) else None,
+        parser=parser_of(found.node.cls) if isinstance(found.node, mi.StructType) else None,
     )
 
 
@@ -285,7 +293,7 @@ def make_reader(node: mi.Type, extra: Mapping[str, Any]) -> Reader:
         case mi.ListType() | mi.VarTupleType():
             return _make_list_reader(node, extra)
         case mi.StructType():
-            return _make_struct_reader(Parser(node.cls))
+            return _make_struct_reader(parser_of(node.cls))
         case mi.DictType():
             return _read_mapping
         case mi.UnionType():

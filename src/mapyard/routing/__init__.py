@@ -1,4 +1,4 @@
-"""Routing on Valhalla: graphs, routes, nearest roads, isochrones, matrices, matching, tours.
+"""Routing on Valhalla: routes, nearest roads, isochrones, matrices, matching, tours.
 
 from pathlib import Path
 import numpy as np
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mapyard.routing.building.graph import build_graph
 from mapyard.routing.contraction.tables import TILES_NAME
 from mapyard.routing.engine import Engine
 from mapyard.routing.isochrone import find_isochrones
@@ -24,7 +23,6 @@ from mapyard.routing.tours.order import optimize_order
 
 __all__ = [
     "Engine",
-    "build_graph",
     "compute_matrix",
     "find_isochrones",
     "find_nearest",

@@ -55,9 +55,9 @@ def _letters() -> dict[int, str | int | None]:
     packed = resources.files("mapyard.text").joinpath("data/han.txt.gz").read_bytes()
     one, other = gzip.decompress(packed).decode().split()
     digits = {
-        code: str(unicodedata.digit(chr(code)))
-        for code in range(0x660, 0x20000)
-        if unicodedata.category(chr(code)) == "Nd"
+        ord(letter): str(unicodedata.digit(letter))
+        for letter in map(chr, range(0x660, 0x20000))
+        if letter.isdecimal()
     }
     return {**str.maketrans(one, other), **digits, **_HIRAGANA, **_LETTERS}
 

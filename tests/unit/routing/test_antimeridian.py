@@ -10,13 +10,13 @@ import pytest
 from mapyard.geo.bbox import Bbox
 from mapyard.routing import (
     Engine,
-    build_graph,
     compute_matrix,
     find_isochrones,
     find_nearest,
     find_routes,
     open_routing,
 )
+from mapyard.routing.building.graph import build_graph
 from mapyard.routing.engine import NoRoad
 from scenarios.ascii_map import Scene, write_scenes
 

@@ -11,7 +11,7 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from mapyard.errors import InvalidRequest, Unsupported
-from mapyard.params.parser import Geometry, Params, Parser, Positions, spelled
+from mapyard.params.parser import Geometry, Params, Positions, parser_of, spelled
 from mapyard.routing.avoid import write_avoided
 from mapyard.routing.choice import Choice
 from mapyard.routing.config import MAX_AVOID_VERTICES
@@ -52,7 +52,7 @@ _FITNESS: Final = (0.0, 0.3, 0.7, 1.0)
 _LANGUAGES: Final = {"dk": "da", "br": "pt-BR", "se": "sv", "gr": "el", "jp": "ja", "cz": "cs"}
 #: Far from every road, where no limit was asked for, meters.
 _UNLIMITED_M: Final = 5_000.0
-_MOVES: Final = Parser(CostingOptions)
+_MOVES: Final = parser_of(CostingOptions)
 MAX_ISOCHRONE_PLACES: Final = 5
 
 #: Members that are not served → what to do.

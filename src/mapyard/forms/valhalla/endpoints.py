@@ -41,7 +41,7 @@ from mapyard.http.answer import Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Asked, Example, Handler, endpoint
 from mapyard.library.ways import get_engine, get_rasters
-from mapyard.params.parser import Params, Parser
+from mapyard.params.parser import Params, parser_of
 from mapyard.routing.matching.match import MAX_POINTS
 from mapyard.routing.matrix import MAX_PAIRS, compute_matrix
 from mapyard.routing.meta import GraphMeta
@@ -359,12 +359,12 @@ def elsewhere(ctx: Context, params: Elsewhere) -> Answer:
     raise NotFound(f"{params.action[:40]} is not served; try any of: {known}")
 
 
-_ROUTE: Final = Parser(Route)
-_MATRIX: Final = Parser(Matrix)
-_ISOCHRONE: Final = Parser(Isochrone)
-_LOCATE: Final = Parser(Locate)
-_TRACE: Final = Parser(Trace)
-_HEIGHT: Final = Parser(Height)
+_ROUTE: Final = parser_of(Route)
+_MATRIX: Final = parser_of(Matrix)
+_ISOCHRONE: Final = parser_of(Isochrone)
+_LOCATE: Final = parser_of(Locate)
+_TRACE: Final = parser_of(Trace)
+_HEIGHT: Final = parser_of(Height)
 
 
 def _need(positions: NDArray[np.float64], count: int) -> None:

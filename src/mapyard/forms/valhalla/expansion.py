@@ -22,7 +22,7 @@ from mapyard.forms.valhalla.params import (
 from mapyard.http.answer import Answer
 from mapyard.http.context import Context
 from mapyard.library.ways import get_engine
-from mapyard.params.parser import Parser
+from mapyard.params.parser import parser_of
 from mapyard.routing.modes import ASSUMED_DEPARTURE
 from mapyard.routing.snapping import DEFAULT_RADIUS_M, check_on_roads
 
@@ -81,4 +81,4 @@ def _check_contours(params: Expansion) -> None:
             raise TooLarge(f"contours: at most {_MOST_MINUTES:g} minutes or {_MOST_KM:g} km here")
 
 
-_EXPANSION: Final = Parser(Expansion)
+_EXPANSION: Final = parser_of(Expansion)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import posixpath
 import re
 from functools import cache, lru_cache
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import jinja2
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
 from markupsafe import Markup, escape
 
 from mapyard.library.documents import Document, list_documents
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 #: The contents: titles of groups, and their pages in order. Pages that are not named come last.
 _GROUPS: Final = (
@@ -188,6 +190,8 @@ def _plain(inline: Token) -> str:
 
 @lru_cache(maxsize=1)
 def _markdown() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
     return MarkdownIt("commonmark", {"html": False}).enable("table")
 
 

@@ -15,7 +15,7 @@ from mapyard.http.reference.answers import read_answers
 from mapyard.http.reference.error_codes import CODES_BY_NAME, COMMON_CODES
 from mapyard.http.reference.inference import infer_schema
 from mapyard.http.reference.schemas import SCHEMAS, Schema, ref
-from mapyard.params.parser import Bbox, Field, Geometry, Parser, Position, Positions, Tags
+from mapyard.params.parser import Bbox, Field, Geometry, Position, Positions, Tags, parser_of
 from mapyard.version import __version__
 
 DESCRIPTION: Final = """\
@@ -180,7 +180,7 @@ def _parameters(field: Field, in_path: list[str]) -> list[Schema]:
     if isinstance(field.type, mi.StructType):
         found = [
             _parameter(inner, "query", required=False, name=f"{field.name}[{inner.name}]")
-            for inner in Parser(field.type.cls).fields
+            for inner in parser_of(field.type.cls).fields
         ]
         for parameter in found:
             # Clients send defaults, and one member makes the object, whose others may be required.
@@ -254,7 +254,7 @@ def _body_schema(field: Field) -> Schema:
 
 
 def _struct_schema(cls: type[msgspec.Struct]) -> Schema:
-    fields = Parser(cls).fields
+    fields = parser_of(cls).fields
     schema: Schema = {
         "type": "object",
         "properties": {field.name: _body_schema(field) for field in fields},

@@ -18,7 +18,7 @@ from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
 from mapyard.library.questions import geocoding as library
 from mapyard.library.results.places import PlaceBatch, Places, write_row
-from mapyard.params.parser import Parser, refuse_unknown
+from mapyard.params.parser import parser_of, refuse_unknown
 
 CSV: Final = "text/csv; charset=utf-8; header=present"
 NDJSON: Final = "application/jsonl"
@@ -40,7 +40,7 @@ class GeocodeParams(library.Geocode, kw_only=True):
     format: Format = "json"
 
 
-_STRUCTURED: Final = Parser(GeocodeParams)
+_STRUCTURED: Final = parser_of(GeocodeParams)
 
 
 class AutocompleteParams(library.Autocomplete, kw_only=True):

@@ -18,7 +18,7 @@ from mapyard.routing.config import make_build_config
 from mapyard.routing.contraction.build import build_tables
 from mapyard.routing.contraction.tables import TILES_NAME
 from mapyard.routing.meta import GraphMeta
-from mapyard.routing.tagging import rewrite
+from mapyard.routing.tagging.rewriting import rewrite
 
 #: Lines that the tile builder logs when a stage begins, and the share of the work done by then.
 _STAGES = (

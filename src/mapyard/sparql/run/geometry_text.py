@@ -8,16 +8,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from xml.etree.ElementTree import Element, ParseError, fromstring
 
 import numpy as np
-import pyproj
 import shapely
 from numpy.typing import NDArray
 
 from mapyard.sparql.terms.terms import GEO, WKT_LITERAL, XSD_STRING, Literal, Term
 from mapyard.sparql.terms.values import ExpressionError
+
+if TYPE_CHECKING:  # takes long to read, and few queries need it
+    import pyproj
 
 GML_LITERAL: Final = GEO + "gmlLiteral"
 KML_LITERAL: Final = GEO + "kmlLiteral"
@@ -45,6 +47,8 @@ def find_crs(name: str) -> str | None:
     found = _EPSG.fullmatch(name)
     if found is None:
         return None
+    import pyproj
+
     try:
         pyproj.CRS.from_epsg(int(found[1]))
     except pyproj.exceptions.CRSError:
@@ -54,6 +58,8 @@ def find_crs(name: str) -> str | None:
 
 @lru_cache(maxsize=64)
 def _transformer(source: str, target: str) -> pyproj.Transformer:
+    import pyproj
+
     def crs(code: str) -> str:
         return f"EPSG:{code}" if code else "OGC:CRS84"
 
@@ -98,7 +104,7 @@ def parse_geometry(term: Term) -> Any:
     try:
         return read(term.lexical)
     except (ValueError, TypeError, IndexError, KeyError, ParseError, shapely.errors.ShapelyError,
-            pyproj.exceptions.ProjError):  # fmt: skip
+            RuntimeError):  # fmt: skip # the last is pyproj's ProjError
         raise ExpressionError from None
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import osmium
 from osmium.osm.mutable import Node, Relation, Way
 
-from mapyard.routing.tagging import rewrite
 from mapyard.routing.tagging.pieces import make_piece_id, name_ways
+from mapyard.routing.tagging.rewriting import rewrite
 from osm_files import EXAMPLES
 
 
