@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import shapely
@@ -15,41 +15,24 @@ from mapyard.library.call import Call
 from mapyard.library.ways import get_engine
 from mapyard.routing.costing import CostingOptions
 from mapyard.routing.edges import EdgePath, find_edges
-from mapyard.routing.matrix import KnownRoads
 from mapyard.routing.modes import Mode
-from mapyard.routing.snapping import Snapped, find_roads, no_road
+from mapyard.routing.nearest import RoadEnd, find_ends
+from mapyard.routing.snapping import no_road
 from mapyard.routing.trip import Route
 
 
-class Ends(NamedTuple):
-    """The nearest road of each position, and all that was looked up."""
-
-    roads: list[Snapped]
-    known: KnownRoads
-
-
-def find_ends(
+def find_road_ends(
     call: Call, lonlat: NDArray[np.float64], mode: Mode, radiuses_m: Sequence[float] | float
-) -> Ends:
-    """Return the nearest roads of positions, each within its radius; raise `NoRoad`."""
+) -> list[RoadEnd]:
+    """Return the nearest road's place of each position, within its radius; raise `NoRoad`."""
     most_m = np.broadcast_to(radiuses_m, len(lonlat)).tolist()
-    found = find_roads(get_engine(call), lonlat, mode, max(most_m), reach=1, verbose=True)
-    ends, known = [], {}
-    places = lonlat.tolist()
-    for index, (roads, radius_m) in enumerate(zip(found, most_m, strict=True)):
-        if not roads or roads[0].distance_m > radius_m:
-            raise no_road(index, roads[0].distance_m if roads else None, mode, radius_m)
-        ends.append(roads[0])
-        lon, lat = places[index]
-        known[lon, lat] = [road.edge for road in roads]
-    return Ends(ends, known)
-
-
-def name_of(road: Snapped) -> str | None:
-    """Return the name of a road."""
-    names = road.edge["edge_info"].get("names") or [None]
-    name: str | None = names[0]
-    return name
+    found = find_ends(get_engine(call), lonlat, mode, max(most_m))
+    ends = []
+    for index, (end, radius_m) in enumerate(zip(found, most_m, strict=True)):
+        if end is None or end.distance_m > radius_m:
+            raise no_road(index, end.distance_m if end else None, mode, radius_m)
+        ends.append(end)
+    return ends
 
 
 def find_edges_of(

@@ -48,10 +48,6 @@ _FASTER_THAN_WALKING_M_S: Final = 1.5
 _MOST_ASKED_AGAIN: Final = 200
 
 
-#: Position → the engine's edges near it, nearest first.
-type KnownRoads = dict[tuple[float, float], list[dict[str, Any]]]
-
-
 @dataclass(frozen=True, slots=True)
 class Matrix:
     """Metres and seconds, (origins, destinations); NaN where no way leads."""
@@ -70,12 +66,12 @@ def compute_matrix(
     max_pairs: int = MAX_PAIRS,
     deadline: Deadline | None = None,
     choice: Choice = USUAL,
-    known: KnownRoads | None = None,
+    are_on_roads: bool = False,
 ) -> Matrix:
     """Return the matrix of (n, 2) origins and (m, 2) destinations, lon and lat.
 
     A `choice` of roads or of a time is worked out by the engine, without the prepared tables.
-    `known` are roads of positions that were looked up before: the engine does not look again.
+    Where positions `are_on_roads`, as was looked up before, the engine does not look again.
 
     Raises `TooLarge` over `max_pairs`, `NoRoad` with the index of a position (destinations are
     counted on after the origins), `Timeout` at the deadline.
@@ -92,7 +88,8 @@ def compute_matrix(
     origins = look_over_meridian(engine, origins, mode, radius_m)
     destinations = look_over_meridian(engine, destinations, mode, radius_m)
     cells = _Cells(engine, mode, origins, destinations, radius_m, deadline or no_deadline(), choice)
-    cells.roads.update(known or {})
+    if not are_on_roads:
+        cells.check()
     cells.compute()
     cells.connect()
     if mode == "foot":
@@ -122,7 +119,6 @@ class _Cells:
         #: Where they are looked for on the roads.
         self._from, self._to = origins, destinations
         self._table = engine.tables.find(mode) if choice.is_usual else None
-        self.roads: KnownRoads = {}
         self._deadline = deadline
         self._one_search = (
             COSTINGS[mode] in ("bicycle", "pedestrian")
@@ -131,14 +127,14 @@ class _Cells:
         self.distances_m = np.full((len(origins), len(destinations)), np.nan)
         self.durations_s = np.full_like(self.distances_m, np.nan)
 
-    def compute(self) -> None:
-        """Compute all cells between the nearest roads; raise `NoRoad` where there are none."""
+    def check(self) -> None:
+        """Raise `NoRoad` where there is no road, which the engine leaves empty, or 0."""
         if self._table is None:
-            # The engine does not refuse positions far from every road: it leaves their cells
-            # empty, or 0.
             everything = np.concatenate([self._origins, self._destinations])
-            if any((lon, lat) not in self.roads for lon, lat in everything.tolist()):
-                check_on_roads(self._engine, everything, self._mode, self._radius_m)
+            check_on_roads(self._engine, everything, self._mode, self._radius_m)
+
+    def compute(self) -> None:
+        """Compute all cells between the nearest roads."""
         self._fill(np.ones(self.durations_s.shape, np.bool_))
 
     def connect(self) -> None:

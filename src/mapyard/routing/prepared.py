@@ -84,7 +84,7 @@ def _make_route(table: ModeTable, ways: list[Way], positions: NDArray[np.float64
             for way, (begin, end) in zip(ways, pairwise(starts), strict=True)
         ],
         waypoints=[
-            Waypoint(lon, lat, round(distance_m, 1), roads.read_name(edge))
+            Waypoint(lon, lat, round(distance_m, 1), table.facts.read_name(edge))
             for (lon, lat), distance_m, edge in zip(
                 snapped.tolist(), away_m.tolist(), edges, strict=True
             )

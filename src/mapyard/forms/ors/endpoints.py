@@ -28,7 +28,7 @@ from mapyard.forms.ors.params import (
     read_profile,
     read_ranges,
 )
-from mapyard.forms.roads import find_ends, name_of
+from mapyard.forms.roads import find_road_ends
 from mapyard.http.answer import Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Asked, Example, endpoint
@@ -40,8 +40,9 @@ from mapyard.params.positions import Problem, read_positions
 from mapyard.results.pages import ATTRIBUTION
 from mapyard.routing.isochrone import find_isochrones
 from mapyard.routing.matrix import MAX_PAIRS, compute_matrix
+from mapyard.routing.nearest import RoadEnd, find_ends
 from mapyard.routing.polyline import decode_polyline, encode_polyline
-from mapyard.routing.snapping import DEFAULT_RADIUS_M, Snapped, find_roads
+from mapyard.routing.snapping import DEFAULT_RADIUS_M
 
 _TAG: Final = "openrouteservice"
 _PLACES: Final = [[7.4246, 43.7384], [7.4197, 43.7314]]
@@ -77,17 +78,17 @@ def matrix(ctx: Context, params: Matrix) -> Answer:
     columns = read_indexes("destinations", params.destinations, len(lonlat))
     if len(rows) * len(columns) > MAX_PAIRS:
         raise TooLarge(f"{len(rows)} × {len(columns)} pairs, at most {MAX_PAIRS}")
-    ends = find_ends(ctx, lonlat, mode, DEFAULT_RADIUS_M)
+    ends = find_road_ends(ctx, lonlat, mode, DEFAULT_RADIUS_M)
     found = compute_matrix(
         get_engine(ctx), lonlat[rows], lonlat[columns], mode, choice=choice, deadline=ctx.deadline,
-        known=ends.known,
+        are_on_roads=True,
     )  # fmt: skip
     body: dict[str, Any] = {}
     if "duration" in params.metrics:
         body["durations"] = found.durations_s
     if "distance" in params.metrics:
         body["distances"] = np.round(found.distances_m / UNIT_M[params.units], 2)
-    places = [_write_place(road, with_name=params.resolve_locations) for road in ends.roads]
+    places = [_write_place(end, with_name=params.resolve_locations) for end in ends]
     body["destinations"] = [places[index] for index in columns]
     body["sources"] = [places[index] for index in rows]
     query = {
@@ -99,13 +100,12 @@ def matrix(ctx: Context, params: Matrix) -> Answer:
     return Answer.json(body, JSON)
 
 
-def _write_place(road: Snapped, *, with_name: bool) -> dict[str, Any]:
+def _write_place(end: RoadEnd, *, with_name: bool) -> dict[str, Any]:
     place: dict[str, Any] = {
-        "location": [round(road.lon, 6), round(road.lat, 6)],
-        "snapped_distance": round(road.distance_m, 2),
+        "location": [round(end.lon, 6), round(end.lat, 6)],
+        "snapped_distance": round(end.distance_m, 2),
     }
-    name = name_of(road) if with_name else None
-    return place | ({"name": name} if name else {})
+    return place | ({"name": end.name} if with_name and end.name else {})
 
 
 @endpoint(
@@ -212,11 +212,11 @@ def snap_geojson(ctx: Context, params: Snap) -> Answer:
     return Answer.json(body | {"metadata": _describe_snap(ctx, params, "geojson")}, GEOJSON)
 
 
-def _find_snapped(ctx: Context, params: Snap) -> list[Snapped | None]:
+def _find_snapped(ctx: Context, params: Snap) -> list[RoadEnd | None]:
     mode, _ = read_profile(params.profile)
     lonlat = read_places(params.locations)
-    found = find_roads(get_engine(ctx), lonlat, mode, params.radius, reach=1, verbose=True)
-    return [roads[0] if roads and roads[0].distance_m <= params.radius else None for roads in found]
+    found = find_ends(get_engine(ctx), lonlat, mode, params.radius)
+    return [end if end and end.distance_m <= params.radius else None for end in found]
 
 
 def _describe_snap(ctx: Context, params: Snap, form: str) -> dict[str, Any]:

@@ -26,15 +26,14 @@ from mapyard.forms.osrm.params import (
     read_radius,
 )
 from mapyard.forms.osrm.services import MONACO, no_route, refuse_unknown, service
-from mapyard.forms.roads import find_ends, name_of
+from mapyard.forms.roads import find_road_ends
 from mapyard.http.answer import Answer
 from mapyard.http.context import Context
 from mapyard.library.ways import get_engine
 from mapyard.osm.elements import WAY
 from mapyard.routing.matrix import MAX_PAIRS, Matrix, compute_matrix, fill_unreachable
-from mapyard.routing.nearest import MAX_NUMBER, find_nearest
+from mapyard.routing.nearest import MAX_NUMBER, RoadEnd, find_nearest
 from mapyard.routing.nearest import MAX_RADIUS_M as NEAREST_RADIUS_M
-from mapyard.routing.snapping import Snapped
 from mapyard.store.reader import E7
 
 _no_table = make_error_writer("NoTable", "InvalidValue")
@@ -88,7 +87,7 @@ def table(ctx: Context, params: Table) -> Answer:
     if len(rows) * len(columns) > MAX_PAIRS:
         raise TooLarge(f"{len(rows)} × {len(columns)} cells, at most {MAX_PAIRS}")
     radiuses_m = read_list("radiuses", params.radiuses, len(lonlat), read_radius)
-    ends = find_ends(ctx, lonlat, mode, [radius or RADIUS_M for radius in radiuses_m])
+    ends = find_road_ends(ctx, lonlat, mode, [radius or RADIUS_M for radius in radiuses_m])
     origins, destinations = lonlat[rows], lonlat[columns]
     found = compute_matrix(
         engine,
@@ -97,11 +96,11 @@ def table(ctx: Context, params: Table) -> Answer:
         mode,
         radius_m=RADIUS_M,
         deadline=ctx.deadline,
-        known=ends.known,
+        are_on_roads=True,
     )
     body: dict[str, Any] = {"code": "Ok"}
     if params.fallback_speed is not None:
-        found, filled = _fill(found, lonlat, ends.roads, rows, columns, params)
+        found, filled = _fill(found, lonlat, ends, rows, columns, params)
         body["fallback_speed_cells"] = filled
     if "duration" in asked:
         body["durations"] = np.round(found.durations_s * params.scale_factor, 1)
@@ -110,11 +109,10 @@ def table(ctx: Context, params: Table) -> Answer:
     if not params.skip_waypoints:
         points = [
             make_waypoint(
-                (road.lon, road.lat), road.distance_m, name_of(road),
-                with_hint=params.generate_hints,
+                (end.lon, end.lat), end.distance_m, end.name, with_hint=params.generate_hints
             )
-            for road in ends.roads
-        ]  # fmt: skip
+            for end in ends
+        ]
         body["sources"] = [points[index] for index in rows]
         body["destinations"] = [points[index] for index in columns]
     return Answer.json(body, JSON)
@@ -163,7 +161,7 @@ def nearest(ctx: Context, params: Nearest) -> Answer:
 def _fill(
     found: Matrix,
     lonlat: NDArray[np.float64],
-    roads: list[Snapped],
+    ends: list[RoadEnd],
     rows: list[int],
     columns: list[int],
     params: Table,
@@ -172,7 +170,7 @@ def _fill(
     assert params.fallback_speed is not None
     cells = np.argwhere(np.isnan(found.durations_s)).tolist()
     if params.fallback_coordinate == "snapped":
-        lonlat = np.array([(road.lon, road.lat) for road in roads])
+        lonlat = np.array([(end.lon, end.lat) for end in ends])
     speed_kmh = params.fallback_speed * 3.6
     return fill_unreachable(found, lonlat[rows], lonlat[columns], speed_kmh), cells
 

@@ -251,6 +251,17 @@ class Hierarchy:
                 return way[:count]
             way = np.empty(count, np.int32)
 
+    def measure_way(self, way: Int32s) -> tuple[Int32s, Int32s]:
+        """Return cost and time of each step of an unpacked way, from a vertex to the next."""
+        self._check(way)
+        steps = max(0, len(way) - 1)
+        cost_ms, time_ms = np.empty(steps, np.int32), np.empty(steps, np.int32)
+        self._kernels.measure_way(
+            self._where, len(way), address(np.ascontiguousarray(way), np.int32),
+            address(cost_ms, np.int32), address(time_ms, np.int32),
+        )  # fmt: skip
+        return cost_ms, time_ms
+
     def _check(self, vertices: Int32s) -> None:
         if vertices.size and not 0 <= vertices.min() <= vertices.max() < self.count:
             raise ValueError("a vertex that the graph does not have")

@@ -8,7 +8,6 @@ belongs to all roads there: to the beginning of those that lead away, to the end
 from __future__ import annotations
 
 import ctypes
-import mmap
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -42,10 +41,6 @@ _STEP_M: Final = 2.0
 #: Kinds of edges that a route tells of.
 TOLL, FERRY, MOTORWAY = 1, 2, 4
 _MOTORWAY_CLASS: Final = 0
-#: A record of the engine: way, figures, then the number of its texts in 4 bits, and the texts: each
-#: an offset of 24 bits, and whether it is no name but a value.
-_RECORD_BYTES, _COUNT_AT, _TEXT_BYTES = 12, 8, 4
-_OFFSET_BITS, _IS_VALUE = (1 << 24) - 1, 1 << 29
 #: What `end` says of a place, as snap.c has it.
 _BEGIN, _END = 1, 2
 
@@ -66,8 +61,6 @@ class RoadArrays:
     opposing: NDArray[np.int32]  #: per edge
     road: NDArray[np.int32]  #: per edge twice its road, and 1 more where it leads back; -1: none
     kinds: NDArray[np.uint8]  #: per edge, of TOLL, FERRY, MOTORWAY
-    record: NDArray[np.int64]  #: per road, where in the tar its way and names are told
-    texts: NDArray[np.int64]  #: per road, where in the tar the texts of its tile begin
     first_out: NDArray[np.uint32]  #: per junction, and one more
     out: NDArray[np.int32]  #: edges that begin there
 
@@ -135,8 +128,6 @@ def write_roads(
         opposing=graph.opposing.astype(np.int32),
         road=_number_edges(edge[order], len(graph.start)),
         kinds=_find_kinds(graph),
-        record=records[order],
-        texts=graph.texts[edge[order, 0]],
         first_out=np.append(0, np.cumsum(count_out)).astype(np.uint32),
         out=out.astype(np.int32),
     )
@@ -199,12 +190,8 @@ def _join_modes(modes: NDArray[np.uint8], levels: int) -> NDArray[np.uint8]:
 class Roads:
     """Roads that positions are put onto. Threads may share them."""
 
-    def __init__(
-        self, folder: Path, tiles_tar: Path, length_cm: NDArray[np.int32], ends: tuple[Ints, Ints]
-    ) -> None:
-        """Map what was written and the tiles; `ends` are the junctions of each edge."""
-        with tiles_tar.open("rb") as file:
-            self._tiles = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    def __init__(self, folder: Path, length_cm: NDArray[np.int32], ends: tuple[Ints, Ints]) -> None:
+        """Map what was written; `ends` are the junctions of each edge."""
         self._arrays = RoadArrays(
             **{
                 field.name: map_array(folder / f"roads-{field.name}.npy")
@@ -303,6 +290,28 @@ class Roads:
             at[position],
         )
 
+    def find_near(
+        self, position: Floats, mode: Mode, radius_m: float, room: int
+    ) -> tuple[Ints, Floats]:
+        """Return an edge of each of the nearest roads, nearest first, and its nearest place (n, 2).
+
+        Of both edges of a road it is one that the mode may use.
+        """
+        bit = 1 << TABLE_MODES.index(mode)
+        roads, at = np.empty(room, np.int32), np.empty((room, 2))
+        lon, lat = position.tolist()
+        if abs(lat) > _MAX_LAT:
+            return roads[:0], at[:0]
+        count = load_kernels().find_near(
+            ctypes.addressof(self._struct), lon, lat, bit, radius_m,
+            address(roads, np.int32), address(at, np.float64), room,
+        )  # fmt: skip
+        if count < 0:
+            raise MemoryError("no memory is left to look for roads")
+        edge = np.sort(self._arrays.edge[roads[:count]], axis=1)
+        is_open = (self._arrays.edge_modes[edge[:, 0]] & bit) > 0
+        return np.where(is_open, edge[:, 0], edge[:, 1]), at[:count]
+
     def find_connected(self, position: Floats, mode: Mode, radius_m: float) -> Floats | None:
         """Return the nearest place (2) on a road that leads on and is led to.
 
@@ -352,20 +361,6 @@ class Roads:
     def find_kinds(self, edges: Ints) -> int:
         """Return the kinds that any of the edges is of."""
         return int(np.bitwise_or.reduce(self._arrays.kinds[edges], initial=0))
-
-    def read_name(self, edge: int) -> str | None:
-        """Return the first name of an edge's road."""
-        road = self._arrays.road[edge] >> 1
-        record, texts = int(self._arrays.record[road]), int(self._arrays.texts[road])
-        count = int(self._tiles[record + _COUNT_AT]) & 15
-        first = record + _RECORD_BYTES
-        words = np.frombuffer(self._tiles[first : first + _TEXT_BYTES * count], np.uint32)
-        for word in words.tolist():
-            if not word & _IS_VALUE:
-                at = texts + (word & _OFFSET_BITS)
-                end = self._tiles.find(b"\0", at)
-                return self._tiles[at:end].decode(errors="replace") or None
-        return None
 
     def _snap(
         self, positions: Floats, bits: int, radius_m: float

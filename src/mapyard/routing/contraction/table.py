@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -15,6 +16,7 @@ from mapyard.deadline import Deadline, no_deadline
 from mapyard.routing.contraction.bicycle import BICYCLE
 from mapyard.routing.contraction.car import CAR
 from mapyard.routing.contraction.costs import Floats, ModeCosts
+from mapyard.routing.contraction.facts import EdgeFacts
 from mapyard.routing.contraction.foot import FOOT
 from mapyard.routing.contraction.hierarchy import (
     LEAST_START_MS,
@@ -53,6 +55,7 @@ class EdgeArrays:
 
     tile_ids: NDArray[np.int64]
     tile_starts: NDArray[np.int64]
+    tile_places: NDArray[np.int64]  #: (tiles, 3), in the tar: edges, records, texts
     length_cm: Int32s
     start: Int32s  #: junction
     end: Int32s  #: junction, -1 off the extract
@@ -88,6 +91,7 @@ def write_shared(
         EdgeArrays(
             graph.edge_ids.tile_ids.astype(np.int64),
             graph.edge_ids.tile_starts.astype(np.int64),
+            graph.tile_places,
             (_CM * graph.edges.length_m).astype(np.int32),
             junction[graph.start].astype(np.int32),
             np.where(graph.end >= 0, junction[graph.end], -1).astype(np.int32),
@@ -222,7 +226,10 @@ class SharedTable:
         """Open what was written, and the tiles that it is of."""
         self.edges = edges = _open(EdgeArrays, folder, "edges")
         self.edge_ids = EdgeIds(np.asarray(edges.tile_ids), np.asarray(edges.tile_starts))
-        self.roads = Roads(folder, tiles_tar, edges.length_cm, (edges.start, edges.end))
+        self.roads = Roads(folder, edges.length_cm, (edges.start, edges.end))
+        with tiles_tar.open("rb") as file:
+            tiles = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self.facts = EdgeFacts(tiles, self.edge_ids, np.asarray(edges.tile_places))
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +254,7 @@ class ModeTable:
         self.edge_ids = shared.edge_ids
         self._mode: Mode = mode
         self._asks_again = MODE_COSTS[mode].asks_again
-        self.roads, self._edges = shared.roads, shared.edges
+        self.roads, self.facts, self._edges = shared.roads, shared.facts, shared.edges
         self._ends = (shared.edges.start, shared.edges.end)
         self._costs = _open(CostArrays, folder, "edges")
         self._strict, self._relaxed = _Graph(folder, "strict"), _Graph(folder, "relaxed")

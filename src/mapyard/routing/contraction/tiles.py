@@ -28,12 +28,12 @@ type Words = NDArray[np.uint64]
 _HEADER_BYTES: Final = 272
 #: Where the header keeps the places of restrictions, of records of edges, and of texts, in bytes.
 _RESTRICTIONS_AT, _RESTRICTIONS_END_AT, _EDGE_TEXTS_AT, _TEXTS_AT = 96, 100, 104, 108
-_EDGE_TEXTS_MASK: Final = (1 << 25) - 1
+EDGE_TEXTS_MASK: Final = (1 << 25) - 1
 _ROAD_LEVELS: Final = 3
 #: A graph id is level and tile in its low bits, then the index of the edge or node.
 _TILE_BITS: Final = 25
 _ID_BITS: Final = 46
-_NODE_WORDS, _EDGE_WORDS = 4, 6
+_NODE_WORDS, EDGE_WORDS = 4, 6
 #: A kind of node.
 ELEVATOR_NODE: Final = 14
 
@@ -44,7 +44,7 @@ _NODE_FIELDS: Final = {
     "road_count": (2, 40, 3), "drive_on_right": (2, 43, 1), "tagged_access": (2, 44, 1),
     "private_access": (2, 45, 1),
 }  # fmt: skip
-_EDGE_FIELDS: Final = {
+EDGE_FIELDS: Final = {
     "banned_turns": (0, 46, 8), "opposing_index": (0, 54, 7), "forward": (0, 61, 1),
     "ends_restriction": (1, 49, 12),
     "destination_only": (1, 62, 1), "not_thru": (1, 63, 1), "speed_kmh": (2, 0, 8),
@@ -54,7 +54,8 @@ _EDGE_FIELDS: Final = {
     "hiking": (3, 34, 3), "cycle_lane": (3, 37, 2),
     "cycle_network": (3, 39, 1), "use_sidepath": (3, 40, 1), "dismount": (3, 41, 1),
     "sidewalk_left": (3, 42, 1), "sidewalk_right": (3, 43, 1), "shoulder": (3, 44, 1),
-    "internal": (3, 48, 1), "lit": (3, 59, 1), "turn_types": (4, 0, 24), "roads_left": (4, 24, 8),
+    "internal": (3, 48, 1), "tunnel": (3, 49, 1), "bridge": (3, 50, 1),
+    "lit": (3, 59, 1), "turn_types": (4, 0, 24), "roads_left": (4, 24, 8),
     "length_m": (4, 32, 24), "grade": (4, 56, 4), "stop_impacts": (5, 0, 24),
     "roads_right": (5, 24, 8), "local_index": (5, 32, 7), "opposing_local_index": (5, 39, 7),
     "shortcut": (5, 60, 1), "named": (5, 62, 1), "link": (5, 63, 1),
@@ -92,6 +93,15 @@ class EdgeIds:
         """Return the numbers of edges by id, -1 where there is none."""
         return _resolve(graph_ids, self.tile_ids, self.tile_starts)
 
+    def locate(self, edge: int) -> tuple[int, int]:
+        """Return the tile that an edge lies in, and its place there."""
+        tile = int(self.tile_starts.searchsorted(edge, side="right")) - 1
+        return tile, edge - int(self.tile_starts[tile])
+
+    def make_id(self, tile: int, within: int) -> int:
+        """Return the id of an edge by its place."""
+        return int(self.tile_ids[tile]) | within << _TILE_BITS
+
     def find_levels(self, edges: Ints) -> Ints:
         """Return the levels of edges by number: 0 has the major roads, 2 the local ones."""
         tile = np.searchsorted(self.tile_starts, edges, side="right") - 1
@@ -119,7 +129,7 @@ class RoadGraph:
     restrictions: list[tuple[int, list[int]]]  #: modes, and edges that may not follow each other
     timed_turns: Ints  #: nodes after whose edge a turn is forbidden at certain hours
     record: Ints  #: per edge, where in the tar its record of way, names and shape lies
-    texts: Ints  #: per edge, where in the tar the texts of its tile begin
+    tile_places: NDArray[np.int64]  #: per tile, where in the tar its edges, records and texts begin
     edge_ids: EdgeIds
 
 
@@ -127,6 +137,7 @@ class RoadGraph:
 class _Tile:
     graph_id: int
     offset: int  #: in the tar
+    edges_at: int  #: in the tar
     lon: float
     lat: float
     nodes: Words
@@ -151,7 +162,7 @@ def read_graph(tiles_tar: Path) -> RoadGraph:
     node_words = np.concatenate([tile.nodes for tile in tiles])
     edge_words = np.concatenate([tile.edges for tile in tiles])
     nodes = _unpack(node_words, _NODE_FIELDS)
-    edges = _unpack(edge_words, _EDGE_FIELDS)
+    edges = _unpack(edge_words, EDGE_FIELDS)
 
     count = nodes.edge_count
     start = np.repeat(np.arange(len(count)), count)
@@ -195,9 +206,16 @@ def read_graph(tiles_tar: Path) -> RoadGraph:
         ],
         timed_turns=_find_timed_turns(tiles, end, tile_ids, edge_starts),
         record=_find_records(tiles, edge_words),
-        texts=np.repeat(
-            np.array([tile.offset + tile.get_offset(_TEXTS_AT) for tile in tiles], np.int64),
-            [len(tile.edges) for tile in tiles],
+        tile_places=np.array(
+            [
+                (
+                    tile.edges_at,
+                    tile.offset + tile.get_offset(_EDGE_TEXTS_AT),
+                    tile.offset + tile.get_offset(_TEXTS_AT),
+                )
+                for tile in tiles
+            ],
+            np.int64,
         ),
         edge_ids=EdgeIds(tile_ids, edge_starts),
     )
@@ -228,14 +246,16 @@ def _read_tile(raw: NDArray[np.uint8], header: Any, offset: int) -> _Tile:
 
     nodes = take(header.nodecount, _NODE_WORDS)
     transitions = take(header.transitioncount, 1)
-    edges = take(header.directededgecount, _EDGE_WORDS)
+    edges_at = offset + at
+    edges = take(header.directededgecount, EDGE_WORDS)
     if header.has_ext_directededge:
         take(header.directededgecount, 1)
     limits = take(header.access_restriction_count, 2)
     lon, lat = header.base_ll
     return _Tile(
-        header.graphid.value, offset, lon, lat, nodes, transitions.ravel(), edges, limits, raw
-    )
+        header.graphid.value, offset, edges_at, lon, lat, nodes, transitions.ravel(), edges, limits,
+        raw,
+    )  # fmt: skip
 
 
 def _read_positions(
@@ -274,7 +294,7 @@ def _read_levels(tiles: list[_Tile], edges: Ints, edge_starts: Ints) -> NDArray[
     for edge, number in zip(edges.tolist(), tile_of.tolist(), strict=True):
         tile = tiles[number]
         word = int(tile.edges[edge - edge_starts[number], 1])
-        record = tile.get_offset(_EDGE_TEXTS_AT) + (word & _EDGE_TEXTS_MASK)
+        record = tile.get_offset(_EDGE_TEXTS_AT) + (word & EDGE_TEXTS_MASK)
         level[edge] = read_level(tile.raw, record, tile.get_offset(_TEXTS_AT))
     return level
 
@@ -282,7 +302,7 @@ def _read_levels(tiles: list[_Tile], edges: Ints, edge_starts: Ints) -> NDArray[
 def _find_records(tiles: list[_Tile], edge_words: Words) -> Ints:
     records = [tile.offset + tile.get_offset(_EDGE_TEXTS_AT) for tile in tiles]
     first = np.repeat(np.array(records, np.int64), [len(tile.edges) for tile in tiles])
-    return first + (edge_words[:, 1] & np.uint64(_EDGE_TEXTS_MASK)).astype(np.int64)
+    return first + (edge_words[:, 1] & np.uint64(EDGE_TEXTS_MASK)).astype(np.int64)
 
 
 def _read_restrictions(

@@ -29,7 +29,7 @@ from mapyard.routing.electric.vehicle import ElectricVehicle
 from mapyard.routing.engine import Engine, NoRoute
 from mapyard.routing.matrix import compute_matrix
 from mapyard.routing.modes import Mode
-from mapyard.routing.snapping import find_roads
+from mapyard.routing.nearest import find_ends
 from mapyard.routing.trip import Leg, Route
 
 type Floats = NDArray[np.float64]
@@ -181,8 +181,8 @@ def _choose_stations(
         kept += order[part[order] == number][: MAX_STATIONS // _PARTS].tolist()
     kept += [index for index in order.tolist() if index not in set(kept)]
     kept = kept[:MAX_STATIONS]
-    on_roads = find_roads(engine, at[kept], mode, _STATION_RADIUS_M, reach=1)
-    return [stations[index] for index, roads in zip(kept, on_roads, strict=True) if roads]
+    on_roads = find_ends(engine, at[kept], mode, _STATION_RADIUS_M)
+    return [stations[index] for index, end in zip(kept, on_roads, strict=True) if end]
 
 
 def _estimate(

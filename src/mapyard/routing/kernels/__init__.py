@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 #: Has to be the one in kernels.h.
-_VERSION: Final = 7
+_VERSION: Final = 8
 LIBRARY_NAME: Final = "kernels.so"
 #: Name → what it returns, and its arguments, as in kernels.h; pointers are addresses.
 _FUNCTIONS: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
@@ -34,6 +34,11 @@ _FUNCTIONS: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "decode_shapes": (c_int32, (c_void_p, c_int64, c_int64, *[c_void_p] * 3)),
     "snap": (c_int32, (c_void_p, c_int64, *[c_void_p] * 2, c_uint8, c_double, *[c_void_p] * 5)),
     "join_line": (c_int64, (c_void_p, c_int64, *[c_void_p] * 5, c_int64)),
+    "find_near": (
+        c_int64,
+        (c_void_p, c_double, c_double, c_uint8, c_double, c_void_p, c_void_p, c_int64),
+    ),
+    "measure_way": (None, (c_void_p, c_int64, c_void_p, c_void_p, c_void_p)),
     "unpack_way": (c_int64, (c_void_p, c_int32, c_int32, c_void_p, c_int64)),
 }
 

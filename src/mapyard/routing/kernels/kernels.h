@@ -13,7 +13,7 @@
 #endif
 
 /* Rises when a function's arguments or a struct change: another library is not loaded. */
-enum { KERNELS_VERSION = 7 };
+enum { KERNELS_VERSION = 8 };
 
 /* No way. Costs and times are in milliseconds, lengths in centimeters; costs stay below, so that two
    of them can be added. Ways begin with a cost that may be less than nothing, as their first edge
@@ -69,6 +69,8 @@ EXPORT int32_t find_ways(const Hierarchy *hierarchy, int64_t pairs, const int32_
                          const int32_t *to, int32_t *cost, int32_t *time, int32_t *length);
 EXPORT int64_t unpack_way(const Hierarchy *hierarchy, int32_t from, int32_t to, int32_t *way,
                           int64_t room);
+EXPORT void measure_way(const Hierarchy *hierarchy, int64_t count, const int32_t *way, int32_t *cost,
+                        int32_t *time);
 
 /* Roads in Hilbert order, in a packed tree of boxes. Places are millionths of a degree. */
 typedef struct {
@@ -87,6 +89,8 @@ EXPORT int32_t decode_shapes(const uint8_t *data, int64_t size, int64_t count, c
 EXPORT int32_t snap(const Roads *roads, int64_t count, const double *lon, const double *lat,
                     uint8_t modes, double radius_m, int32_t *road, double *away_m, double *along_m,
                     double *at, uint8_t *end);
+EXPORT int64_t find_near(const Roads *roads, double lon, double lat, uint8_t modes, double radius_m,
+                         int32_t *road, double *at, int64_t room);
 EXPORT int64_t join_line(const Roads *roads, int64_t count, const int32_t *road, const double *share,
                          const double *length_m, const double *at, double *line, int64_t room);
 

@@ -403,3 +403,20 @@ done:
     free_climb(&a); free_climb(&b); free(ups); free(u.stack);
     return result;
 }
+
+/* Write what each step of a way takes, from a vertex to the next: the arcs that it was unpacked to. */
+void measure_way(const Hierarchy *h, int64_t count, const int32_t *way, int32_t *cost, int32_t *time) {
+    for (int64_t i = 0; i + 1 < count; i++) {
+        int32_t from = way[i], to = way[i + 1];
+        Arc arc = h->round[from];
+        if (from < to) {
+            int64_t at = find_arc(h->up_first, h->up, from, h->depth[to]);
+            arc = at < h->up_first[from + 1] ? h->up[at] : (Arc){0};
+        } else if (from > to) {
+            int64_t at = find_arc(h->down_first, h->down, to, h->depth[from]);
+            arc = at < h->down_first[to + 1] ? h->down[at] : (Arc){0};
+        }
+        cost[i] = arc.cost;
+        time[i] = arc.time;
+    }
+}

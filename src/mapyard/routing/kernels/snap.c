@@ -5,6 +5,7 @@
 #include "kernels.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { FANOUT = 16, MOST_LEVELS = 9 };
@@ -123,18 +124,58 @@ typedef struct {
     int64_t index;
 } Waiting;
 
-static void find_nearest(const Roads *r, const int64_t *level_first, const int64_t *level_count,
-                         int32_t levels, const Position *p, uint8_t modes, Nearest *best) {
+/* The levels of the tree: where each begins, and how many boxes it has. */
+typedef struct {
+    int64_t first[MOST_LEVELS + 1], count[MOST_LEVELS + 1];
+    int32_t number;
+} Levels;
+
+static int find_levels(const Roads *r, Levels *l) {
+    *l = (Levels){{0}, {r->count}, 1};
+    for (int64_t size = r->count, first = 0; size > FANOUT;) {
+        size = (size + FANOUT - 1) / FANOUT;
+        if (l->number > MOST_LEVELS) return -1;
+        l->first[l->number] = first;
+        l->count[l->number++] = size;
+        first += size;
+    }
+    return 0;
+}
+
+/* The nearest roads found so far, nearest first, each by its nearest place; no more than there is
+   room for. */
+typedef struct {
+    Nearest *found;
+    int64_t count, room;
+} Several;
+
+static void keep_road(const Roads *r, const Position *p, int64_t road, Nearest *best, Several *s) {
+    Nearest its = {best->most, best->most, INT32_MAX, -1, 0, 0, 0};
+    try_road(r, p, road, &its);
+    if (its.road < 0) return;
+    int64_t i = s->count < s->room ? s->count++ : s->room - 1;
+    for (; i > 0 && (s->found[i - 1].distance > its.distance
+                     || (s->found[i - 1].distance == its.distance && s->found[i - 1].edge > its.edge)); i--)
+        s->found[i] = s->found[i - 1];
+    s->found[i] = its;
+    if (s->count == s->room) best->most = s->found[s->room - 1].distance;
+}
+
+/* Find the nearest road, or as many of the nearest as there is room for in `several`. */
+static void find_nearest(const Roads *r, const Levels *l, const Position *p, uint8_t modes,
+                         Nearest *best, Several *several) {
     /* Of each level no more than one node's children wait. */
     Waiting waiting[(MOST_LEVELS + 1) * FANOUT + 1];
+    const int64_t *level_first = l->first, *level_count = l->count;
     int32_t depth = 0;
-    waiting[depth++] = (Waiting){0, levels, 0};
+    waiting[depth++] = (Waiting){0, l->number, 0};
     while (depth) {
         Waiting node = waiting[--depth];
         if (node.distance >= best->most) continue;
         int32_t level = node.level - 1;
         if (level < 0) {
-            try_road(r, p, node.index, best);
+            if (several) keep_road(r, p, node.index, best, several);
+            else try_road(r, p, node.index, best);
             continue;
         }
         /* The children, the nearest one last, so that it is looked at first. */
@@ -154,28 +195,51 @@ static void find_nearest(const Roads *r, const int64_t *level_first, const int64
     }
 }
 
+static Position find_position(double lon, double lat) {
+    return (Position){lon / UNIT_DEG, lat / UNIT_DEG, cos(lat * RADIANS)};
+}
+
+static Nearest begin(double radius_m) {
+    double radius = radius_m / METERS_PER_DEGREE / UNIT_DEG, most = radius * radius * (1 + 1e-9);
+    return (Nearest){most, most, INT32_MAX, -1, 0, 0, 0};
+}
+
+/* Find the roads nearest to a place that one of the modes may use, at most so far away, nearest
+   first: their numbers, and each one's nearest place. Returns how many, as many as there is room for,
+   or -1 without memory or if there are more roads than it can search. */
+int64_t find_near(const Roads *r, double lon, double lat, uint8_t modes, double radius_m, int32_t *road,
+                  double *at, int64_t room) {
+    Levels levels;
+    Several several = {malloc(((size_t)room + 1) * sizeof(Nearest)), 0, room};
+    if (!several.found || find_levels(r, &levels)) {
+        free(several.found);
+        return -1;
+    }
+    Position p = find_position(lon, lat);
+    Nearest best = begin(radius_m);
+    if (r->count && room > 0) find_nearest(r, &levels, &p, modes, &best, &several);
+    for (int64_t i = 0; i < several.count; i++) {
+        road[i] = (int32_t)several.found[i].road;
+        at[2 * i] = several.found[i].lon * UNIT_DEG;
+        at[2 * i + 1] = several.found[i].lat * UNIT_DEG;
+    }
+    free(several.found);
+    return several.count;
+}
+
 /* Find the nearest road that one of the modes may use, at most so far away: its number or -1, metres
-   from the position and along the road, the place (longitude and latitude in degrees), and whether
-   that is the road's begin (1) or end (2). Returns 0, or -1 if there are more roads than it can
+   from the position and along the road, whether the place is the road's begin (1) or end (2), and
+   where it is (longitude and latitude in degrees). Returns 0, or -1 if there are more roads than it can
    search. */
 int32_t snap(const Roads *r, int64_t count, const double *lon, const double *lat, uint8_t modes,
              double radius_m, int32_t *road, double *away_m, double *along_m, double *at,
              uint8_t *end) {
-    int64_t level_first[MOST_LEVELS + 1] = {0}, level_count[MOST_LEVELS + 1] = {r->count};
-    int32_t levels = 1;
-    for (int64_t size = r->count, first = 0; size > FANOUT;) {
-        size = (size + FANOUT - 1) / FANOUT;
-        if (levels > MOST_LEVELS) return -1;
-        level_first[levels] = first;
-        level_count[levels++] = size;
-        first += size;
-    }
+    Levels levels;
+    if (find_levels(r, &levels)) return -1;
     for (int64_t i = 0; i < count; i++) {
-        Position p = {lon[i] / UNIT_DEG, lat[i] / UNIT_DEG, cos(lat[i] * RADIANS)};
-        double radius = radius_m / METERS_PER_DEGREE / UNIT_DEG;
-        double most = radius * radius * (1 + 1e-9);
-        Nearest best = {most, most, INT32_MAX, -1, 0, 0, 0};
-        if (r->count) find_nearest(r, level_first, level_count, levels, &p, modes, &best);
+        Position p = find_position(lon[i], lat[i]);
+        Nearest best = begin(radius_m);
+        if (r->count) find_nearest(r, &levels, &p, modes, &best, NULL);
         road[i] = (int32_t)best.road;
         away_m[i] = along_m[i] = at[2 * i] = at[2 * i + 1] = 0;
         end[i] = 0;
@@ -195,6 +259,10 @@ int32_t snap(const Roads *r, int64_t count, const double *lon, const double *lat
             const int32_t *tip = points + 2 * (is_last ? last : first);
             if ((best.lon == tip[0] && best.lat == tip[1]) || measure(p.lon, p.lat, tip[0], tip[1]) < NODE_M)
                 end[i] = is_last ? 2 : 1;
+            if (end[i]) {
+                at[2 * i] = tip[0] * UNIT_DEG;
+                at[2 * i + 1] = tip[1] * UNIT_DEG;
+            }
         }
     }
     return 0;

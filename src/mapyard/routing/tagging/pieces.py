@@ -17,16 +17,21 @@ def make_piece_id(way_id: int, number: int) -> int:
     return way_id + number * _FIRST
 
 
+def find_way_id(piece_id: int) -> int:
+    """Return the way's id of a piece, or of a way."""
+    return piece_id % _FIRST
+
+
 def name_ways(action: str, answer: Any) -> Any:
     """Return the engine's answer with the ids of ways in place of those of pieces."""
     if action == "trace_attributes":
         for edge in answer.get("edges", ()):
             if edge.get("way_id", 0) >= _FIRST:
-                edge["way_id"] %= _FIRST
+                edge["way_id"] = find_way_id(edge["way_id"])
     elif action == "locate":
         for row in answer:
             for edge in row.get("edges") or ():
                 info = edge.get("edge_info", edge)
                 if info.get("way_id", 0) >= _FIRST:
-                    info["way_id"] %= _FIRST
+                    info["way_id"] = find_way_id(info["way_id"])
     return answer

@@ -97,6 +97,10 @@ def test_ways_are_made_of_arcs_that_add_up(graph):
         assert len(path) > 1
         along = np.sum([weights[step] for step in pairwise(path)], axis=0)
         assert along[0] == expected
+        steps = hierarchy.measure_way(np.array(path, np.int32))
+        assert list(zip(*(step.tolist() for step in steps), strict=True)) == [
+            tuple(weights[step][:2]) for step in pairwise(path)
+        ]
         assert along.tolist() == [ways.cost_ms[i], ways.time_ms[i], ways.length_cm[i]]
 
 

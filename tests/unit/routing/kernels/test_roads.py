@@ -42,7 +42,6 @@ def build(folder, roads, modes, connected=3):
     length_m = [length(points) for points in roads for _ in range(2)]
     graph = SimpleNamespace(
         start=ends, end=ends ^ 1, opposing=ends ^ 1, junction=ends, record=np.array(records, int),
-        texts=np.zeros(count, int),
         lon=np.zeros(count), edge_ids=EdgeIds(np.array([2]), np.array([0])),
         edges=SimpleNamespace(
             shortcut=np.zeros(count), forward=1 - (ends & 1), toll=np.zeros(count),
@@ -56,7 +55,7 @@ def build(folder, roads, modes, connected=3):
         linked = dict.fromkeys(open_to, np.repeat(np.array(connected, np.uint8), 2))
     write_roads(graph, open_to, linked, folder / "tiles.tar", folder)
     length_cm = np.round(100 * np.array(length_m)).astype(np.int32)
-    return Roads(folder, folder / "tiles.tar", length_cm, (ends, ends ^ 1))
+    return Roads(folder, length_cm, (ends, ends ^ 1))
 
 
 def length(points):
@@ -93,6 +92,41 @@ def test_the_nearest_road_is_found(tmp_path_factory, roads, positions, mode):
             default=None,
         )  # fmt: skip
         assert nearest.get(index) == pytest.approx(expected_m, abs=0.01)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.lists(place, min_size=2, max_size=4), st.integers(1, 3)),
+        min_size=1, max_size=60,
+    ),
+    place, st.sampled_from(["auto", "foot"]), st.integers(0, 25), st.sampled_from([60.0, 1e6]),
+)  # fmt: skip
+def test_several_roads_come_nearest_first(tmp_path_factory, roads, position, mode, room, radius_m):
+    bit = 1 if mode == "auto" else 2
+    found = build(tmp_path_factory.mktemp("roads"), *zip(*roads, strict=True))
+    edges, at = found.find_near(np.array(position) * UNIT_DEG, mode, radius_m, room)
+    lon, lat = position
+    width = np.cos(np.radians(lat * UNIT_DEG))
+    here = shapely.Point(lon * width, lat)
+    away_m = [
+        shapely.LineString([(x * width, y) for x, y in points]).distance(here)
+        * UNIT_DEG * 111_319.5
+        for points, _ in roads
+    ]  # fmt: skip
+    nearest = sorted(
+        one for one, (_, modes) in zip(away_m, roads, strict=True)
+        if modes & bit and one <= radius_m
+    )  # fmt: skip
+    assert len(edges) == len(at) == len(set(edges.tolist()))
+    assert [away_m[edge // 2] for edge in edges.tolist()] == pytest.approx(nearest[:room], abs=0.01)
+    for edge, (at_lon, at_lat) in zip(edges.tolist(), at.tolist(), strict=True):
+        spot = shapely.Point(at_lon / UNIT_DEG * width, at_lat / UNIT_DEG)
+        line = shapely.LineString([(x * width, y) for x, y in roads[edge // 2][0]])
+        assert line.distance(spot) < 1.0
+        assert spot.distance(here) * UNIT_DEG * 111_319.5 == pytest.approx(
+            away_m[edge // 2], abs=0.01
+        )
 
 
 def test_a_place_is_on_both_directions_of_its_road(tmp_path):
