@@ -44,6 +44,7 @@ COMMANDS: Final[dict[str, Command]] = {
     "status": _data("status", "Show the served dataset and its age."),
     "datasets": _data("datasets", "Maps of a data folder; files of your own."),
     "export": _data("export", "Write elements to a file: GeoParquet, GeoPackage, CSV, …"),
+    "bulk": _data("bulk", "Ask a question of every row of a file."),
     "tiles": _data("tiles", "Write vector tiles to a file."),
     "geocode": _ask("Find an address or place, or those of a CSV file.", "mapyard.cli.geocode"),
     "autocomplete": _ask("Complete a text while it is typed."),
