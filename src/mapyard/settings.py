@@ -165,6 +165,22 @@ class Settings(msgspec.Struct, kw_only=True):
     access_log: Annotated[
         str, Meta(description="Where the access log goes: - is standard output, empty is nowhere.")
     ] = "-"
+    slow_s: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=3600,
+            description="Requests that take longer are listed for operators, seconds; 0 lists "
+            "none.",
+        ),
+    ] = 2.0
+    slow_text: Annotated[
+        bool,
+        Meta(
+            description="Also keep what slow requests asked, not only a digest of it. It may hold "
+            "addresses and places of people."
+        ),
+    ] = False
     drain_s: Annotated[
         float,
         Meta(ge=0, le=300, description="Time between a stop signal and the last new connection."),
@@ -352,6 +368,17 @@ class Setting(msgspec.Struct):
     def variable(self) -> str:
         """Return the environment variable."""
         return f"{PREFIX}{self.name.upper()}"
+
+
+#: Settings with these words in their names are shown as set or not set.
+_SECRET_WORDS: Final = ("token", "password", "secret", "url")
+
+
+def show_setting(setting: Setting, settings: Settings) -> str:
+    """Return a setting's value for people, dots in place of secrets."""
+    value = getattr(settings, setting.name)
+    is_secret = any(word in setting.name for word in _SECRET_WORDS) and setting.name != "public_url"
+    return "••••" if value and is_secret else str(value)
 
 
 def list_settings() -> list[Setting]:

@@ -404,7 +404,7 @@ PRIVATE = (
     "/account/profile/factor", "/account/profile/delete",
     f"/account/statements/{time.strftime('%Y-%m', time.gmtime())}",
     "/operator/accounts", "/operator/accounts/1", "/operator/links", "/operator/audit",
-    "/operator/system",
+    "/operator/system", "/operator/requests", "/operator/settings",
 )  # fmt: skip
 
 
@@ -448,6 +448,15 @@ def test_all_pages_fit_and_are_accessible(
     browser.submit("main form button")
     for path in (*PRIVATE, f"/account/keys/{key.id}"):
         look(path)
+    guest = registry.create_account(database, "looked-at@example.org", verified_at=1)
+    browser.open(f"{server.url}/operator/accounts/{guest.id}")
+    browser.submit("text=See its pages")
+    for path in ("/account/usage", "/account/keys", "/account/plan"):
+        look(path)
+        assert "You see the pages of looked-at@example.org" in browser.evaluate(
+            "document.querySelector('main').innerText"
+        )
+    browser.submit("text=Back to operating")
     assert faults == []
     assert browser.errors == []
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final, Literal
 
 import msgspec
-from sqlalchemy import case, func, select
+from sqlalchemy import case, func, select, true
 
 from mapyard.accounts.database import Database
 from mapyard.accounts.limiter import Used
@@ -117,18 +117,22 @@ def sum_days(
 
 
 def sum_groups(
-    database: Database, account_id: int, first: dt.date, last: dt.date, group: Group
+    database: Database, account_id: int | None, first: dt.date, last: dt.date, group: Group
 ) -> list[tuple[Any, Sums]]:
-    """Return the sums per endpoint, key id or status, the most used first."""
+    """Return the sums per endpoint, key id or status, the most used first; None is all accounts."""
     column = getattr(UsageDay, group)
     query = (
         select(column, *_columns())
-        .where(UsageDay.account_id == account_id, UsageDay.day.between(first, last))
+        .where(_whose(account_id), UsageDay.day.between(first, last))
         .group_by(column)
     )
     with database.read() as session:
         groups = [(row[0], _as_sums(row[1:])) for row in session.execute(query)]
     return sorted(groups, key=lambda group: (-group[1].requests, str(group[0])))
+
+
+def _whose(account_id: int | None) -> Any:
+    return true() if account_id is None else UsageDay.account_id == account_id
 
 
 def sum_all(database: Database, account_id: int, first: dt.date, last: dt.date) -> Sums:
@@ -201,11 +205,14 @@ def percentile_ms(histogram: dict[int, int], share: float) -> float:
     return 0.0
 
 
-def recent_errors(database: Database, account_id: int, limit: int = 50) -> list[RequestError]:
-    """Return the latest failed requests, newest first."""
+def recent_errors(
+    database: Database, account_id: int | None, limit: int = 50, least_status: int = 400
+) -> list[RequestError]:
+    """Return the latest failed requests, newest first; None is all accounts."""
+    is_of = true() if account_id is None else RequestError.account_id == account_id
     query = (
         select(RequestError)
-        .where(RequestError.account_id == account_id)
+        .where(is_of, RequestError.status >= least_status)
         .order_by(RequestError.id.desc())
         .limit(limit)
     )

@@ -38,6 +38,7 @@ from mapyard.http.reply import Later, Reply, encode_answer, is_long_to_encode
 from mapyard.http.request import ASGIApp, Receive, Request, Scope, Send
 from mapyard.http.router import Route, Router
 from mapyard.http.services import Services
+from mapyard.http.slow import SlowRequests
 from mapyard.http.web_mount import serve_web
 from mapyard.library.snapshot import Snapshot
 from mapyard.params.raw import Raw
@@ -126,6 +127,9 @@ class Application:
             open_account=services.open_account,
         )
         self.access_log = access_log or AccessLog(-1)
+        self.slow = SlowRequests(
+            services.own_folder, settings.slow_s, keeps_text=settings.slow_text
+        )
         self.cors = Cors(settings.cors_origins)
         self.light = WorkPool("light", settings.threads, settings.queue)
         self.heavy = WorkPool("heavy", max(1, settings.threads // 2), settings.queue)
@@ -161,6 +165,7 @@ class Application:
         self.asking.close()
         self.services.snapshots.close()
         self.access_log.close()
+        self.slow.close()
         self.note_state()
 
     @property
@@ -575,6 +580,7 @@ class Application:
         self.requests.note(
             request.route, request.method, request.status, took_s, request.bytes_sent
         )
+        self.slow.note(request, took_s)
         if request.engine_calls is not None:
             self.requests.note_ways(request.route, request.engine_calls)
         self.access_log.write(

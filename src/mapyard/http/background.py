@@ -67,6 +67,14 @@ def serve_metrics(ctx: JobContext) -> None:
     serve(ctx)
 
 
+def note_minutes(ctx: JobContext) -> None:
+    """Gather what the operator's charts show."""
+    from mapyard.http.minutes import Minutes
+
+    minutes: Minutes = ctx.services.get("minutes", lambda services: Minutes(services.own_folder))
+    minutes.look()
+
+
 def run_updates(ctx: JobContext) -> None:
     """Look for new data on schedule, until the end."""
     from mapyard.updates.schedule import Schedule
@@ -117,6 +125,7 @@ COMMON_JOBS: Final = (
     Job("updates", 5.0, run_updates),
     Job("prune-jobs", 3_600.0, prune_jobs),
     Job("metrics", 5.0, serve_metrics),
+    Job("minutes", 5.0, note_minutes),
 )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +18,7 @@ from prometheus_client import (
     Counter,
     Gauge,
     Histogram,
+    Metric,
     generate_latest,
     multiprocess,
 )
@@ -65,6 +67,11 @@ WAYS: Final = Counter(
     "Questions about ways, by route template and by whether the routing engine was called or all "
     "came from prepared arrays.",
     ("route", "by"),
+    registry=REGISTRY,
+)
+TILES_MADE: Final = Counter(
+    "mapyard_tiles_made_total",
+    "Tiles that were drawn for a request; all others came from files or memory.",
     registry=REGISTRY,
 )
 QUEUE: Final = Gauge(
@@ -179,12 +186,21 @@ class Requests:
 
 def render() -> bytes:
     """Return the metrics of all processes as Prometheus text."""
+    return generate_latest(_of_all_processes())
+
+
+def collect() -> Iterable[Metric]:
+    """Return the metrics of all processes."""
+    return _of_all_processes().collect()
+
+
+def _of_all_processes() -> CollectorRegistry:
     folder = os.environ.get(FOLDER_VARIABLE)
-    if folder and Path(folder).is_dir():
-        registry = CollectorRegistry()
-        multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-        return generate_latest(registry)
-    return generate_latest(REGISTRY)
+    if not folder or not Path(folder).is_dir():
+        return REGISTRY
+    registry = CollectorRegistry()
+    multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    return registry
 
 
 def forget_process(pid: int) -> None:

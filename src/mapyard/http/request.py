@@ -31,6 +31,8 @@ _UPLOAD_S: Final = 3_600.0
 _UPLOAD_PAUSE_S: Final = 60.0
 #: Bytes of it that are held until they are written.
 _UPLOAD_BYTES: Final = 1 << 20
+#: Bytes of a body that are kept until the answer is sent, for who looks into slow requests.
+SAMPLE_BYTES: Final = 2_000
 _HOST: Final = re.compile(r"[A-Za-z0-9._\[\]:-]{1,255}")
 
 
@@ -48,9 +50,8 @@ class Request:
 
     __slots__ = (
         "admission", "body_bytes", "bytes_sent", "client", "code", "engine_calls", "headers",
-        "id",
-        "ignored", "method", "must_close", "receive", "route", "scope",
-        "send", "started_s", "status", "statuses", "took_s", "upload", "vary", "write_error",
+        "id", "ignored", "method", "must_close", "receive", "route", "sample", "scope", "send",
+        "started_s", "status", "statuses", "took_s", "upload", "vary", "write_error",
     )  # fmt: skip
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -84,8 +85,9 @@ class Request:
         self.vary = False
         self.code = ""
         self.bytes_sent = 0
-        #: What is held of the body.
+        #: What is held of the body, in bytes, and its begin.
         self.body_bytes = 0
+        self.sample = b""
         #: The file that took the body, of an upload.
         self.upload: Path | None = None
         #: The connection cannot be used again: a body was left unread.
@@ -121,6 +123,7 @@ class Request:
             if len(body) > limit:
                 raise self._too_large(limit, len(body))
             self._hold(len(body), settings)
+            self.sample = body[:SAMPLE_BYTES]
             return body
         chunks: list[bytes] = []
         size = 0
@@ -136,7 +139,9 @@ class Request:
                     self._hold(len(chunk), settings)
                     chunks.append(chunk)
                     if not message.get("more_body"):
-                        return b"".join(chunks)
+                        body = b"".join(chunks)
+                        self.sample = body[:SAMPLE_BYTES]
+                        return body
                     message = await self.receive()
         except TimeoutError:
             self.must_close = True

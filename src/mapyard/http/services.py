@@ -32,5 +32,7 @@ class Services(Resources):
         self.open_account: int = 0
         #: All endpoints, for the reference.
         self.endpoints: list[Endpoint] = endpoints or []
+        #: What this machine's processes note about themselves, for operators.
+        self.own_folder = settings.data / "service"
         #: The server is about to stop: /readyz says so.
         self.draining = False

@@ -33,6 +33,7 @@ MODULES: Final = (
     "mapyard.web.profile",
     "mapyard.web.passkeys",
     "mapyard.web.operator",
+    "mapyard.web.requests",
     "mapyard.web.system",
 )
 

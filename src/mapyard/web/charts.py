@@ -14,6 +14,7 @@ _LEFT: Final = 52
 _BOTTOM: Final = 26
 _TOP: Final = 10
 _LEAST_HEIGHT: Final = 1.5
+_LABEL_WIDTH: Final = 34
 
 
 class Bar(NamedTuple):
@@ -32,6 +33,8 @@ def draw_bars(bars: Sequence[Bar], summary: str) -> Markup:
     step = (_WIDTH - _LEFT) / max(1, len(bars))
     width = max(1.0, min(step - 3, 46))
     pieces = [
+        # On a phone it is wider than the page, and scrolls: by keys too.
+        '<div class="plot" tabindex="0" role="group" aria-label="Chart">'
         f'<svg class="chart" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
         f'aria-label="{escape(summary)}">'
     ]
@@ -61,11 +64,12 @@ def draw_bars(bars: Sequence[Bar], summary: str) -> Markup:
             )
         pieces.append("</g>")
         if i % every == (len(bars) - 1) % every:
+            place = min(x + width / 2, _WIDTH - _LABEL_WIDTH / 2)
             pieces.append(
-                f'<text x="{x + width / 2:.1f}" y="{_HEIGHT - 8}" text-anchor="middle">'
+                f'<text x="{place:.1f}" y="{_HEIGHT - 8}" text-anchor="middle">'
                 f"{escape(bar.label)}</text>"
             )
-    pieces.append("</svg>")
+    pieces.append("</svg></div>")
     return Markup("".join(pieces))  # noqa: S704 - every text was escaped above
 
 

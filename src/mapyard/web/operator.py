@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -42,14 +42,27 @@ def routes(services: Services) -> list[BaseRoute]:
         operator_page("/operator/accounts/{id:int}/link", show_account, make_reset_link),
         operator_page("/operator/accounts/{id:int}/revoke", show_account, revoke_key),
         operator_page("/operator/accounts/{id:int}/statements/{month}", show_statement),
+        operator_page("/operator/accounts/{id:int}/view", show_account, begin_view),
+        operator_page("/operator/view/end", show_audit, end_view),
         operator_page("/operator/links", show_links, invite),
         operator_page("/operator/audit", show_audit),
     ]
 
 
+#: States that accounts are filtered by.
+STATES: Final[dict[str, tuple[str, Any]]] = {
+    "active": ("Active", Account.suspended_at.is_(None) & Account.deleted_at.is_(None)),
+    "suspended": ("Suspended", Account.suspended_at.is_not(None)),
+    "operator": ("Operators", Account.is_operator.is_(True)),
+    "unconfirmed": ("Address not confirmed", Account.verified_at.is_(None)),
+    "deleted": ("Deleted", Account.deleted_at.is_not(None)),
+}
+
+
 def show_accounts(visit: Visit, error: str = "", code: int = 200) -> Response:
-    """List accounts with this month's units; search by address, filter by plan."""
+    """List accounts with this month's units; search by address, filter by plan and state, sort."""
     search, plan = visit.query.get("q", "").strip().lower(), visit.query.get("plan", "")
+    state, sort = visit.query.get("state", ""), visit.query.get("sort", "")
     number = _page_number(visit)
     month = today_utc().replace(day=1)
     units = (
@@ -68,14 +81,23 @@ def show_accounts(visit: Visit, error: str = "", code: int = 200) -> Response:
         select(Account, func.coalesce(units.c.units, 0), func.coalesce(keys.c.active, 0))
         .outerjoin(units, units.c.account_id == Account.id)
         .outerjoin(keys, keys.c.account_id == Account.id)
-        .order_by(Account.id.desc())
     )
+    orders: dict[str, Any] = {
+        "email": Account.email,
+        "plan": Account.plan,
+        "keys": func.coalesce(keys.c.active, 0).desc(),
+        "units": func.coalesce(units.c.units, 0).desc(),
+        "": Account.id.desc(),
+    }
+    query = query.order_by(orders.get(sort, orders[""]), Account.id.desc())
     count = select(func.count()).select_from(Account)
     if search:
         condition = Account.email.contains(search, autoescape=True)
         query, count = query.where(condition), count.where(condition)
     if plan in PLANS:
         query, count = query.where(Account.plan == plan), count.where(Account.plan == plan)
+    if state in STATES:
+        query, count = query.where(STATES[state][1]), count.where(STATES[state][1])
     with visit.database.read() as session:
         rows = session.execute(query.limit(PAGE_SIZE).offset((number - 1) * PAGE_SIZE)).all()
         total = session.scalar(count) or 0
@@ -86,6 +108,9 @@ def show_accounts(visit: Visit, error: str = "", code: int = 200) -> Response:
         total=total,
         search=search,
         plan=plan,
+        state=state,
+        states={name: title for name, (title, _) in STATES.items()},
+        sort=sort,
         number=number,
         pages=max(1, -(-total // PAGE_SIZE)),
         error=error,
@@ -206,6 +231,30 @@ def revoke_key(visit: Visit) -> Response:
         visit.database, account.id, int(key_id), actor=visit.actor, address=visit.address
     )
     return visit.redirect(f"/operator/accounts/{account.id}", "revoked")
+
+
+def begin_view(visit: Visit) -> Response:
+    """Show the operator the pages of an account as its owner sees them; nothing can be changed."""
+    account = _account(visit)
+    _note_view(visit, account.id, "account.view")
+    visit.begin_view(account.id)
+    return visit.redirect("/account/usage")
+
+
+def end_view(visit: Visit) -> Response:
+    """Go back to the operator's own pages."""
+    assert visit.signed_in is not None
+    account_id = visit.viewed_account(visit.signed_in)
+    visit.end_view()
+    if account_id is None:
+        return visit.redirect("/operator/accounts")
+    _note_view(visit, account_id, "account.view-end")
+    return visit.redirect(f"/operator/accounts/{account_id}", "view-ended")
+
+
+def _note_view(visit: Visit, account_id: int, action: str) -> None:
+    with visit.database.write() as session:
+        registry.audit(session, visit.actor, action, account_id, {}, visit.address)
 
 
 def show_statement(visit: Visit) -> Response:

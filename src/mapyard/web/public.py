@@ -14,7 +14,7 @@ from mapyard.errors import MapyardError
 from mapyard.http.services import Services
 from mapyard.store.reader import E7
 from mapyard.web.playground import may_ask
-from mapyard.web.system import age_hours, list_datasets
+from mapyard.web.system import age_hours, is_old, list_datasets
 from mapyard.web.visit import Visit, page
 
 
@@ -36,11 +36,19 @@ def show_landing(visit: Visit) -> Response:
 
 def show_status(visit: Visit) -> Response:
     """Show the dataset that is served, the age of its data, and the uptime."""
+    dataset = _dataset(visit)
+    is_updated = (
+        dataset is not None
+        and bool(dataset["row"].updated_by)
+        and visit.services.settings.updates != "off"
+    )
     days = share_of_days(visit.services.database) if visit.services.database else []
     known = [share for _, share in days if share is not None]
     return visit.render(
         "status.html",
-        dataset=_dataset(visit),
+        dataset=dataset,
+        is_updated=is_updated,
+        is_old=dataset is not None and is_old(dataset["age_hours"], is_updated=is_updated),
         days=days,
         uptime=sum(known) / len(known) if known else None,
     )

@@ -14,9 +14,9 @@ import msgspec
 LIFE_S: Final = 600
 
 
-def seal(secret: bytes, purpose: str, value: msgspec.Struct) -> str:
+def seal(secret: bytes, purpose: str, value: msgspec.Struct, life_s: int = LIFE_S) -> str:
     """Return a text, fit for a cookie, that `unseal` takes back for this purpose only."""
-    held = [int(time.time()) + LIFE_S, msgspec.to_builtins(value)]
+    held = [int(time.time()) + life_s, msgspec.to_builtins(value)]
     text = base64.urlsafe_b64encode(msgspec.json.encode(held)).decode().rstrip("=")
     return f"{text}.{_sign(secret, purpose, text)}"
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import shutil
+import time
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import select
 from starlette.responses import Response
@@ -18,8 +22,11 @@ from mapyard.accounts.models import Account, WebhookDelivery
 from mapyard.dataset.catalog import Catalog
 from mapyard.errors import MapyardError
 from mapyard.http import metrics
+from mapyard.http.minutes import read_minutes
 from mapyard.http.services import Services
+from mapyard.settings import list_settings, show_setting
 from mapyard.updates.history import read_runs
+from mapyard.web.charts import Bar, draw_bars
 from mapyard.web.visit import Visit, page
 
 #: Metrics that say how the service feels, with their names here.
@@ -33,6 +40,10 @@ _GAUGES: Final = {
 }
 
 
+#: Minutes of one bar of a chart.
+_BAR_MINUTES: Final = 30
+
+
 class DatasetRow(msgspec.Struct, frozen=True):
     """One dataset of the data folder."""
 
@@ -44,13 +55,20 @@ class DatasetRow(msgspec.Struct, frozen=True):
     size_bytes: int
     counts: dict[str, int]
     parts: list[str]
+    #: The address that updates come from, "" for none.
+    updated_by: str = ""
+    #: Name, seconds of its build, bytes and report of each part.
+    built: list[tuple[str, float, int, dict[str, Any]]] = []
 
 
 def routes(services: Services) -> list[BaseRoute]:
     """Return the pages of this module."""
     if services.database is None:
         return []
-    return [page("/operator/system", show_system, needs="operator")]
+    return [
+        page("/operator/system", show_system, needs="operator"),
+        page("/operator/settings", show_settings, needs="operator"),
+    ]
 
 
 def show_system(visit: Visit) -> Response:
@@ -66,6 +84,7 @@ def show_system(visit: Visit) -> Response:
     disk = shutil.disk_usage(data)
     return visit.render(
         "operator_system.html",
+        charts=draw_day(read_minutes(visit.services.own_folder, now_s=_end_of_bar(time.time()))),
         datasets=list_datasets(data),
         state=read_gauges(),
         folders=[(name, folder_bytes(data / name)) for name in ("cache", "limits", "usage")],
@@ -75,6 +94,76 @@ def show_system(visit: Visit) -> Response:
         updates=read_runs(data)[:-21:-1],
         webhook_url=visit.services.settings.webhook_url,
     )
+
+
+def show_settings(visit: Visit) -> Response:
+    """Show the settings in force, secrets as dots."""
+    settings = visit.services.settings
+    rows = [
+        (
+            setting,
+            show_setting(setting, settings),
+            getattr(settings, setting.name) != setting.default,
+        )
+        for setting in list_settings()
+    ]
+    return visit.render("operator_settings.html", rows=rows)
+
+
+def _end_of_bar(now_s: float) -> float:
+    """Return a time in the last minute of the bar that is filling."""
+    length_s = 60 * _BAR_MINUTES
+    return (now_s // length_s + 1) * length_s - 1
+
+
+class Chart(NamedTuple):
+    """A chart of the last day, and what its colors mean."""
+
+    title: str
+    #: Class of the color and what it shows.
+    legend: tuple[tuple[str, str], ...]
+    drawing: Markup
+
+
+def draw_day(rows: NDArray[Any]) -> list[Chart]:
+    """Return charts of the minutes of a day, in half hours: requests, queues, tiles."""
+    halves = rows.reshape(-1, _BAR_MINUTES)
+    starts = halves["minute"][:, 0]
+    ok = halves["requests"] - halves["client_errors"] - halves["server_errors"]
+    kept = np.maximum(halves["tiles"] - halves["tiles_made"], 0)
+    pools = {name: halves[name].max(axis=1) for name in ("light", "heavy", "queries", "accounts")}
+
+    def chart(title: str, unit: str, *series: tuple[str, str, NDArray[Any]]) -> Chart:
+        bars = []
+        for i, start in enumerate(starts.tolist()):
+            clock = time.strftime("%H:%M", time.gmtime(start * 60))
+            said = ", ".join(f"{int(values[i]):,} {name}" for _, name, values in series)
+            parts = [(color, int(values[i])) for color, _, values in series]
+            bars.append(Bar(clock, f"{clock} UTC: {said}", parts))
+        total = sum(int(values.sum()) for _, _, values in series)
+        summary = f"{title} in the last 24 hours: {total:,} {unit}"
+        legend = tuple((color, name) for color, name, _ in series)
+        return Chart(title, legend, draw_bars(bars, summary))
+
+    return [
+        chart(
+            "Requests", "requests",
+            ("standard", "answered", ok.sum(axis=1)),
+            ("premium", "refused (4xx)", halves["client_errors"].sum(axis=1)),
+            ("errors", "failed (5xx)", halves["server_errors"].sum(axis=1)),
+        ),
+        chart(
+            "Queues", "jobs at most at a time",
+            ("standard", "short and long work", pools["light"] + pools["heavy"]),
+            ("premium", "queries", pools["queries"]),
+            ("errors", "accounts", pools["accounts"]),
+        ),
+        chart(
+            "Tiles", "tiles",
+            ("standard", "from the cache", kept.sum(axis=1)),
+            ("premium", "drawn", halves["tiles_made"].sum(axis=1)),
+        ),
+    ]  # fmt: skip
 
 
 def list_datasets(data: Path) -> list[DatasetRow]:
@@ -95,6 +184,11 @@ def list_datasets(data: Path) -> list[DatasetRow]:
                     size_bytes=manifest.size_bytes,
                     counts=manifest.counts,
                     parts=sorted(manifest.parts),
+                    updated_by=manifest.replication.url,
+                    built=[
+                        (name, part.seconds, part.size_bytes, part.report)
+                        for name, part in sorted(manifest.parts.items())
+                    ],
                 )
             )
     return rows
@@ -120,6 +214,16 @@ def folder_bytes(folder: Path) -> int:
         with contextlib.suppress(OSError):
             total += path.stat().st_size
     return total
+
+
+#: Data that is updated, or not, is called old from here on, hours.
+_LATE_HOURS: Final = 72
+_OLD_HOURS: Final = 30 * 24
+
+
+def is_old(hours: float | None, *, is_updated: bool) -> bool:
+    """Return whether visitors should be warned of the age of the data."""
+    return hours is not None and hours > (_LATE_HOURS if is_updated else _OLD_HOURS)
 
 
 def age_hours(timestamp: str) -> float | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import hmac
 import logging
+import re
 import secrets
 from collections.abc import Callable
 from functools import lru_cache
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import parse_qsl, quote, urlsplit
 
+import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
@@ -25,12 +27,17 @@ from starlette.routing import Route
 
 from mapyard.accounts.database import Database
 from mapyard.accounts.models import Account
-from mapyard.accounts.plans import PLANS
+from mapyard.accounts.plans import (
+    OVERAGE_PREMIUM_MICRO_USD,
+    OVERAGE_STANDARD_MICRO_USD,
+    PLANS,
+)
 from mapyard.accounts.sessions import LIFE_S, SignedIn, find_session
 from mapyard.errors import MapyardError, TooLarge
 from mapyard.http.services import Services
 from mapyard.http.session import clear_session_cookie, is_same_origin, make_session_cookie
 from mapyard.version import __version__
+from mapyard.web.sealed import seal, unseal
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +48,11 @@ MAX_FORM_BYTES: Final = 65_536
 SESSION_COOKIE: Final = "mapyard_session"
 MAP_COOKIE: Final = "mapyard_map"
 FORM_COOKIE: Final = "mapyard_form"
+#: Lets an operator's session see the pages of another account.
+VIEW_COOKIE: Final = "mapyard_view"
+VIEW_S: Final = 1_800
+#: Pages that an operator may see as another account; the others are of the person alone.
+VIEWABLE: Final = ("/account/keys", "/account/usage", "/account/plan", "/account/statements")
 
 #: What a page says after a redirect, by the word in `?done=`.
 MESSAGES: Final = {
@@ -62,6 +74,7 @@ MESSAGES: Final = {
     "signed-out": "You are signed out.",
     "suspended": "The account is suspended; its keys stop within two seconds.",
     "resumed": "The account is active again.",
+    "view-ended": "You are back. The audit log says what you looked at and when.",
 }
 
 _HEADERS: Final = {
@@ -83,6 +96,13 @@ class Refused(MapyardError):  # noqa: N818 - as in errors.py
     status, code = 403, "forbidden"
 
 
+class Viewing(msgspec.Struct):
+    """Which account an operator looks at, from which session."""
+
+    account_id: int
+    session: str
+
+
 class Visit:
     """A request for a page."""
 
@@ -92,6 +112,8 @@ class Visit:
         self.services: Services = request.app.state.services
         self.cookies: list[str] = []
         self._signed_in: SignedIn | None = None
+        #: The operator who sees this page of somebody else's account.
+        self.viewer: Account | None = None
         self._looked = False
 
     @property
@@ -112,7 +134,41 @@ class Visit:
             token = self.request.cookies.get(self.session_cookie, "")
             self._signed_in = find_session(self.services.database, token)
             self._looked = True
+            self._look_as_another()
         return self._signed_in
+
+    def _look_as_another(self) -> None:
+        """Put the account that an operator looks at in the place of the operator's own."""
+        own = self._signed_in
+        if own is None or not self.request.url.path.startswith("/account"):
+            return
+        account_id = self.viewed_account(own)
+        if account_id is None:
+            return
+        with self.database.read() as session:
+            account = session.get(Account, account_id)
+        if account is not None:
+            self._signed_in = SignedIn(own.session, account)
+            self.viewer = own.account
+
+    def viewed_account(self, own: SignedIn) -> int | None:
+        """Return the id of the account that an operator's session looks at."""
+        sealed = self.request.cookies.get(self._own(VIEW_COOKIE), "")
+        held = unseal(self.services.secret, "view", sealed, Viewing) if sealed else None
+        if held is None or not own.account.is_operator:
+            return None
+        return held.account_id if held.session == own.session.sha256.hex() else None
+
+    def begin_view(self, account_id: int) -> None:
+        """Let the operator who is signed in see the pages of an account, for half an hour."""
+        assert self.signed_in is not None
+        held = Viewing(account_id, self.signed_in.session.sha256.hex())
+        sealed = seal(self.services.secret, "view", held, VIEW_S)
+        self.set_cookie(self._own(VIEW_COOKIE), sealed, VIEW_S, site="Strict")
+
+    def end_view(self) -> None:
+        """Show the operator's own pages again."""
+        self.set_cookie(self._own(VIEW_COOKIE), "", 0, site="Strict")
 
     def forget_who(self) -> None:
         """Take the visitor for nobody, without a look-up."""
@@ -281,6 +337,11 @@ def _refuse(visit: Visit, needs: Needs) -> Response | None:
         url = visit.request.url
         target = f"{url.path}?{url.query}" if url.query else url.path
         return visit.redirect(f"/sign-in?next={quote(target, safe='/')}")
+    if visit.viewer is not None:
+        if visit.request.method == "POST":
+            raise Refused(f"you look at the account of {visit.account.email}; change nothing there")
+        if not visit.request.url.path.startswith(VIEWABLE):
+            raise Refused(f"this page is for {visit.account.email} alone")
     if needs == "operator" and not visit.account.is_operator:
         raise Refused("this page is for operators of the service")
     return None
@@ -349,12 +410,19 @@ def environment() -> Environment:
     env.globals["version"] = __version__
     env.globals["messages"] = MESSAGES
     env.globals["plans"] = PLANS
+    env.globals["overage"] = {
+        "standard": 1_000 * OVERAGE_STANDARD_MICRO_USD,
+        "premium": 1_000 * OVERAGE_PREMIUM_MICRO_USD,
+    }
     env.filters["number"] = lambda value: f"{value:,}"
     env.filters["dollars"] = format_micro_usd
     env.filters["dollars_whole"] = lambda dollars: f"${dollars:,}"
     env.filters["when"] = lambda unix_s: _utc(unix_s).strftime("%d %b %Y, %H:%M")
     env.filters["iso"] = lambda unix_s: _utc(unix_s).isoformat().replace("+00:00", "Z")
     env.filters["ago"] = format_ago
+    env.filters["date"] = format_iso
+    env.filters["age"] = format_age
+    env.filters["browser"] = name_browser
     return env
 
 
@@ -374,6 +442,45 @@ def format_ago(unix_s: int) -> str:
             count = seconds // size
             return f"{count} {name}{'s' if count > 1 else ''} ago"
     return "just now"
+
+
+def format_age(hours: float) -> str:
+    """Return an age in words: 40 minutes, 5 hours, 3 days, 4 months, 2 years."""
+    for size, name in ((8_766, "year"), (1_461 / 2, "month"), (24, "day"), (1, "hour")):
+        if hours >= 2 * size:
+            return f"{hours / size:.0f} {name}s"
+    return f"{max(1, round(hours * 60))} minutes"
+
+
+def format_iso(text: str) -> str:
+    """Return an ISO 8601 time as the pages write times, UTC; "unknown" for none."""
+    try:
+        then = dt.datetime.fromisoformat(text).astimezone(dt.UTC)
+    except ValueError:
+        return text or "unknown"
+    return then.strftime("%d %b %Y, %H:%M")
+
+
+#: What is found in a User-Agent names the browser; the first that fits, since all imitate others.
+_BROWSERS: Final = (
+    ("Edg", "Edge"), ("OPR", "Opera"), ("SamsungBrowser", "Samsung Internet"),
+    ("Firefox", "Firefox"), ("FxiOS", "Firefox"), ("HeadlessChrome", "Chrome"),
+    ("CriOS", "Chrome"), ("Chrome", "Chrome"), ("Version", "Safari"), ("curl", "curl"),
+)  # fmt: skip
+_SYSTEMS: Final = (
+    ("iPhone", "iPhone"), ("iPad", "iPad"), ("Android", "Android"), ("Windows", "Windows"),
+    ("CrOS", "ChromeOS"), ("Mac OS X", "macOS"), ("Linux", "Linux"),
+)  # fmt: skip
+
+
+def name_browser(user_agent: str) -> str:
+    """Return a User-Agent as people say it: Firefox 128 on Linux."""
+    system = next((name for mark, name in _SYSTEMS if mark in user_agent), "")
+    for mark, name in _BROWSERS:
+        found = re.search(rf"\b{mark}\w*/([0-9]+)", user_agent)
+        if found and (mark != "Version" or "Safari" in user_agent):
+            return f"{name} {found[1]}" + (f" on {system}" if system else "")
+    return user_agent[:60] or "unknown"
 
 
 def _utc(unix_s: int) -> dt.datetime:

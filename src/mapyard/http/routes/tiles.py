@@ -11,6 +11,7 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta
 
 from mapyard.errors import InvalidRequest, NotFound
+from mapyard.http import metrics
 from mapyard.http.answer import GEOJSON, JSON, Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
@@ -242,6 +243,7 @@ def tile(ctx: Context, params: TileParams) -> Answer:
 
         def make() -> Answer:
             deadline.check()
+            metrics.TILES_MADE.inc()
             return _answer(source, ctx.path, source.get(wanted), takes_gzip)
 
         raise Later(make)
