@@ -1,0 +1,62 @@
+"""`mapyard regions`: a large extract cut into regions, each for a dataset of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+app = typer.Typer(help="Cut a large extract into regions.", no_args_is_help=True)
+
+
+@app.callback()
+def _group() -> None:
+    """Cut a large extract into regions."""
+
+
+@app.command()
+def split(
+    sources: Annotated[
+        list[Path], typer.Argument(metavar="SOURCE...", help="Extracts; several are merged.")
+    ],
+    regions: Annotated[
+        str,
+        typer.Option(metavar="N|FILE", help="How many, or GeoJSON polygons with a name each."),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder to write: an extract per region, split.json.")],
+    margin: Annotated[
+        float, typer.Option(min=0, max=100_000, help="What a region has of its neighbors, meters.")
+    ] = 2_000.0,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+) -> None:
+    """Cut an extract into regions of similar weight.
+
+    Each region has whole ways and relations, and a margin of its neighbors around. Each element is
+    owned by exactly one region; the others that have it know that it is a guest.
+
+    Examples:
+
+      mapyard regions split europe.osm.pbf --regions 24 --out split
+
+      mapyard regions split alps.osm.pbf --regions countries.geojson --out split --margin 5000
+    """
+    from mapyard.fleet.split import split_regions
+
+    console = Console(stderr=True, quiet=quiet)
+    made = split_regions(
+        sources, regions, out, margin_m=margin,
+        say=lambda text: console.print(f"  {text}", highlight=False),
+    )  # fmt: skip
+    table = Table("Region", "Nodes", "Ways", "Relations", "Guests", box=None, pad_edge=False)
+    for region in made.regions:
+        whole = sum(region.counts.values())
+        guests = sum(region.guests.values())
+        counts = [f"{count:,}" for count in region.counts.values()]
+        table.add_row(region.name, *counts, f"{guests / max(1, whole):.0%}")
+    console.print(table)
+    if any(made.left_out.values()):
+        left = ", ".join(f"{count:,} {name}" for name, count in made.left_out.items())
+        console.print(f"[yellow]in no region: {left}[/yellow]")

@@ -1,0 +1,66 @@
+"""A generation: all regions of the same data time, in one manifest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from mapyard.dataset.manifest import FilePart
+from mapyard.errors import MapyardError
+
+FORMAT: Final = 1
+SPLIT_NAME: Final = "split.json"
+#: File in a region's folder, and in its dataset: eids of elements that other regions own.
+GUESTS_NAME: Final = "guests.npy"
+
+
+class RegionFile(msgspec.Struct):
+    """What a region has of the source."""
+
+    name: str
+    #: GeoJSON of its own area.
+    area: dict[str, Any]
+    #: west, south, east, north of the area with its margin, degrees.
+    grown: tuple[float, float, float, float]
+    #: nodes, ways, relations; guests of each.
+    counts: dict[str, int]
+    guests: dict[str, int]
+    files: dict[str, FilePart]
+
+
+class Split(msgspec.Struct):
+    """The split.json of `mapyard regions split`."""
+
+    format: int
+    osm_timestamp: str
+    margin_m: float
+    sources: list[dict[str, Any]]
+    regions: list[RegionFile]
+    #: Elements that lie in no region (where polygons were given).
+    left_out: dict[str, int] = {}
+    owner_rule: str = (
+        "a node is owned by the region it lies in, a way by that of its first node, a relation by "
+        "that of its first member that has one; what has none so, by the first that holds it"
+    )
+
+
+def write_json(path: Path, value: msgspec.Struct) -> None:
+    """Write a struct, whole or not at all."""
+    fresh = path.with_name(f".{path.name}.new")
+    fresh.write_bytes(msgspec.json.format(msgspec.json.encode(value), indent=1))
+    fresh.replace(path)
+
+
+def read_split(folder: Path) -> Split:
+    """Return the split in a folder; raise where there is none."""
+    try:
+        return msgspec.json.decode((folder / SPLIT_NAME).read_bytes(), type=Split)
+    except FileNotFoundError:
+        raise MapyardError(
+            f"{folder} has no {SPLIT_NAME}; make it with: mapyard regions split SOURCE --regions N "
+            f"--out {folder}"
+        ) from None
+    except msgspec.DecodeError as error:
+        raise MapyardError(f"{folder / SPLIT_NAME} is broken: {error}") from None

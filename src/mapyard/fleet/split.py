@@ -1,0 +1,399 @@
+"""Cut an extract into regions, with whole ways and relations and a margin of neighbors.
+
+Which regions hold an element is a row of bits. Nodes get theirs by position; they go up to ways and
+relations that touch them, and down again to all that these are made of. All arrays of the length of
+the file's nodes or ways are mapped files beside the output, so memory stays bounded.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import osmium
+import osmium.io
+from numpy.typing import NDArray
+
+from mapyard.dataset.manifest import describe_file
+from mapyard.errors import InvalidRequest, MapyardError
+from mapyard.fleet.areas import E7, MAX_REGIONS, Area, cut_boxes, find_owners, read_areas
+from mapyard.fleet.generation import (
+    FORMAT,
+    GUESTS_NAME,
+    SPLIT_NAME,
+    RegionFile,
+    Split,
+    write_json,
+)
+from mapyard.osm.elements import NODE, RELATION, WAY
+from mapyard.osm.pbf import Header, iter_blocks
+from mapyard.osm.source import check_input, prepare_source
+
+DEFAULT_MARGIN_M: Final = 2_000.0
+#: Elements looked at in one go.
+_CHUNK: Final = 4_000_000
+_KINDS: Final = ("nodes", "ways", "relations")
+
+type Ints = NDArray[np.int64]
+type Bits = NDArray[np.uint64]
+
+
+class Column:
+    """A growing array in a file, mapped when whole."""
+
+    def __init__(self, folder: Path, name: str, dtype: Any, width: int = 0) -> None:
+        self._path = folder / name
+        self._file = self._path.open("wb")
+        self._dtype, self._width = np.dtype(dtype), width
+
+    def add(self, values: NDArray[Any]) -> None:
+        """Append some values."""
+        self._file.write(np.ascontiguousarray(values, self._dtype).tobytes())
+
+    def map(self) -> NDArray[Any]:
+        """Return all values, to be read and changed in place."""
+        self._file.close()
+        size = self._path.stat().st_size // self._dtype.itemsize
+        if not size:
+            return np.empty((0, self._width) if self._width else 0, self._dtype)
+        shape = (size // self._width, self._width) if self._width else (size,)
+        return np.memmap(self._path, self._dtype, "r+", shape=shape)
+
+
+def split_regions(
+    inputs: Sequence[Path],
+    regions: str,
+    out: Path,
+    *,
+    margin_m: float = DEFAULT_MARGIN_M,
+    say: Callable[[str], None] = lambda text: None,
+) -> Split:
+    """Write an extract per region, and split.json at last; return it.
+
+    `regions` is a number, or the path of a GeoJSON file with polygons.
+    """
+    for path in inputs:
+        check_input(path)
+    if (out / SPLIT_NAME).exists():
+        raise MapyardError(f"{out} has a split already; name another folder, or delete it")
+    scratch = out / ".scratch"
+    scratch.mkdir(parents=True, exist_ok=True)
+    try:
+        source = scratch / "source.osm.pbf"
+        header = prepare_source(list(inputs), source, say)
+        say("reading nodes")
+        nodes = _Nodes(source, scratch)
+        areas = _find_areas(regions, nodes)
+        bits = _Holders(source, scratch, nodes, areas, margin_m, say)
+        split = Split(
+            FORMAT, _timestamp(header), margin_m,
+            [{"name": path.name, "bytes": path.stat().st_size} for path in inputs], [],
+            bits.left_out,
+        )  # fmt: skip
+        for number, area in enumerate(areas):
+            say(f"writing region {area.name} ({number + 1} of {len(areas)})")
+            grown = area.grow(margin_m)
+            split.regions.append(_write_region(source, header, out, bits, number, area, grown))
+        write_json(out / SPLIT_NAME, split)
+        return split
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _find_areas(regions: str, nodes: _Nodes) -> list[Area]:
+    if not regions.isdigit():
+        areas = read_areas(Path(regions))
+    elif not 1 <= int(regions) <= MAX_REGIONS:
+        raise InvalidRequest(f"--regions: 1 to {MAX_REGIONS:,}")
+    else:
+        areas = cut_boxes(nodes.iter_positions(), nodes.bounds, int(regions))
+    if len(areas) > MAX_REGIONS:
+        raise InvalidRequest(f"--regions: at most {MAX_REGIONS:,} areas, got {len(areas):,}")
+    return areas
+
+
+def _timestamp(header: Header) -> str:
+    if not header.replication_timestamp:
+        return ""
+    return datetime.fromtimestamp(header.replication_timestamp, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class _Nodes:
+    """Ids and positions of all nodes, in the order of ids."""
+
+    def __init__(self, source: Path, scratch: Path) -> None:
+        ids, lon, lat = (
+            Column(scratch, name, kind)
+            for name, kind in (("node_ids", np.int64), ("lon", np.int32), ("lat", np.int32))
+        )
+        for block in iter_blocks(source):
+            if block.type != NODE:
+                break
+            assert block.lon is not None and block.lat is not None
+            ids.add(block.ids)
+            lon.add(block.lon)
+            lat.add(block.lat)
+        self.ids, self.lon, self.lat = ids.map(), lon.map(), lat.map()
+        if not len(self.ids):
+            raise InvalidRequest("the extract has no nodes")
+        self.bounds = (
+            int(self.lon.min()), int(self.lat.min()), int(self.lon.max()), int(self.lat.max()),
+        )  # fmt: skip
+
+    def iter_positions(self) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
+        """Yield positions, some at a time."""
+        for start in range(0, len(self.ids), _CHUNK):
+            yield self.lon[start : start + _CHUNK], self.lat[start : start + _CHUNK]
+
+
+def find_rows(ids: Ints, wanted: Ints) -> Ints:
+    """Return the places of ids in a sorted array, -1 for those that are not there."""
+    if not len(ids):
+        return np.full(len(wanted), -1, np.int64)
+    places = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
+    return np.where(ids[places] == wanted, places, -1)
+
+
+class _Holders:
+    """Which regions hold each element (`bits`), and which one owns it (`owners`)."""
+
+    def __init__(
+        self,
+        source: Path,
+        scratch: Path,
+        nodes: _Nodes,
+        areas: Sequence[Area],
+        margin_m: float,
+        say: Callable[[str], None],
+    ) -> None:
+        self._words = -(-len(areas) // 64)
+        self.ids: list[Ints] = [nodes.ids]
+        self.bits: list[Bits] = []
+        self.owners: list[NDArray[np.int16]] = []
+        self._place_nodes(scratch, nodes, areas, margin_m)
+        say("reading ways")
+        self._raise_to_ways(source, scratch)
+        say("reading relations")
+        self._read_relations(source)
+        self._raise_to_relations()
+        self._lower_to_members()
+        say("completing ways")
+        self._lower_to_nodes(source)
+        self._find_keepers(is_whole=all(area.shape is None for area in areas))
+        self.left_out = {
+            kind: int(sum(
+                (~self._part(bits, start).any(axis=1)).sum()
+                for start in range(0, len(bits), _CHUNK)
+            ))
+            for kind, bits in zip(_KINDS, self.bits, strict=True)
+        }  # fmt: skip
+
+    @staticmethod
+    def _part(values: NDArray[Any], start: int) -> NDArray[Any]:
+        return values[start : start + _CHUNK]
+
+    def _place_nodes(
+        self, scratch: Path, nodes: _Nodes, areas: Sequence[Area], margin_m: float
+    ) -> None:
+        bits = Column(scratch, "node_bits", np.uint64, self._words)
+        owners = Column(scratch, "node_owners", np.int16)
+        grown = [area.grow(margin_m) for area in areas]
+        for lon, lat in nodes.iter_positions():
+            own = find_owners(areas, lon, lat)
+            owners.add(own)
+            made = np.zeros((len(lon), self._words), np.uint64)
+            for number, area in enumerate(grown):
+                held = area.holds(lon, lat) | (own == number)
+                made[held, number // 64] |= np.uint64(1 << number % 64)
+            bits.add(made)
+        self.bits.append(bits.map())
+        self.owners.append(owners.map())
+
+    def _raise_to_ways(self, source: Path, scratch: Path) -> None:
+        ids = Column(scratch, "way_ids", np.int64)
+        bits = Column(scratch, "way_bits", np.uint64, self._words)
+        owners = Column(scratch, "way_owners", np.int16)
+        for block in iter_blocks(source):
+            if block.type != WAY:
+                continue
+            assert block.offsets is not None and block.refs is not None
+            ids.add(block.ids)
+            rows = find_rows(self.ids[NODE], block.refs)
+            way_of = np.repeat(np.arange(len(block.ids)), np.diff(block.offsets))
+            made, own = self._gather(NODE, rows, way_of, len(block.ids))
+            bits.add(made)
+            owners.add(own)
+        self.ids.append(ids.map())
+        self.bits.append(bits.map())
+        self.owners.append(owners.map())
+
+    def _gather(
+        self, kind: int, rows: Ints, parent_of: Ints, count: int
+    ) -> tuple[Bits, NDArray[np.int16]]:
+        """Return the bits of parents out of those of their parts, and the first part's owner."""
+        known = rows >= 0
+        rows, parent_of = rows[known], parent_of[known]
+        bits = np.zeros((count, self._words), np.uint64)
+        np.bitwise_or.at(bits, parent_of, self.bits[kind][rows])
+        owners = np.full(count, -1, np.int16)
+        own = self.owners[kind][rows]
+        # Backwards, so that the first one that has an owner is written last.
+        owned = np.flatnonzero(own >= 0)[::-1]
+        owners[parent_of[owned]] = own[owned]
+        return bits, owners
+
+    def _read_relations(self, source: Path) -> None:
+        blocks = [block for block in iter_blocks(source) if block.type == RELATION]
+        none = np.empty(0, np.int64)
+        ids = np.concatenate([none, *(block.ids for block in blocks)])
+        self.ids.append(ids)
+        members, kinds, parents = [none], [none], [none]
+        first = 0
+        for block in blocks:
+            assert block.offsets is not None and block.refs is not None
+            assert block.member_types is not None
+            members.append(block.refs)
+            kinds.append(block.member_types)
+            parents.append(first + np.repeat(np.arange(len(block.ids)), np.diff(block.offsets)))
+            first += len(block.ids)
+        member, kind, parent = (np.concatenate(part) for part in (members, kinds, parents))
+        #: Per type of members: row of the relation, row of the member; in the order of members.
+        self._members: list[tuple[Ints, Ints, Ints]] = []
+        order = np.arange(len(member))
+        for of_type in (NODE, WAY, RELATION):
+            places = np.flatnonzero(kind == of_type)
+            rows = find_rows(self.ids[of_type], member[places])
+            known = rows >= 0
+            self._members.append((parent[places][known], rows[known], order[places][known]))
+
+    def _raise_to_relations(self) -> None:
+        count = len(self.ids[RELATION])
+        bits = np.zeros((count, self._words), np.uint64)
+        first = np.full(count, np.iinfo(np.int64).max)
+        owners = np.full(count, -1, np.int16)
+        for kind in (NODE, WAY):
+            parent, rows, order = self._members[kind]
+            np.bitwise_or.at(bits, parent, self.bits[kind][rows])
+            own = self.owners[kind][rows]
+            for at in np.flatnonzero((own >= 0) & (order < first[parent]))[::-1].tolist():
+                if order[at] < first[parent[at]]:
+                    first[parent[at]], owners[parent[at]] = order[at], own[at]
+        parent, rows, _ = self._members[RELATION]
+        while True:  # relations of relations, as deep as they go
+            before = bits.copy(), owners.copy()
+            np.bitwise_or.at(bits, parent, bits[rows])
+            lacking = np.flatnonzero((owners[parent] < 0) & (owners[rows] >= 0))[::-1]
+            owners[parent[lacking]] = owners[rows[lacking]]
+            if (bits == before[0]).all() and (owners == before[1]).all():
+                break
+        self.bits.append(bits)
+        self.owners.append(owners)
+
+    def _lower_to_members(self) -> None:
+        parent, rows, _ = self._members[RELATION]
+        bits = self.bits[RELATION]
+        while True:
+            before = bits.copy()
+            np.bitwise_or.at(bits, rows, bits[parent])
+            if (bits == before).all():
+                break
+        for kind in (WAY, NODE):
+            parent, rows, _ = self._members[kind]
+            np.bitwise_or.at(self.bits[kind], rows, bits[parent])
+
+    def _find_keepers(self, *, is_whole: bool) -> None:
+        """Give each element without an owner to the first region that holds it.
+
+        What no region holds, since nothing of it is in the file, is kept by the first region; not
+        where areas were drawn, for it may lie outside of them (`is_whole` is false then).
+        """
+        for bits, owners in zip(self.bits, self.owners, strict=True):
+            for start in range(0, len(owners), _CHUNK):
+                held, own = self._part(bits, start), self._part(owners, start)
+                if is_whole:
+                    lost = ~held.any(axis=1)
+                    held[lost, 0] |= np.uint64(1)
+                for word in range(self._words):
+                    rows = np.flatnonzero((own < 0) & (held[:, word] != 0))
+                    lowest = held[rows, word] & (~held[rows, word] + np.uint64(1))
+                    own[rows] = word * 64 + np.log2(lowest.astype(np.float64)).astype(np.int16)
+
+    def _lower_to_nodes(self, source: Path) -> None:
+        start = 0
+        for block in iter_blocks(source):
+            if block.type != WAY:
+                continue
+            assert block.offsets is not None and block.refs is not None
+            bits = self.bits[WAY][start : start + len(block.ids)]
+            start += len(block.ids)
+            rows = find_rows(self.ids[NODE], block.refs)
+            way_of = np.repeat(np.arange(len(block.ids)), np.diff(block.offsets))
+            known = rows >= 0
+            np.bitwise_or.at(self.bits[NODE], rows[known], bits[way_of[known]])
+
+    def find_held(self, kind: int, number: int) -> tuple[Ints, NDArray[np.bool_]]:
+        """Return the ids of what a region holds of a type, and which of them are guests."""
+        word, bit = number // 64, np.uint64(1 << number % 64)
+        ids, guests = [], []
+        for start in range(0, len(self.ids[kind]), _CHUNK):
+            held = (self._part(self.bits[kind], start)[:, word] & bit) != 0
+            ids.append(self._part(self.ids[kind], start)[held])
+            guests.append(self._part(self.owners[kind], start)[held] != number)
+        return (
+            np.concatenate([np.empty(0, np.int64), *ids]),
+            np.concatenate([np.empty(0, np.bool_), *guests]),
+        )
+
+
+def _write_region(
+    source: Path,
+    header: Header,
+    out: Path,
+    holders: _Holders,
+    number: int,
+    area: Area,
+    grown: Area,
+) -> RegionFile:
+    folder = out / area.name
+    folder.mkdir(exist_ok=True)
+    target = folder / "source.osm.pbf"
+    counts, guests = {}, {}
+    filters: list[Any] = []
+    eids = []
+    types = (osmium.osm.NODE, osmium.osm.WAY, osmium.osm.RELATION)
+    for kind, name in enumerate(_KINDS):
+        ids, is_guest = holders.find_held(kind, number)
+        counts[name], guests[name] = len(ids), int(is_guest.sum())
+        eids.append(ids[is_guest] * 4 + kind)
+        wanted: Any = osmium.filter.IdFilter(ids.tolist())
+        filters.append(wanted.enable_for(types[kind]))
+    np.save(folder / GUESTS_NAME, np.sort(np.concatenate(eids)))
+    made = osmium.io.Header()
+    made.set("sorting", "Type_then_ID")
+    made.set("generator", "mapyard")
+    if header.replication_timestamp:
+        made.set("osmosis_replication_timestamp", _timestamp(header))
+    if header.replication_sequence is not None:
+        made.set("osmosis_replication_sequence_number", str(header.replication_sequence))
+    if header.replication_url:
+        made.set("osmosis_replication_base_url", header.replication_url)
+    if header.bbox is not None:
+        west, south, east, north = _meet(header.bbox, tuple(v / E7 for v in grown.box))
+        if west < east and south < north:
+            made.add_box(osmium.osm.Box(west, south, east, north))
+    with osmium.SimpleWriter(str(target), header=made, overwrite=True) as writer:
+        osmium.apply(str(source), *filters, writer)
+    files = {name: describe_file(folder / name) for name in (target.name, GUESTS_NAME)}
+    return RegionFile(
+        area.name, area.to_geojson(), (*grown.bbox,), counts, guests, files,
+    )  # fmt: skip
+
+
+def _meet(one: Sequence[float], other: Sequence[float]) -> tuple[float, float, float, float]:
+    return (
+        max(one[0], other[0]), max(one[1], other[1]), min(one[2], other[2]), min(one[3], other[3]),
+    )  # fmt: skip

@@ -1,0 +1,227 @@
+"""Regions hold what touches them, whole; each element has one owner."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import osmium
+import pytest
+import shapely
+from typer.testing import CliRunner
+
+from mapyard.cli import build_app
+from mapyard.errors import MapyardError
+from mapyard.fleet.areas import E7, Area, cut_boxes, find_owners
+from mapyard.fleet.generation import Split, read_split
+from mapyard.fleet.split import split_regions
+from mapyard.osm.source import is_sorted
+from osm_files import EXAMPLES, Member, write_osm
+
+Elements = dict[tuple[str, int], tuple[object, ...]]
+
+
+def read(path: Path) -> Elements:
+    """Return all elements of a file with everything that they are."""
+    found: Elements = {}
+    for item in osmium.FileProcessor(str(path)):
+        parts: object = None
+        if item.is_node():
+            parts = (item.location.x, item.location.y)
+        elif item.is_way():
+            parts = tuple(node.ref for node in item.nodes)
+        else:
+            parts = tuple((m.type, m.ref, m.role) for m in item.members)
+        found[item.type_str(), item.id] = (parts, tuple(sorted(dict(item.tags).items())))
+    return found
+
+
+def read_guests(folder: Path) -> set[tuple[str, int]]:
+    eids = np.load(folder / "guests.npy")
+    assert (np.diff(eids) > 0).all()
+    return {("nwr"[eid & 3], eid >> 2) for eid in eids.tolist()}
+
+
+def expected_holders(source: Elements, areas: list[shapely.Geometry]) -> list[set[tuple[str, int]]]:
+    """The definition, element by element: what touches an area, then all that it is made of."""
+    held = []
+    for area in areas:
+        inside = {
+            key for key, (at, _) in source.items()
+            if key[0] == "n" and area.contains(shapely.Point(at[0] / E7, at[1] / E7))  # type: ignore[index]
+        }  # fmt: skip
+        ways = {
+            key for key, (refs, _) in source.items()
+            if key[0] == "w" and any(("n", ref) in inside for ref in refs)  # type: ignore[union-attr]
+        }  # fmt: skip
+        touched = inside | ways
+        while True:
+            more = {
+                key for key, (members, _) in source.items()
+                if key[0] == "r" and any((t, r) in touched for t, r, _ in members)  # type: ignore[union-attr]
+            }  # fmt: skip
+            if more <= touched:
+                break
+            touched |= more
+        while True:
+            parts = set()
+            for key in touched:
+                if key[0] == "w":
+                    parts |= {("n", ref) for ref in source[key][0]}  # type: ignore[union-attr]
+                elif key[0] == "r":
+                    parts |= {(t, r) for t, r, _ in source[key][0]}  # type: ignore[union-attr]
+            parts &= source.keys()
+            if parts <= touched:
+                break
+            touched |= parts
+        held.append(touched)
+    return held
+
+
+def make_random_map(path: Path, seed: int) -> Path:
+    """Nodes over 10 × 10 km, ways between some, relations of all kinds, with gaps and cycles."""
+    rng = random.Random(seed)
+    nodes = {n: (9.5 + rng.random() * 0.1, 47.0 + rng.random() * 0.1) for n in range(1, 200)}
+    ways = {
+        w: ([rng.randint(1, 205) for _ in range(rng.randint(1, 4))], {"highway": "path"})
+        for w in range(1, 80)
+    }
+    relations: dict[int, tuple[list[Member], dict[str, str]]] = {}
+    for r in range(1, 30):
+        members: list[Member] = []
+        for _ in range(rng.randint(1, 3)):
+            kind = rng.choice(("node", "way", "way", "relation"))
+            top = {"node": 205, "way": 85, "relation": 32}[kind]
+            members.append((kind, rng.randint(1, top), "x"))
+        relations[r] = (members, {"type": "route"})
+    return write_osm(path, nodes, ways, relations)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("count", [2, 5])
+def test_regions_hold_what_the_definition_says(tmp_path: Path, seed: int, count: int) -> None:
+    path = make_random_map(tmp_path / "map.osm", seed)
+    out = tmp_path / "split"
+    made = split_regions([path], str(count), out, margin_m=500.0)
+    assert read_split(out) == made and len(made.regions) == count
+    source = read(path)
+    expected = expected_holders(source, [shapely.box(*region.grown) for region in made.regions])
+    owners: dict[tuple[str, int], list[int]] = {key: [] for key in source}
+    for number, region in enumerate(made.regions):
+        found = read(out / region.name / "source.osm.pbf")
+        guests = read_guests(out / region.name)
+        lost = set(source) - set().union(*expected)  # nothing of it is in the file
+        assert set(found) - lost == expected[number]
+        assert all(found[key] == source[key] for key in found)  # whole
+        assert guests <= set(found) and sum(region.guests.values()) == len(guests)
+        assert sum(region.counts.values()) == len(found)
+        assert is_sorted(out / region.name / "source.osm.pbf")
+        for key in set(found) - guests:
+            owners[key].append(number)
+    assert all(len(numbers) == 1 for numbers in owners.values())
+    for (kind, osm_id), (at, _) in source.items():
+        if kind == "n":  # by the region that it lies in
+            area = shapely.from_geojson(json.dumps(made.regions[owners[kind, osm_id][0]].area))
+            assert area.covers(shapely.Point(at[0] / E7, at[1] / E7))  # type: ignore[index]
+        elif kind == "w" and any(("n", ref) in source for ref in at):  # type: ignore[union-attr]
+            first = next(ref for ref in at if ("n", ref) in source)  # type: ignore[union-attr]
+            assert owners[kind, osm_id] == owners["n", first]
+
+
+def test_many_regions_need_more_than_one_word_of_bits(tmp_path: Path) -> None:
+    path = make_random_map(tmp_path / "map.osm", 1)
+    made = split_regions([path], "70", tmp_path / "out", margin_m=0.0)
+    owned = [sum(region.counts.values()) - sum(region.guests.values()) for region in made.regions]
+    assert sum(owned) == len(read(path)) and sum(1 for count in owned if count) > 60
+
+
+def test_drawn_areas(tmp_path: Path) -> None:
+    path = write_osm(
+        tmp_path / "map.osm",
+        {1: (1.0, 1.0), 2: (3.0, 1.0), 3: (50.0, 1.0), 4: (50.1, 1.0), 5: (1.5, 1.0)},
+        {1: ([3, 1], {}), 2: ([3, 4], {}), 3: ([2, 1], {})},
+    )
+    areas = {"type": "FeatureCollection", "features": [
+        {"type": "Feature", "properties": {"name": "The West"},
+         "geometry": json.loads(shapely.to_geojson(shapely.box(0, 0, 2, 2)))},
+        {"type": "Feature", "properties": {"name": "east"},
+         "geometry": json.loads(shapely.to_geojson(shapely.box(1.4, 0, 4, 2)))},
+    ]}  # fmt: skip
+    (tmp_path / "areas.json").write_text(json.dumps(areas))
+    made = split_regions([path], str(tmp_path / "areas.json"), tmp_path / "out", margin_m=0.0)
+    assert [region.name for region in made.regions] == ["the-west", "east"]
+    west, east = (read(tmp_path / "out" / name / "source.osm.pbf") for name in ("the-west", "east"))
+    assert set(west) == {("n", 1), ("n", 2), ("n", 3), ("n", 5), ("w", 1), ("w", 3)}
+    assert set(east) == {("n", 1), ("n", 2), ("n", 5), ("w", 3)}
+    # Node 5 lies in both: the first area counts. Node 3 is only part of a way.
+    assert read_guests(tmp_path / "out" / "east") == {("n", 1), ("n", 5)}
+    assert read_guests(tmp_path / "out" / "the-west") == {("n", 2), ("w", 3)}
+    assert made.left_out == {"nodes": 1, "ways": 1, "relations": 0}
+
+
+def test_boxes_are_of_similar_weight_and_cover_the_earth() -> None:
+    rng = np.random.default_rng(3)
+    # Half of all in one town.
+    lon = np.concatenate([rng.uniform(5, 15, 50_000), rng.normal(11, 0.05, 50_000)])
+    lat = np.concatenate([rng.uniform(45, 50, 50_000), rng.normal(48, 0.05, 50_000)])
+    x, y = (lon * E7).astype(np.int32), (lat * E7).astype(np.int32)
+    bounds = int(x.min()), int(y.min()), int(x.max()), int(y.max())
+    areas = cut_boxes(iter([(x[:30_000], y[:30_000]), (x[30_000:], y[30_000:])]), bounds, 7)
+    counts = np.bincount(find_owners(areas, x, y), minlength=7)
+    assert counts.sum() == 100_000 and counts.max() < 1.2 * counts.min()
+    ends = np.array([-180 * E7, 180 * E7, 0], np.int32), np.array([-90 * E7, 90 * E7, 0], np.int32)
+    assert (find_owners(areas, *ends) >= 0).all()
+    everywhere = (
+        (rng.uniform(-180, 180, 10_000) * E7).astype(np.int32),
+        (rng.uniform(-90, 90, 10_000) * E7).astype(np.int32),
+    )
+    assert (sum(area.holds(*everywhere).astype(int) for area in areas) == 1).all()
+
+
+def test_a_margin_is_measured_in_meters() -> None:
+    grown = Area("a", (10 * E7, 60 * E7, 11 * E7, 61 * E7)).grow(10_000)
+    west, south, east, north = (value / E7 for value in grown.box)
+    # A degree of latitude has 111.195 km, one of longitude at 61° 53.91 km.
+    assert (10 - west, east - 11) == pytest.approx((0.1855, 0.1855), abs=1e-4)
+    assert (60 - south, north - 61) == pytest.approx((0.08993, 0.08993), abs=1e-5)
+
+
+def run(*arguments: object) -> tuple[int, str]:
+    done = CliRunner().invoke(build_app(["regions"]), ["regions", *map(str, arguments)])
+    if isinstance(done.exception, MapyardError):
+        raise done.exception
+    return done.exit_code, done.stderr
+
+
+def test_the_command(tmp_path: Path) -> None:
+    monaco = EXAMPLES / "monaco.osm.pbf"
+    code, told = run("split", monaco, "--regions", 2, "--out", tmp_path / "out", "--margin", 300)
+    assert code == 0 and "r002" in told
+    made: Split = read_split(tmp_path / "out")
+    assert made.osm_timestamp == "2026-04-06T20:21:15Z"
+    assert not (tmp_path / "out" / ".scratch").exists()
+    with pytest.raises(MapyardError, match="has a split already"):
+        run("split", monaco, "--regions", 2, "--out", tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("regions", "told"),
+    [
+        ("0", "1 to 1,024"),
+        ("none.json", "a number, or a GeoJSON file"),
+        ("bad.json", "no GeoJSON FeatureCollection"),
+        ("line.json", "valid Polygon"),
+    ],
+)
+def test_wrong_regions_are_said(tmp_path: Path, regions: str, told: str) -> None:
+    (tmp_path / "bad.json").write_text("{}")
+    line = {"type": "LineString", "coordinates": [[0, 0], [1, 1]]}
+    (tmp_path / "line.json").write_text(
+        json.dumps({"features": [{"properties": {"name": "a"}, "geometry": line}]})
+    )
+    if regions.endswith(".json"):
+        regions = str(tmp_path / regions)
+    with pytest.raises(MapyardError, match=told):
+        run("split", EXAMPLES / "monaco.osm.pbf", "--regions", regions, "--out", tmp_path / "o")
