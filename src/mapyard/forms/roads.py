@@ -14,7 +14,7 @@ from mapyard.geo.sphere import haversine_m
 from mapyard.library.call import Call
 from mapyard.library.ways import get_engine
 from mapyard.routing.costing import CostingOptions
-from mapyard.routing.edges import EdgePath, find_edges
+from mapyard.routing.edges import EdgePath, find_route_edges
 from mapyard.routing.modes import Mode
 from mapyard.routing.nearest import RoadEnd, find_ends
 from mapyard.routing.snapping import no_road
@@ -40,7 +40,7 @@ def find_edges_of(
 ) -> tuple[EdgePath, list[int]]:
     """Return the edges under a route, and the place in its line where each of them ends."""
     line = route.positions
-    path = find_edges(get_engine(call), line, mode, options)
+    path = find_route_edges(get_engine(call), route, mode, options)
     along_m = measure(line)
     share = path.along_m[path.ends] / max(float(path.along_m[-1]), 1e-9)
     ends = np.searchsorted(along_m, share * along_m[-1] - 1e-3)

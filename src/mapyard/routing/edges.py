@@ -1,4 +1,7 @@
-"""The graph's edges under a path: shared by map matching and by routes with annotations."""
+"""The graph's edges under a path: shared by map matching and by routes with annotations.
+
+Of a route out of the prepared graph they are known; of other lines the engine finds them.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapyard.geo.sphere import haversine_m
+from mapyard.routing.contraction.facts import Facts
+from mapyard.routing.contraction.table import ModeTable
 from mapyard.routing.costing import CostingOptions
 from mapyard.routing.engine import Engine
 from mapyard.routing.modes import Mode, make_costing
 from mapyard.routing.polyline import decode_polyline
+from mapyard.routing.trip import Route
 
 #: What is asked of the engine for each edge.
 EDGE_ATTRIBUTES = (
@@ -111,6 +117,75 @@ def _read_edge(row: dict[str, Any]) -> EdgeInfo:
         toll=row.get("toll", False),
         tunnel=row.get("tunnel", False),
         bridge=row.get("bridge", False),
+    )
+
+
+def find_route_edges(
+    engine: Engine, route: Route, mode: Mode, options: CostingOptions | None = None
+) -> EdgePath:
+    """Return the edges under a route that was found with these options."""
+    table = engine.tables.find(mode) if route.ways else None
+    if table is None:
+        return find_edges(engine, route.positions, mode, options)
+    return _join_ways(table, route)
+
+
+def _join_ways(table: ModeTable, route: Route) -> EdgePath:
+    columns: list[tuple[NDArray[Any], ...]] = []
+    before_s = before_cost = 0.0
+    for way, leg in zip(route.ways, route.legs, strict=True):
+        _, last = table.roads.find_line(way.edges, way.ends)
+        elapsed_s, elapsed_cost = table.measure_edges(way)
+        source, target = np.zeros(len(last)), np.ones(len(last))
+        source[0], target[-1] = way.ends[0][0], way.ends[1][0]
+        columns.append(
+            (
+                way.edges, leg.begin + np.append(0, last[:-1]), leg.begin + last,
+                source, target, before_s + elapsed_s, before_cost + elapsed_cost,
+            )
+        )  # fmt: skip
+        before_s, before_cost = before_s + elapsed_s[-1], before_cost + elapsed_cost[-1]
+    edges, begins, ends, source, target, elapsed_s, elapsed_cost = (
+        np.concatenate(parts) for parts in zip(*columns, strict=True)
+    )
+    # Over a stop within an edge, the edge goes on; of edges that are only touched nothing is told.
+    goes_on = np.append((edges[:-1] == edges[1:]) & (target[:-1] == source[1:]), False)
+    source[1:][goes_on[:-1]] = source[:-1][goes_on[:-1]]
+    begins[1:][goes_on[:-1]] = begins[:-1][goes_on[:-1]]
+    kept = np.flatnonzero((begins < ends) & ~goes_on)
+    speeds_kmh = table.find_speeds(edges).tolist()
+    lon, lat = route.positions.T
+    steps_m = haversine_m(lon[:-1], lat[:-1], lon[1:], lat[1:])
+    return EdgePath(
+        positions=route.positions,
+        edges=[
+            _describe(table.facts.read(edge), speeds_kmh[index])
+            for index, edge in zip(kept.tolist(), edges[kept].tolist(), strict=True)
+        ],
+        begins=begins[kept],
+        ends=ends[kept],
+        starts_piece=np.arange(len(kept)) == 0,
+        source=source[kept],
+        target=target[kept],
+        along_m=np.append(0.0, np.cumsum(steps_m)),
+        elapsed_s=elapsed_s[kept],
+        elapsed_cost=elapsed_cost[kept],
+    )
+
+
+def _describe(facts: Facts, speed_kmh: float) -> EdgeInfo:
+    return EdgeInfo(
+        edge_id=facts.edge_id,
+        way_id=facts.way_id,
+        name=facts.names[0] if facts.names else None,
+        road_class=facts.road_class,
+        use="footway" if facts.use == "sidewalk" else facts.use,  # as the engine has it in paths
+        surface=facts.surface,
+        speed_kmh=round(speed_kmh),
+        maxspeed_kmh=facts.maxspeed_kmh,
+        toll=facts.toll,
+        tunnel=facts.tunnel,
+        bridge=facts.bridge,
     )
 
 

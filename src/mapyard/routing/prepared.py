@@ -65,7 +65,7 @@ def _find_ways(table: ModeTable, places: Places) -> list[Way] | None:
 
 def _make_route(table: ModeTable, ways: list[Way], positions: NDArray[np.float64]) -> Route:
     roads = table.roads
-    lines = [roads.find_line(way.edges, way.ends) for way in ways]
+    lines = [roads.find_line(way.edges, way.ends)[0] for way in ways]
     # Legs share their end points; each further one is joined without its first position.
     line = np.concatenate([lines[0], *(part[1:] for part in lines[1:])])
     starts = np.cumsum([0] + [len(part) - 1 for part in lines]).tolist()
@@ -92,4 +92,5 @@ def _make_route(table: ModeTable, ways: list[Way], positions: NDArray[np.float64
         has_toll=bool(kinds & TOLL),
         has_ferry=bool(kinds & FERRY),
         has_motorway=bool(kinds & MOTORWAY),
+        ways=tuple(ways),
     )

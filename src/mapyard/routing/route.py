@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final
 
@@ -11,8 +11,8 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from mapyard.errors import InvalidRequest
-from mapyard.geo.sphere import haversine_m
+from mapyard.errors import InvalidRequest, MapyardError
+from mapyard.geo.sphere import distance_m, haversine_m
 from mapyard.routing.avoid import write_avoided
 from mapyard.routing.costing import CostingOptions
 from mapyard.routing.engine import Engine, NoRoad, NoRoute, TooFarApart
@@ -42,6 +42,10 @@ MAX_POSITIONS: Final = 27
 #: all of them are apart together is limited besides (config.py).
 MOST_POSITIONS: Final = 200
 MAX_ALTERNATIVES: Final = 3
+#: A walk along a line is on its edges where it takes as long and is as long, but for rounding.
+_SAME_S, _SAME_M = 1.0, 5.0
+#: The engine's: a destination as near to its road is on no side of it.
+_AT_ROAD_M: Final = 5.0
 
 
 def find_routes(
@@ -91,8 +95,10 @@ def find_routes(
         raise InvalidRequest.of("alternatives", f"are found over {MAX_POSITIONS} positions or less")
     avoids = any(one is not None for one in (avoid, avoid_lines, avoid_points))
     asked = look_over_meridian(engine, positions, mode, radius_m)
-    if not (alternatives or with_steps or exclude or avoids or options or stops or travel):
+    if not (alternatives or exclude or avoids or options or stops or travel):
         prepared = find_prepared_route(engine.tables, asked, positions, mode, radius_m)
+        if prepared is not None and with_steps:
+            prepared = _add_steps(engine, prepared, asked, mode, language, units)
         if prepared is not None:
             return [prepared]
     request = make_costing(mode, exclude, options) | ask_for_steps(with_steps, language, units)
@@ -254,6 +260,69 @@ def find_steps(
     return [
         read_step(row, 0, unit_m, language) for leg in answer["legs"] for row in leg["maneuvers"]
     ]
+
+
+def _add_steps(
+    engine: Engine,
+    route: Route,
+    asked: NDArray[np.float64],
+    mode: Mode,
+    language: str,
+    units: Units,
+) -> Route | None:
+    """Return the route with steps, which the engine words along its line.
+
+    None where the engine cannot walk it, as where two ways lie on the same nodes.
+    """
+    legs = []
+    request = make_costing(mode) | ask_for_steps(True, language, units)
+    unit_m = UNIT_M[request["units"]]
+    for leg, way, places in zip(route.legs, route.ways, pairwise(asked.tolist()), strict=True):
+        line = route.positions[leg.begin : leg.end + 1]
+        shape = [{"lon": lon, "lat": lat} for lon, lat in line.tolist()]
+        # On which side of the street an end is follows from where it was asked for.
+        for point, (lon, lat), (share, _) in zip(
+            (shape[0], shape[-1]), places, way.ends, strict=True
+        ):
+            if 0 < share < 1 and distance_m(lon, lat, *point.values()) > _AT_ROAD_M:
+                point |= {"display_lon": lon, "display_lat": lat}
+        steps = _walk(engine, request | {"shape": shape}, leg, unit_m, language)
+        if steps is None:
+            return None
+        legs.append(replace(leg, steps=steps))
+    return replace(route, legs=legs)
+
+
+def _walk(
+    engine: Engine, request: dict[str, Any], leg: Leg, unit_m: float, language: str
+) -> list[Step] | None:
+    try:
+        trip = engine.call("trace_route", request | {"shape_match": "edge_walk"})["trip"]
+    except MapyardError:
+        return None
+    count = len(request["shape"])
+    (walked, *others) = trip["legs"]
+    shape_of = decode_polyline(walked["shape"])
+    # At a crossing the engine has edges without length at the ends, whose point comes twice.
+    before = int(len(shape_of) > count and (shape_of[0] == shape_of[1]).all())
+    after = int(len(shape_of) > count + before and (shape_of[-1] == shape_of[-2]).all())
+    is_same = (
+        not others
+        and len(shape_of) == before + count + after
+        and abs(walked["summary"]["time"] - leg.duration_s) <= _SAME_S
+        and abs(walked["summary"]["length"] * unit_m - leg.distance_m) <= _SAME_M
+    )
+    if not is_same:
+        return None
+    rows = [
+        row
+        | {
+            name: min(max(row[name] - before, 0), count - 1)
+            for name in ("begin_shape_index", "end_shape_index")
+        }
+        for row in walked["maneuvers"]
+    ]
+    return [read_step(row, leg.begin, unit_m, language) for row in rows]
 
 
 def _find_passed(

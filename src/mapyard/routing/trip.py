@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from mapyard.routing.contraction.table import Way
 from mapyard.routing.steps import Step
 
 
@@ -43,3 +44,5 @@ class Route:
     has_toll: bool
     has_ferry: bool
     has_motorway: bool
+    #: The edges of each leg, where the route came out of the prepared graph.
+    ways: tuple[Way, ...] = field(default=(), repr=False, compare=False)

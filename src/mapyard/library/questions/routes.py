@@ -31,7 +31,7 @@ from mapyard.library.ways import (
 from mapyard.params.parser import Geometry, Params, Position, Positions, spelled
 from mapyard.routing import Engine
 from mapyard.routing.costing import check_slopes
-from mapyard.routing.edges import find_edges
+from mapyard.routing.edges import find_route_edges
 from mapyard.routing.electric import ElectricVehicle
 from mapyard.routing.polyline import encode_polyline
 from mapyard.routing.route import find_routes
@@ -307,7 +307,7 @@ def _make_feature(
     if params.elevation:
         line, properties["elevation"] = _add_heights(call, line)
     if params.annotations or params.extra_info:
-        path = find_edges(engine, found.positions, params.mode, params.costing)
+        path = find_route_edges(engine, found, params.mode, params.costing)
         heights_m = None
         if params.elevation or "steepness" in params.extra_info:
             heights_m = find_line_heights(call, path.positions)

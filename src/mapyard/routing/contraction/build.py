@@ -197,7 +197,7 @@ def _is_as_cheap(
     way = table.find_way(origin, destination)
     if way is None or not way.cost_s - 1 <= route_cost_s <= _TIE * way.cost_s + 1:
         return False
-    line = table.roads.find_line(way.edges, way.ends)
+    line, _ = table.roads.find_line(way.edges, way.ends)
     try:
         path = find_edges(engine, line, mode)
     except MapyardError:

@@ -340,22 +340,27 @@ class Roads:
         place_m = np.clip(along_m, step_m, points_m[-1] - step_m)
         return np.array([np.interp(place_m, points_m, lon), np.interp(place_m, points_m, lat)])
 
-    def find_line(self, edges: Ints, ends: tuple[End, End]) -> Floats:
-        """Return the line (n, 2) along edges, from a place on the first to one on the last."""
+    def find_line(self, edges: Ints, ends: tuple[End, End]) -> tuple[Floats, Ints]:
+        """Return the line (n, 2) along edges, from a place on the first to one on the last.
+
+        And the point at which each edge is left.
+        """
         roads = self._arrays.road[edges]
         share = np.array([ends[0][0], ends[1][0]])
         length_m = self._length_cm[edges[[0, -1]]] / _CM
         at = np.concatenate([ends[0][1], ends[1][1]])
+        last = np.empty(len(edges), np.int64)
         room = _LINE_POINTS
         while True:
             line = np.empty((room, 2))
             count = load_kernels().join_line(
                 ctypes.addressof(self._struct), len(roads), address(roads, np.int32),
                 address(share, np.float64), address(length_m, np.float64, 2),
-                address(at, np.float64, 4), address(line, np.float64), room,
+                address(at, np.float64, 4), address(line, np.float64), address(last, np.int64),
+                room,
             )  # fmt: skip
             if count <= room:
-                return np.round(line[:count], 6)
+                return np.round(line[:count], 6), last
             room = count
 
     def find_kinds(self, edges: Ints) -> int:

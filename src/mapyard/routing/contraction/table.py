@@ -238,6 +238,8 @@ class Way:
 
     edges: Ints
     ends: tuple[End, End]  #: on the first and on the last edge
+    vertices: Int32s  #: of the contracted graph, one per edge
+    is_relaxed: bool  #: of the graph without rules for dead ends and such
     cost_s: float
     time_s: float
     length_m: float
@@ -489,18 +491,39 @@ class ModeTable:
         if best is None or best[0] >= NO_WAY:
             return None
         cost, middle, start, i, target, j, is_ahead = best
-        edges = (
-            origin.edge[[i]]
-            if is_ahead
-            else graph.vertices.edge[graph.hierarchy.unpack(start, target)]
+        vertices = (
+            np.array([start], np.int32) if is_ahead else graph.hierarchy.unpack(start, target)
         )
         return Way(
-            edges,
+            graph.vertices.edge[vertices],
             (origin.get_end(i), destination.get_end(j)),
+            vertices,
+            graph is self._relaxed,
             cost / _MS,
             max(0, middle[1] + begins[i][1] + lasts[j][1]) / _MS,
             max(0, middle[2] + begins[i][2] + lasts[j][2]) / _CM,
         )
+
+    def measure_edges(self, way: Way) -> tuple[Floats, Floats]:
+        """Return time and cost from the begin of a way to the end of each edge, in seconds.
+
+        Turns count with the edge after them.
+        """
+        graph = self._relaxed if way.is_relaxed else self._strict
+        costs_ms, times_ms = graph.hierarchy.measure_way(way.vertices)
+        (begin, _), (end, _) = way.ends
+
+        def sum_up(steps: Int32s, whole: Int32s) -> Floats:
+            of_edge = whole[way.edges].astype(np.float64)
+            ends = np.append(0, np.cumsum(steps, dtype=np.int64)) + of_edge - begin * of_edge[0]
+            ends[-1] -= (1 - end) * of_edge[-1]
+            return np.maximum(ends, 0.0) / _MS
+
+        return sum_up(times_ms, self._costs.time_ms), sum_up(costs_ms, self._costs.cost_ms)
+
+    def find_speeds(self, edges: Ints) -> Floats:
+        """Return km/h on edges."""
+        return 36.0 * self._edges.length_cm[edges] / np.maximum(self._costs.time_ms[edges], 1)
 
     def _is_known(self, graph: _Graph, edge: int) -> bool:
         return edge >= 0 and bool(

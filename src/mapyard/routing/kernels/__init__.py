@@ -33,7 +33,7 @@ _FUNCTIONS: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "find_ways": (c_int32, (c_void_p, c_int64, *[c_void_p] * 5)),
     "decode_shapes": (c_int32, (c_void_p, c_int64, c_int64, *[c_void_p] * 3)),
     "snap": (c_int32, (c_void_p, c_int64, *[c_void_p] * 2, c_uint8, c_double, *[c_void_p] * 5)),
-    "join_line": (c_int64, (c_void_p, c_int64, *[c_void_p] * 5, c_int64)),
+    "join_line": (c_int64, (c_void_p, c_int64, *[c_void_p] * 6, c_int64)),
     "find_near": (
         c_int64,
         (c_void_p, c_double, c_double, c_uint8, c_double, c_void_p, c_void_p, c_int64),

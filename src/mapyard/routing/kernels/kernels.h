@@ -92,6 +92,7 @@ EXPORT int32_t snap(const Roads *roads, int64_t count, const double *lon, const 
 EXPORT int64_t find_near(const Roads *roads, double lon, double lat, uint8_t modes, double radius_m,
                          int32_t *road, double *at, int64_t room);
 EXPORT int64_t join_line(const Roads *roads, int64_t count, const int32_t *road, const double *share,
-                         const double *length_m, const double *at, double *line, int64_t room);
+                         const double *length_m, const double *at, double *line, int64_t *last,
+                         int64_t room);
 
 #endif

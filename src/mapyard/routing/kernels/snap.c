@@ -293,10 +293,10 @@ static double measure_shape(const Roads *r, Shape shape, int64_t points) {
 
 /* Write the line along roads (twice the road, and 1 more where it is taken back), from a share of the
    first to a share of the last, whose lengths are given, as are the places there in degrees; a place
-   at a road's end is that end. Returns how many points it has, of which as many are written as there
-   is room for. */
+   at a road's end is that end. `last` gets the point at which each road is left. Returns how many
+   points it has, of which as many are written as there is room for. */
 int64_t join_line(const Roads *r, int64_t count, const int32_t *road, const double *share,
-                  const double *length_m, const double *at, double *line, int64_t room) {
+                  const double *length_m, const double *at, double *line, int64_t *last, int64_t room) {
     double place_m[2], tip[4] = {at[0], at[1], at[2], at[3]};
     for (int side = 0; side < 2; side++) {
         Shape shape = find_shape(r, road[side ? count - 1 : 0]);
@@ -333,6 +333,7 @@ int64_t join_line(const Roads *r, int64_t count, const int32_t *road, const doub
             }
             used++;
         }
+        last[i] = used - (i < count - 1);
     }
     return used;
 }

@@ -219,7 +219,13 @@ def test_a_line_goes_along_its_roads(tmp_path_factory, parts, backward, shares):
         (share, np.array(line.interpolate(share, normalized=True).coords[0]))
         for share, line in zip(shares, lines, strict=True)
     )
-    line = roads.find_line(edges, ends)
+    line, last = roads.find_line(edges, ends)
+    assert last[-1] == len(line) - 1
+    for points, index in zip(chain[:-1], last.tolist(), strict=False):
+        assert tuple(np.round(line[index] / UNIT_DEG).astype(int).tolist()) == points[-1] or (
+            index == 0 and shares[0] > 0  # it is left where it was begun
+        )
+    assert (np.diff(last) >= 0).all()
     for (_, expected), found in zip(ends, (line[0], line[-1]), strict=True):
         assert found == pytest.approx(expected, abs=2e-6)
     inner = [tuple(point) for points in chain[1:-1] for point in points[1:]]
@@ -233,5 +239,6 @@ def test_a_long_line_has_room(tmp_path):
     points = [(9_500_000 + 10 * i, 47_100_000 + i % 2) for i in range(5_000)]
     roads = build(tmp_path, [points], [1])
     ends = (0.0, np.zeros(2)), (1.0, np.zeros(2))
-    line = roads.find_line(np.array([0]), ends)
+    line, last = roads.find_line(np.array([0]), ends)
+    assert last.tolist() == [4_999]
     assert (np.round(line / UNIT_DEG) == points).all()
