@@ -34,12 +34,12 @@ soak: setup  ## load for an hour: memory, descriptors, limits, ledger (SECONDS=3
 fuzz: setup  ## seek inputs that break a reader (SECONDS=600 DATA=data TARGET=overpass)
 	@cd tests && ../.venv/bin/python -m fuzz --data $(abspath $(or $(DATA),data)) --seconds $(or $(SECONDS),600) $(if $(TARGET),--target $(TARGET)) --keep ../fuzz-found
 
-sanitize: setup  ## test the C of routing with checks of memory and of undefined behavior (needs gcc)
+sanitize: setup  ## test the C of the project with checks of memory and of undefined behavior (needs gcc)
 	@mkdir -p dist/sanitized && .venv/bin/python hatch_build.py dist/sanitized --sanitize
-	@MAPYARD_KERNELS=$(CURDIR)/dist/sanitized/kernels.so ASAN_OPTIONS=detect_leaks=0 \
+	@MAPYARD_KERNELS=$(CURDIR)/dist/sanitized ASAN_OPTIONS=detect_leaks=0 \
 	  LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so.6)" \
 	  HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-random} \
-	  .venv/bin/python -m pytest tests/unit/routing/kernels
+	  .venv/bin/python -m pytest tests/unit/routing/kernels tests/unit/store/test_frames.py tests/unit/store/test_kernels.py
 
 bench: setup  ## the benchmarks, with ratios against peers
 	@.venv/bin/python -m bench

@@ -1,9 +1,9 @@
-"""Compile the C of `mapyard.routing.kernels` for a wheel, or by itself.
+"""Compile the C of all rooms with a folder `kernels/` for a wheel, or by itself.
 
     python hatch_build.py [FOLDER] [--sanitize]
 
-writes kernels.so into FOLDER, beside its sources if none is given. The compiler is `$CC`, else
-`cc`, else PyPI's `ziglang`, which the hook asks for where there is no other. With
+writes store.so and routing.so into FOLDER, or kernels.so beside each room's sources. The compiler
+is `$CC`, else `cc`, else PyPI's `ziglang`, which the hook asks for where there is no other. With
 `$MAPYARD_TARGET`, such as aarch64-linux-gnu.2.28, zig compiles for that machine and the wheel is
 tagged for it.
 """
@@ -23,7 +23,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-SOURCES = Path(__file__).parent / "src/mapyard/routing/kernels"
+PACKAGE = Path(__file__).parent / "src/mapyard"
+ROOMS = ("store", "routing")
 LIBRARY_NAME = "kernels.so"
 ZIG = "ziglang>=0.15,<0.18"
 TARGET = os.environ.get("MAPYARD_TARGET", "")
@@ -56,36 +57,53 @@ def _name_target() -> list[str]:
     return [f"--target={machine}-linux-{library}"]
 
 
-def compile_kernels(folder: Path = SOURCES, *, sanitize: bool = False) -> Path:
-    """Compile the library into a folder and return its path.
+def sources_of(room: str) -> Path:
+    """Return the folder with the C of a room."""
+    return PACKAGE / room / "kernels"
+
+
+def path_of(room: str, folder: Path | None = None) -> Path:
+    """Return where the library of a room is written."""
+    return folder / f"{room}.so" if folder else sources_of(room) / LIBRARY_NAME
+
+
+def compile_kernels(folder: Path | None = None, *, sanitize: bool = False) -> list[Path]:
+    """Compile what is not current, into a folder or beside the sources; return all libraries.
 
     Raises `SystemExit` where there is no compiler, or the compiler's error.
     """
+    return [compile_room(room, path_of(room, folder), sanitize=sanitize) for room in ROOMS]
+
+
+def compile_room(room: str, path: Path, *, sanitize: bool = False) -> Path:
+    """Compile the library of a room, where it is not current, and return its path."""
+    if is_current(path, sources_of(room)):
+        return path
     compiler = find_compiler()
     if compiler is None:
         raise SystemExit(f"no C compiler: install one, or `pip install '{ZIG}'`")
-    path = folder / LIBRARY_NAME
     # Written aside and renamed: a process that has the old one open keeps it.
     written = path.with_suffix(".partial")
-    sources = sorted(str(source) for source in SOURCES.glob("*.c"))
+    sources = sorted(str(source) for source in sources_of(room).glob("*.c"))
     flags = [*_FLAGS, *(_SANITIZED if sanitize else _FAST)]
     subprocess.run([*compiler, *flags, "-o", str(written), *sources, *_LIBRARIES], check=True)  # noqa: S603 - the compiler
     written.replace(path)
     return path
 
 
-def is_current(path: Path) -> bool:
-    """Return whether the library is newer than all that it is made of."""
-    made_of = [Path(__file__), *SOURCES.glob("*.[ch]")]
+def is_current(path: Path, sources: Path) -> bool:
+    """Return whether a library is newer than all that it is made of."""
+    made_of = [Path(__file__), *sources.glob("*.[ch]")]
     return path.is_file() and path.stat().st_mtime > max(one.stat().st_mtime for one in made_of)
 
 
-def name_tag(library: Path) -> str:
+def name_tag(libraries: list[Path]) -> str:
     """Return the wheel's tag: any Python 3, and the oldest glibc that has all the symbols."""
     tag = re.sub(r"[-.]", "_", sysconfig.get_platform())
     machine = TARGET.partition("-")[0] or platform.machine()
     if "-gnu" in TARGET or (tag.startswith("linux_") and platform.libc_ver()[0] == "glibc"):
-        found = re.findall(rb"GLIBC_(\d+)\.(\d+)", library.read_bytes())
+        symbols = b"".join(library.read_bytes() for library in libraries)
+        found = re.findall(rb"GLIBC_(\d+)\.(\d+)", symbols)
         major, minor = max((int(one), int(other)) for one, other in [*found, (2, 17)])
         tag = f"manylinux_{major}_{minor}_{machine}"
     return f"py3-none-{tag}"
@@ -126,10 +144,11 @@ else:
 
         def initialize(self, version: str, build_data: dict[str, Any]) -> None:
             """Compile, and tell the wheel what it holds."""
-            library = compile_kernels()
+            libraries = compile_kernels()
             build_data["pure_python"] = False
-            build_data["tag"] = name_tag(library)
-            build_data["artifacts"].append(f"src/mapyard/routing/kernels/{LIBRARY_NAME}")
+            build_data["tag"] = name_tag(libraries)
+            root = Path(__file__).parent
+            build_data["artifacts"] += [str(path.relative_to(root)) for path in libraries]
 
     class CheckPlatform(MetadataHookInterface):
         """Says clearly where nothing will work, before any dependency fails to be built."""
@@ -145,11 +164,10 @@ else:
 def main() -> None:
     """Compile where something changed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, nargs="?", default=SOURCES)
+    parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("--sanitize", action="store_true", help="with checks of memory and numbers")
     options = parser.parse_args()
-    if not is_current(options.folder / LIBRARY_NAME):
-        compile_kernels(options.folder, sanitize=options.sanitize)
+    compile_kernels(options.folder, sanitize=options.sanitize)
 
 
 if __name__ == "__main__":

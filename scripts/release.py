@@ -41,7 +41,8 @@ EXTRACT = "mapyard/examples/monaco.osm.pbf"
 #: What must be in a wheel, besides the program.
 IN_WHEEL = (
     EXTRACT, "mapyard/examples/N43E007.hgt.zip", "mapyard/docs/features.md", "mapyard/py.typed",
-    "mapyard/routing/kernels/kernels.so", "mapyard/web/playground/index.html",
+    "mapyard/routing/kernels/kernels.so", "mapyard/store/kernels/kernels.so",
+    "mapyard/web/playground/index.html",
     "mapyard/web/templates/attribution.html", "mapyard/tiles/fonts/NotoSans-Regular.ttf",
     "mapyard/accounts/migrations/env.py", "mapyard/_version.py",
 )  # fmt: skip

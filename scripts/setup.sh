@@ -5,10 +5,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 stamp=.venv/.setup-stamp
-kernels=src/mapyard/routing/kernels
 is_newest() { for file in "$@"; do [ "$stamp" -nt "$file" ] || return 1; done; }
-if [ -f "$stamp" ] && [ -f $kernels/kernels.so ] \
-   && is_newest uv.lock pyproject.toml hatch_build.py scripts/setup.sh $kernels/*.[ch] \
+if [ -f "$stamp" ] && [ -f src/mapyard/store/kernels/kernels.so ] && [ -f src/mapyard/routing/kernels/kernels.so ] \
+   && is_newest uv.lock pyproject.toml hatch_build.py scripts/setup.sh src/mapyard/*/kernels/*.[ch] \
    && .venv/bin/python -c '' 2>/dev/null; then
   exit 0
 fi
@@ -74,9 +73,9 @@ if ! install; then
   echo "setup: the environment could not be made. If no Python of 3.12 or newer is installed and uv cannot download one, install one (Debian 13: apt-get install python3-venv; or pyenv install 3.13) or set PYTHON=/path/to/python." >&2
   exit 1
 fi
-# `uv sync` compiles the C of routing when it installs the project, which it may remember and leave out.
+# `uv sync` compiles the C of the project when it installs the project, which it may remember and leave out.
 if ! .venv/bin/python hatch_build.py 2>/dev/null && ! "$uv" run --no-project --with 'ziglang>=0.15,<0.18' python hatch_build.py; then
-  echo "setup: the C of routing could not be compiled: read the lines above." >&2
+  echo "setup: the C of the project could not be compiled: read the lines above." >&2
   exit 1
 fi
 if [ -n "$compile" ]; then .venv/bin/python -m compileall -q src; fi

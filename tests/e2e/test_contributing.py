@@ -27,8 +27,7 @@ def clone(tmp_path: Path) -> Path:
     # What is not committed yet is tried as well.
     for name in {name for name, _ in DIFFS}:
         shutil.copyfile(ROOT / name, folder / name)
-    for name in ("kernels.so",):
-        library = next((ROOT / "src").rglob(name))
+    for library in (ROOT / "src").rglob("kernels.so"):
         shutil.copyfile(library, folder / library.relative_to(ROOT))
     return folder
 

@@ -2,11 +2,13 @@
 
 Neighboring rows have similar ids and times, so an offset takes one or two bytes where the value
 takes eight. One value is two touches of memory: the frame's base and place, then its offset. Sorted
-columns are searched by the bases first, then within one frame.
+columns are searched by the bases first, then within one frame. Single values are read here, as a
+call of C takes longer than that; many by kernels/frames.c.
 """
 
 from __future__ import annotations
 
+import ctypes
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,9 +17,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from mapyard.native import address
 from mapyard.store.columns import ColumnWriter, open_column
+from mapyard.store.kernels import Column, load_kernels, place
 
 Ints = NDArray[np.int64]
+Rows = NDArray[np.uint32]
 
 _BITS: Final = 6
 #: Values of one frame.
@@ -26,20 +31,12 @@ _LAST: Final = FRAME - 1
 #: Bytes that an offset may take, and the largest offset of each.
 _WIDTHS: Final = np.array([0, 1, 2, 4, 8], np.int64)
 _LARGEST: Final = np.array([0, 0xFF, 0xFFFF, 0xFFFFFFFF, 2**64 - 1], np.uint64)
-#: By width: type, shift from bytes to offsets, and the bits of an offset.
+#: By width: type, and shift from bytes to offsets.
 _TYPES: Final = {1: "<u1", 2: "<u2", 4: "<u4", 8: "<u8"}
 _SHIFTS: Final = (0, 0, 1, 0, 2, 0, 0, 0, 3)
-_MASKS: Final = np.array([2 ** (8 * width) - 1 for width in range(9)], np.uint64)
 #: A place is a byte and, in the lowest bits, a width.
 _PLACE_BITS: Final = 4
 _WIDTH: Final = 15
-_WITHIN: Final = np.arange(FRAME, dtype=np.int64)
-#: Values that are read together: they stay in the processor's cache.
-_IN_CACHE: Final = 1 << 15
-#: Up to so many values are searched one by one.
-_FEW: Final = 40
-#: From so many on it pays to look whether all are of one width.
-_MANY: Final = 1_000
 #: Frames that are written and read whole at once.
 _AT_ONCE: Final = 1 << 14
 
@@ -119,19 +116,27 @@ class Frames:
     """A written column, read like an array: by index, slice or array of indexes, as int64."""
 
     __slots__ = (
-        "_arrays", "_base_view", "_bases", "_place_view", "_places", "_views", "_words", "length",
+        "_base_view", "_kept", "_kernels", "_place_view", "_views", "address", "length",
     )  # fmt: skip
 
     def __init__(self, folder: Path, name: str) -> None:
-        self._bases: Ints = open_column(folder, f"{name}_base")
-        self._places: Ints = open_column(folder, f"{name}_place")
-        offsets = open_column(folder, f"{name}_offset")
-        self.length = int(self._bases[-1])
-        self._base_view, self._place_view = memoryview(self._bases), memoryview(self._places)
-        self._arrays = {width: offsets.view(kind) for width, kind in _TYPES.items()}
-        self._views = {width: memoryview(array) for width, array in self._arrays.items()}
-        # Eight bytes from any byte on.
-        self._words = np.ndarray((len(offsets) - 7,), "<u8", offsets.data, 0, (1,))
+        bases: Ints = open_column(folder, f"{name}_base")
+        places: Ints = open_column(folder, f"{name}_place")
+        offsets: NDArray[np.uint8] = open_column(folder, f"{name}_offset")
+        self.length = int(bases[-1])
+        frames = -(-self.length >> _BITS)
+        if min(len(bases), len(places)) <= frames or self.length < 0:
+            raise ValueError(f"the column {name} in {folder} is damaged: it ends too early")
+        self._base_view, self._place_view = memoryview(bases), memoryview(places)
+        self._views = {width: memoryview(offsets.view(kind)) for width, kind in _TYPES.items()}
+        self._kernels = load_kernels()
+        column = Column(
+            address(bases, np.int64), address(places, np.int64), address(offsets, np.uint8),
+            self.length, len(offsets),
+        )  # fmt: skip
+        self._kept = (column, bases, places, offsets)  # as long as their addresses are used
+        #: For kernels.
+        self.address = ctypes.addressof(column)
 
     def __len__(self) -> int:
         return self.length
@@ -160,44 +165,27 @@ class Frames:
 
     def take(self, indexes: NDArray[Any]) -> Ints:
         """Return the values at the indexes, in their order."""
-        indexes = indexes.astype(np.int64, copy=False)
-        frames = indexes >> _BITS
-        places = self._places.take(frames)
-        bases = self._bases.take(frames)
-        within = indexes & _LAST
-        widths = places & _WIDTH
-        if len(indexes) >= _MANY and (widths == (width := int(widths[0]))).all():
-            # Of one width they are read faster.
-            if width:
-                at = (places >> _PLACE_BITS + _SHIFTS[width]) + within
-                bases += self._arrays[width].take(at).astype(np.int64)
-            return bases
-        found = self._words[(places >> _PLACE_BITS) + within * widths]
-        found &= _MASKS.take(widths)
-        bases += found.view(np.int64)
-        return bases
+        kernel = self._kernels.take_frames
+        if indexes.dtype == np.uint32:
+            kernel = self._kernels.take_frames_32
+        elif indexes.dtype != np.int64:
+            indexes = indexes.astype(np.int64)
+        if not indexes.flags.c_contiguous:
+            indexes = np.ascontiguousarray(indexes)
+        out = np.empty(indexes.shape, np.int64)
+        bad = kernel(self.address, place(indexes), indexes.size, place(out))
+        if bad >= 0:
+            raise IndexError(f"{indexes.flat[bad]} of {self.length}, or a damaged frame")
+        return out
 
     def span(self, start: int, stop: int) -> Ints:
         """Return the values of the index range [start, stop)."""
-        if stop <= start:
-            return np.empty(0, np.int64)
-        if stop - start > _IN_CACHE:
-            whole = np.empty(stop - start, np.int64)
-            for begin in range(start, stop, _IN_CACHE):
-                end = min(stop, begin + _IN_CACHE)
-                whole[begin - start : end - start] = self.span(begin, end)
-            return whole
-        first = start >> _BITS
-        frames = slice(first, ((stop - 1) >> _BITS) + 1)
-        places = self._places[frames]
-        widths = places & _WIDTH
-        values = np.repeat(self._bases[frames], FRAME).reshape(-1, FRAME)
-        for width, array in self._arrays.items():
-            chosen = np.flatnonzero(widths == width)
-            if len(chosen):
-                at = (places[chosen] >> _PLACE_BITS + _SHIFTS[width])[:, None] + _WITHIN
-                values[chosen] += array.take(at).astype(np.int64)
-        return values.ravel()[start - (first << _BITS) : stop - (first << _BITS)]
+        out = np.empty(max(0, stop - start), np.int64)
+        if len(out):
+            bad = self._kernels.read_frames(self.address, start, stop, place(out))
+            if bad >= 0:
+                raise IndexError(f"{start + bad} of {self.length}, or a damaged frame")
+        return out
 
     def chunks(self) -> Iterator[Ints]:
         """Yield all values in order, some at once."""
@@ -244,19 +232,32 @@ class Frames:
 
     def locate(self, values: Ints, start: int, stop: int) -> Ints:
         """Return the index of each value in an ascending range [start, stop), −1 where absent."""
-        first, last = (start + _LAST) >> _BITS, stop >> _BITS
-        if len(values) <= _FEW or first >= last:
-            return np.array([self.index(v, start, stop) for v in values.tolist()], np.int64)
-        frames = self._bases[first:last].searchsorted(values, side="right") + (first - 1)
-        inside = frames >= first
-        places = np.maximum(frames, first) << _BITS
-        # The last value of the frame that is not above the wanted one: halves, then quarters, ….
-        for step in (32, 16, 8, 4, 2, 1):
-            places += np.where(self.take(places + step) <= values, step, 0)
-        result = np.where(inside & (self.take(places) == values), places, -1)
-        for low, high in ((start, min(first << _BITS, stop)), (last << _BITS, stop)):
-            edge = self.span(low, high)
-            if len(edge):
-                place = np.minimum(edge.searchsorted(values), len(edge) - 1)
-                result = np.where(edge[place] == values, place + low, result)
-        return result
+        values = np.ascontiguousarray(values, np.int64)
+        out = np.empty(len(values), np.int64)
+        bad = self._kernels.locate_frames(
+            self.address, place(values), len(values), start, stop, place(out)
+        )
+        if bad >= 0:
+            raise IndexError(f"[{start}, {stop}) of {self.length}, or a damaged frame")
+        return out
+
+
+def take_runs(offsets: Frames, values: Frames, indexes: NDArray[Any]) -> tuple[Rows, Ints]:
+    """Return runs of `values`, one after the other, and where each begins and the last ends.
+
+    Run i are the values from `offsets[i]` up to `offsets[i + 1]`, which fit into four bytes.
+    """
+    indexes = np.ascontiguousarray(indexes, np.int64)
+    begins, ends = np.empty(len(indexes), np.int64), np.empty(len(indexes) + 1, np.int64)
+    kernels, count = load_kernels(), len(indexes)
+    bad = kernels.measure_frame_runs(
+        offsets.address, place(indexes), count, place(begins), place(ends)
+    )
+    if bad < 0:
+        out = np.empty(ends[-1], np.uint32)
+        bad = kernels.gather_frame_runs(
+            values.address, place(begins), place(ends), count, place(out)
+        )
+    if bad >= 0:
+        raise IndexError(f"{indexes[bad]} of {len(offsets) - 1}, or a damaged frame")
+    return out, ends

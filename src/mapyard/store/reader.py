@@ -8,16 +8,20 @@ changes the store; a `Store` may be used by several threads.
 
 from __future__ import annotations
 
+import ctypes
 from functools import cached_property
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mapyard.geo.bbox import Bbox
+from mapyard.native import address
 from mapyard.store.arrays import E7, EMPTY_ROWS, Ints, Members, Meta, Ragged, Rows
 from mapyard.store.distinct import distinct
 from mapyard.store.geometry import GeometryColumns
+from mapyard.store.kernels import Map, load_kernels, place
 from mapyard.store.rtree import Rtree
 from mapyard.store.tags import TagColumns
 
@@ -32,6 +36,9 @@ __all__ = [
     "Store",
     "open_store",
 ]
+
+#: Room for nodes of each element found, at first.
+_NODES_OF_ROW: Final = 12
 
 
 class Store(TagColumns, GeometryColumns):
@@ -73,20 +80,32 @@ class Store(TagColumns, GeometryColumns):
 
         Nearly every node is tagged or part of a way that the feature R-tree knows.
         """
-        found = self.feature_rtree.search(x0, y0, x1, y1)
-        nodes = found[found < self.way_start]
-        ways = found[(found >= self.way_start) & (found < self.relation_start)]
-        refs = self.way_nodes(ways).values
-        if self.info["missing_nodes"]:
-            refs = refs[refs < self.node_count]
-        x = self.lon.take(refs)
-        near = (x >= x0) & (x <= x1)
-        y = self.lat.take(refs)
-        near &= (y >= y0) & (y <= y1)
-        parts = [nodes, refs[near]]
+        rows = self.feature_rtree.search(x0, y0, x1, y1)
+        box = np.array([x0, y0, x1, y1], np.int64)
+        asked = ctypes.addressof(self._map), place(rows), len(rows), place(box)
+        kernels = load_kernels()
+        nodes = np.empty(_NODES_OF_ROW * len(rows), np.uint32)
+        count = kernels.find_nodes(*asked, place(nodes), len(nodes))
+        if count > len(nodes):
+            nodes = np.empty(count, np.uint32)
+            kernels.find_nodes(*asked, place(nodes), count)
+        if count < 0:
+            raise IndexError("the nodes of a way are damaged")
+        nodes = nodes[:count]
         if len(self._stray_rtree.rows):
-            parts.append(self._stray_rtree.search(x0, y0, x1, y1))
-        return distinct(*parts)
+            nodes = np.concatenate([nodes, self._stray_rtree.search(x0, y0, x1, y1)])
+        nodes.sort()
+        return nodes[: kernels.drop_repeats(place(nodes), len(nodes))]
+
+    @cached_property
+    def _map(self) -> Map:
+        return Map(
+            address(self.lon, np.int32, self.node_count),
+            address(self.lat, np.int32, self.node_count),
+            address(self._box, np.int32, 4 * (self.way_count + self.relation_count)),
+            self._ways,
+            self.node_count,
+        )
 
 
 def _units(box: Bbox) -> tuple[int, int, int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mapyard.native import address
 from mapyard.store.arrays import Ints, Members, Ragged, Rows
 from mapyard.store.columns import Heap, ranges
 from mapyard.store.elements import ElementColumns
-from mapyard.store.frames import Frames
+from mapyard.store.frames import Frames, take_runs
+from mapyard.store.kernels import Runs, load_kernels, place
 
 
 class TopologyColumns(ElementColumns):
@@ -24,21 +27,30 @@ class TopologyColumns(ElementColumns):
         self._way_refs: NDArray[np.uint32] = self._column("way_refs")
         self._way_offset_view = memoryview(self._way_offsets)
         self._way_ref_view = memoryview(self._way_refs)
+        is_wide = self._way_offsets.dtype == np.int64
+        self._ways = Runs(
+            address(self._way_refs, np.uint32),
+            address(self._way_offsets, np.int64 if is_wide else np.uint32, self.way_count + 1),
+            self.way_count,
+            len(self._way_refs),
+            is_wide,
+        )
 
     def way_nodes(self, rows: Rows) -> Ragged:
         """Return the node rows of ways, in order; values ≥ node_count are missing nodes.
 
         `node_ids` gives the OSM ids of both kinds.
         """
-        index = np.asarray(rows, np.int64) - self.way_start
-        starts = self._way_offsets.take(index).astype(np.int64)
-        lengths = self._way_offsets.take(index + 1) - starts
-        offsets = np.zeros(len(index) + 1, np.int64)
-        np.cumsum(lengths, out=offsets[1:])
-        if len(index) == 1:
-            return Ragged(self._way_refs[starts[0] : starts[0] + lengths[0]], offsets)
-        places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
-        return Ragged(self._way_refs.take(places), offsets)
+        rows = np.ascontiguousarray(rows, np.int64)
+        kernels, runs = load_kernels(), ctypes.addressof(self._ways)
+        asked = place(rows), self.way_start, len(rows)
+        offsets = np.empty(len(rows) + 1, np.int64)
+        bad = kernels.measure_runs(runs, *asked, place(offsets))
+        if bad >= 0:
+            raise IndexError(f"row {rows[bad]} is no way, or its nodes are damaged")
+        refs = np.empty(offsets[-1], np.uint32)
+        kernels.gather_runs(runs, *asked, place(refs))
+        return Ragged(refs, offsets)
 
     @cached_property
     def missing_node_ids(self) -> Ints:
@@ -60,13 +72,7 @@ class TopologyColumns(ElementColumns):
 
     def ways_of_nodes(self, rows: Rows) -> Ragged:
         """Return the way rows that each node is part of, sorted within a node."""
-        offsets, ways = self._node_ways
-        rows = np.asarray(rows, np.int64)
-        starts = offsets.take(rows)
-        lengths = offsets.take(rows + 1) - starts
-        out = np.zeros(len(rows) + 1, np.int64)
-        np.cumsum(lengths, out=out[1:])
-        return Ragged(ways.take(ranges(starts, lengths)).astype(np.uint32), out)
+        return Ragged(*take_runs(*self._node_ways, rows))
 
     @cached_property
     def roles(self) -> list[str]:

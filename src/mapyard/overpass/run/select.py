@@ -278,6 +278,8 @@ def _seed(
             types = KIND_TYPES[query.kind]
             rows = find_candidates(store, nearest.boxes, types, all_nodes=not positive)
             run.note(nearest.item, "start by place", rows, by_place)
+            if query.kind == "node" and isinstance(nearest.item, BoxFilter):
+                spatial.remove(nearest)  # nodes are found by boxes exactly
             return rows
     if best is not None:
         tags.remove(best)

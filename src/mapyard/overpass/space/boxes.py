@@ -136,7 +136,7 @@ def find_candidates(
             found.append(ways if WAY in types else EMPTY_ROWS)
             found.append(nodes if NODE in types else EMPTY_ROWS)
         if NODE in types and all_nodes:
-            found.append(as_rows(store.find_nodes(*box)))
+            found.append(store.find_nodes(*box))
         if RELATION in types:
             own = relation_boxes(store)
             near = (own[:, 0] <= box.x1) & (own[:, 2] >= box.x0)

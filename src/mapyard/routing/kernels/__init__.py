@@ -1,14 +1,8 @@
-"""The loops of routing that are written in C: how the library is found and called.
-
-The library is plain C without Python's headers, compiled by `hatch_build.py` at setup or when a
-wheel is built, and called by ctypes, which lets go of the interpreter lock. Functions take whole
-arrays; what they are given is checked here, as C would not.
-"""
+"""The loops of routing that are written in C: order, contraction, search, positions."""
 
 from __future__ import annotations
 
 import ctypes
-import os
 from ctypes import c_double, c_int32, c_int64, c_uint8, c_void_p
 from functools import cache
 from pathlib import Path
@@ -17,11 +11,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from mapyard.native import Functions, KernelsMissing, address, load_library
+
+__all__ = ["KernelsMissing", "address", "has_kernels", "load_kernels", "map_array"]
+
 #: Has to be the one in kernels.h.
 _VERSION: Final = 8
-LIBRARY_NAME: Final = "kernels.so"
-#: Name → what it returns, and its arguments, as in kernels.h; pointers are addresses.
-_FUNCTIONS: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
+_FUNCTIONS: Final[Functions] = {
     "order_roads": (c_int32, (c_int32, c_int32, *[c_void_p] * 5)),
     "contract": (c_void_p, (c_int32, c_int64, *[c_void_p] * 6)),
     "free_hierarchy": (None, (c_void_p,)),
@@ -43,36 +39,10 @@ _FUNCTIONS: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
 }
 
 
-class KernelsMissing(ImportError):  # noqa: N818 - says what was met
-    """The library is not there, or of another version."""
-
-
 @cache
 def load_kernels() -> ctypes.CDLL:
-    """Return the library; raise `KernelsMissing`. MAPYARD_KERNELS names another file of it."""
-    path = Path(os.environ.get("MAPYARD_KERNELS") or Path(__file__).with_name(LIBRARY_NAME))
-    try:
-        library = ctypes.CDLL(str(path))
-    except OSError as error:
-        raise KernelsMissing(
-            f"{path.name} cannot be loaded ({error}): run `make setup` again"
-        ) from error
-    if library.kernels_version() != _VERSION:
-        raise KernelsMissing(f"{path.name} is of another version: run `make setup` again")
-    for name, (result, arguments) in _FUNCTIONS.items():
-        function = getattr(library, name)
-        function.restype, function.argtypes = result, arguments
-    return library
-
-
-def address(array: NDArray[Any], kind: type[np.generic], count: int | None = None) -> int:
-    """Return where an array lies, after a look at what it holds and at how many values."""
-    if array.dtype != kind or not array.flags.c_contiguous:
-        raise TypeError(f"{array.dtype} of strides {array.strides}, not {np.dtype(kind)} in a row")
-    if count is not None and array.size != count:
-        raise ValueError(f"{array.size} values, not {count}")
-    where: int = array.__array_interface__["data"][0]
-    return where
+    """Return the library; raise `KernelsMissing`."""
+    return load_library("routing", _VERSION, _FUNCTIONS)
 
 
 def map_array(path: Path) -> NDArray[Any]:

@@ -28,10 +28,10 @@ def test_the_library_is_there():
 
 @pytest.mark.parametrize("content", [None, b"", b"no library"])
 def test_what_is_no_library_is_not_loaded(content, fresh, tmp_path):
-    path = tmp_path / "kernels.so"
+    path = tmp_path / "routing.so"
     if content is not None:
         path.write_bytes(content)
-    fresh.setenv("MAPYARD_KERNELS", str(path))
+    fresh.setenv("MAPYARD_KERNELS", str(tmp_path))
     with pytest.raises(KernelsMissing, match="make setup"):
         load_kernels()
     assert not has_kernels()
@@ -61,7 +61,7 @@ def test_a_wheel_says_which_systems_have_its_symbols(symbols, version, monkeypat
     monkeypatch.setattr(hook.platform, "libc_ver", lambda: ("glibc", "2.36"))
     library = tmp_path / "kernels.so"
     library.write_bytes(b"\x7fELF" + symbols)
-    assert hook.name_tag(library) == f"py3-none-manylinux_{version}_x86_64"
+    assert hook.name_tag([library]) == f"py3-none-manylinux_{version}_x86_64"
 
 
 def test_without_a_compiler_it_says_what_to_do(tmp_path):

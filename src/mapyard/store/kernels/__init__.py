@@ -1,0 +1,75 @@
+"""The loops of the store that are written in C: columns in frames, runs of nodes, boxes."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import c_int64, c_void_p
+from functools import cache
+from typing import Any, Final
+
+from numpy.typing import NDArray
+
+from mapyard.native import Functions, load_library
+
+#: Has to be the one in kernels.h.
+_VERSION: Final = 1
+_FUNCTIONS: Final[Functions] = {
+    "take_frames": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p)),
+    "take_frames_32": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p)),
+    "read_frames": (c_int64, (c_void_p, c_int64, c_int64, c_void_p)),
+    "locate_frames": (c_int64, (c_void_p, c_void_p, *[c_int64] * 3, c_void_p)),
+    "measure_frame_runs": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p, c_void_p)),
+    "gather_frame_runs": (c_int64, (c_void_p, c_void_p, c_void_p, c_int64, c_void_p)),
+    "measure_runs": (c_int64, (c_void_p, c_void_p, c_int64, c_int64, c_void_p)),
+    "gather_runs": (None, (c_void_p, c_void_p, c_int64, c_int64, c_void_p)),
+    "find_nodes": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p, c_void_p, c_int64)),
+    "drop_repeats": (c_int64, (c_void_p, c_int64)),
+}
+
+
+class Column(ctypes.Structure):
+    """What kernels.h calls Frames."""
+
+    _fields_ = (
+        ("bases", c_void_p),
+        ("places", c_void_p),
+        ("offsets", c_void_p),
+        ("length", c_int64),
+        ("offset_bytes", c_int64),
+    )
+
+
+class Runs(ctypes.Structure):
+    """Runs of values."""
+
+    _fields_ = (
+        ("values", c_void_p),
+        ("offsets", c_void_p),
+        ("run_count", c_int64),
+        ("value_count", c_int64),
+        ("is_wide", c_int64),
+    )
+
+
+class Map(ctypes.Structure):
+    """Nodes and ways by place."""
+
+    _fields_ = (
+        ("lon", c_void_p),
+        ("lat", c_void_p),
+        ("boxes", c_void_p),
+        ("ways", Runs),
+        ("node_count", c_int64),
+    )
+
+
+def place(array: NDArray[Any]) -> int:
+    """Return where an array lies that is known to be right; `native.address` looks at others."""
+    where: int = array.__array_interface__["data"][0]
+    return where
+
+
+@cache
+def load_kernels() -> ctypes.CDLL:
+    """Return the library; raise `KernelsMissing`."""
+    return load_library("store", _VERSION, _FUNCTIONS)

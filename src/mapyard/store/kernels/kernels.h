@@ -1,0 +1,83 @@
+/* Loops over the columns of the store. Plain C without Python: `__init__.py` calls these with the
+   addresses of arrays, outside of the interpreter lock. Nothing here keeps state, and nothing is
+   read outside of the arrays that are given: what would be is told by its index. */
+#ifndef MAPYARD_STORE_KERNELS_H
+#define MAPYARD_STORE_KERNELS_H
+
+#include <stdint.h>
+
+#if defined(_WIN32)
+#define EXPORT __declspec(dllexport)
+#else
+#define EXPORT __attribute__((visibility("default")))
+#endif
+
+/* Rises when a function's arguments or a struct change: another library is not loaded. */
+enum { KERNELS_VERSION = 1 };
+
+EXPORT int32_t kernels_version(void);
+
+/* A column in frames (store/frames.py): the base of each frame of 64 values, the place of its
+   offsets (first byte times 16, plus the bytes of each offset), and the offsets. */
+typedef struct {
+    const int64_t *bases, *places;
+    const uint8_t *offsets;
+    int64_t length, offset_bytes;
+} Frames;
+
+/* The values at indexes. All return -1, or the number of the first index that is none or whose frame
+   is damaged. */
+EXPORT int64_t take_frames(const Frames *frames, const int64_t *indexes, int64_t count, int64_t *out);
+EXPORT int64_t take_frames_32(const Frames *frames, const uint32_t *indexes, int64_t count, int64_t *out);
+
+/* The values of the index range [start, stop). */
+EXPORT int64_t read_frames(const Frames *frames, int64_t start, int64_t stop, int64_t *out);
+
+/* The index of each value in [start, stop), where the column ascends; -1 where it is not there. */
+EXPORT int64_t locate_frames(
+    const Frames *frames, const int64_t *values, int64_t count, int64_t start, int64_t stop, int64_t *out);
+
+/* Runs of a column in frames: run i are its values from offset i up to offset i + 1 of another. Where each
+   begins, and where it ends when they lie one after the other; ends[0] is 0. */
+EXPORT int64_t measure_frame_runs(
+    const Frames *offsets, const int64_t *indexes, int64_t count, int64_t *begins, int64_t *ends);
+
+/* Those runs one after the other, as `measure_frame_runs` found them. */
+EXPORT int64_t gather_frame_runs(
+    const Frames *values, const int64_t *begins, const int64_t *ends, int64_t count, uint32_t *out);
+
+/* Runs of values: run i are those from offsets[i] up to offsets[i + 1], which take four bytes each or
+   eight. */
+typedef struct {
+    const uint32_t *values;
+    const void *offsets;
+    int64_t run_count, value_count;
+    int64_t is_wide;
+} Runs;
+
+/* Where each of the runs `first + i` ends when they lie one after the other; ends[0] is 0. Returns -1, or
+   the number of the first that is none. */
+EXPORT int64_t measure_runs(
+    const Runs *runs, const int64_t *indexes, int64_t first, int64_t count, int64_t *ends);
+
+/* Those runs one after the other, as `measure_runs` found them. */
+EXPORT void gather_runs(const Runs *runs, const int64_t *indexes, int64_t first, int64_t count, uint32_t *out);
+
+/* The elements of a dataset, as far as they lie anywhere: its nodes, and its ways with boxes x0 y0 x1 y1. */
+typedef struct {
+    const int32_t *lon, *lat;
+    const int32_t *boxes;
+    Runs ways; /* numbers from node_count on are missing nodes */
+    int64_t node_count;
+} Map;
+
+/* The nodes in a box x0 y0 x1 y1, edges included: those of `rows` itself, which lie in it, and those of the
+   ways; any order, with repetitions. Returns how many, also where there is no room for so many, or -1 where
+   a way is damaged. */
+EXPORT int64_t find_nodes(
+    const Map *map, const uint32_t *rows, int64_t count, const int64_t *box, uint32_t *out, int64_t room);
+
+/* Leave one of each value of a sorted array; returns how many. */
+EXPORT int64_t drop_repeats(uint32_t *values, int64_t count);
+
+#endif

@@ -1,0 +1,135 @@
+"""The C of the store: it finds what plain loops find, and reads nothing outside of its arrays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mapyard.native import KernelsMissing, load_library
+from mapyard.osm.elements import NODE, WAY
+from mapyard.osm.source import prepare_source
+from mapyard.store.columns import open_column, write_column
+from mapyard.store.frames import Frames, take_runs, write_frames
+from mapyard.store.kernels import load_kernels, place
+from mapyard.store.reader import open_store
+from mapyard.store.writer import write_store
+from osm_files import write_osm
+
+NODES = [(1, 0.0, 0.0), (2, 0.5, 0.5), (3, 1.0, 1.0), (4, 2.0, 2.0), (5, 0.25, 0.75), (6, 9.0, 9.0)]
+
+
+def make_store(folder: Path):
+    path = {"highway": "path"}
+    ways = {1: ([1, 2, 3, 1], path), 2: ([2, 99, 4], path), 3: ([4, 5], path)}
+    source = folder / "map.osm.pbf"
+    nodes = {number: (x, y) for number, x, y in NODES}
+    prepare_source([write_osm(folder / "map.osm", nodes, ways)], source)
+    (folder / "elements").mkdir()
+    write_store(folder / "elements", source)
+    return open_store(folder / "elements")
+
+
+def test_nodes_in_a_box_are_those_of_ways_and_those_of_none(tmp_path: Path) -> None:
+    store = make_store(tmp_path)
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        x0, x1 = sorted(rng.choice([-1, 0, 0.25, 0.4, 0.5, 1, 1.5, 2, 9, 10], 2))
+        y0, y1 = sorted(rng.choice([-1, 0, 0.4, 0.5, 0.75, 1, 1.5, 2, 9, 10], 2))
+        found = store.find_nodes(*(int(v * 1e7) for v in (x0, y0, x1, y1)))
+        inside = [i for i, x, y in NODES if x0 <= x <= x1 and y0 <= y <= y1]
+        assert store.ids[found].tolist() == inside
+        assert found.dtype == np.uint32
+
+
+def test_nodes_of_ways_in_any_order_and_what_is_no_way(tmp_path: Path) -> None:
+    store = make_store(tmp_path)
+    ways = store.find_rows(WAY, [3, 1, 3])
+    refs, offsets = store.way_nodes(ways)
+    assert store.node_ids(refs).tolist() == [4, 5, 1, 2, 3, 1, 4, 5]
+    assert offsets.tolist() == [0, 2, 6, 8]
+    for rows in ([0], [store.relation_start], [2**40], [-1]):
+        with pytest.raises(IndexError):
+            store.way_nodes(np.array(rows))
+
+
+def test_ways_of_nodes_in_any_order(tmp_path: Path) -> None:
+    store = make_store(tmp_path)
+    nodes = store.find_rows(NODE, [4, 6, 1, 2])
+    ways, offsets = store.ways_of_nodes(nodes)
+    assert store.ids[ways].tolist() == [2, 3, 1, 1, 2]
+    assert offsets.tolist() == [0, 2, 2, 3, 5]
+    with pytest.raises(IndexError):
+        store.ways_of_nodes(np.array([store.node_count]))
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint32, np.int32, np.uint16])
+def test_indexes_of_every_type_and_those_outside(tmp_path: Path, kind: type) -> None:
+    values = np.arange(0, 3_000, 7)
+    write_frames(tmp_path, "x", values)
+    frames = Frames(tmp_path, "x")
+    places = np.array([0, 200, 63, 64, 428], kind)
+    assert frames.take(places).tolist() == values[places].tolist()
+    assert frames.take(places[::2]).tolist() == values[places[::2]].tolist()
+    for outside in (len(values), len(values) + 63, 60_000):
+        with pytest.raises(IndexError, match=str(outside)):
+            frames.take(np.array([0, outside], kind))
+    with pytest.raises(IndexError):
+        frames.take(np.array([-1]))
+    with pytest.raises(IndexError):
+        frames.span(400, 430)
+
+
+@pytest.mark.parametrize("place_of_frame", [-16, 1 << 40, 15 << 4 | 15, (1 << 62) | 1])
+def test_a_damaged_frame_is_told_and_not_read(tmp_path: Path, place_of_frame: int) -> None:
+    write_frames(tmp_path, "x", np.arange(1_000) * 1_000)
+    places = open_column(tmp_path, "x_place").copy()
+    places[3] = place_of_frame
+    write_column(tmp_path, "x_place", places)
+    frames = Frames(tmp_path, "x")
+    assert frames.take(np.array([0, 64, 999])).tolist() == [0, 64_000, 999_000]
+    for ask in (
+        lambda: frames.take(np.array([0, 200])),
+        lambda: frames.take(np.array([0, 200], np.uint32)),
+        lambda: frames.span(0, 1_000),
+        lambda: frames.locate(np.array([200_000]), 0, 1_000),
+        lambda: take_runs(frames, frames, np.array([200])),
+    ):
+        with pytest.raises(IndexError, match="damaged"):
+            ask()
+
+
+def test_a_column_that_ends_too_early_is_not_opened(tmp_path: Path) -> None:
+    write_frames(tmp_path, "x", np.arange(1_000))
+    write_column(tmp_path, "x_place", open_column(tmp_path, "x_place")[:10].copy())
+    with pytest.raises(ValueError, match="damaged"):
+        Frames(tmp_path, "x")
+
+
+def test_nodes_of_a_damaged_way_are_told(tmp_path: Path) -> None:
+    make_store(tmp_path)
+    folder = tmp_path / "elements"
+    offsets = open_column(folder, "way_offsets").copy()
+    offsets[1:] = 1_000_000
+    write_column(folder, "way_offsets", offsets)
+    store = open_store(folder)
+    with pytest.raises(IndexError):
+        store.way_nodes(np.array([store.way_start]))
+    with pytest.raises(IndexError):
+        store.find_nodes(0, 0, 10**8, 10**8)
+
+
+@pytest.mark.parametrize("values", [[], [5], [5, 5], [1, 1, 2, 3, 3, 3, 9], list(range(100))])
+def test_repeats_are_dropped(values: list[int]) -> None:
+    array = np.array(values, np.uint32)
+    count = load_kernels().drop_repeats(place(array), len(array))
+    assert array[:count].tolist() == sorted(set(values))
+
+
+def test_another_library_is_not_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(KernelsMissing, match="of another version"):
+        load_library("store", 0, {})
+    monkeypatch.setenv("MAPYARD_KERNELS", str(tmp_path))
+    with pytest.raises(KernelsMissing, match="make setup"):
+        load_library("store", 1, {})
