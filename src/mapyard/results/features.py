@@ -14,7 +14,7 @@ from mapyard.deadline import Deadline
 from mapyard.geo.geojson import DEFAULT_PRECISION, dump_floats, write_geometries
 from mapyard.osm.elements import TYPE_NAMES
 from mapyard.results.geometries import (
-    IN_PIECES,
+    APART,
     WHOLE,
     WRAPPERS,
     Bodies,
@@ -83,7 +83,7 @@ def write_features(
     boxed = "bbox" in output.include or "center" in output.include
     geometries: Geometries | None = store.geometries(rows) if boxed else None
     flags = store.flags(rows)
-    kinds, bodies, pieces = _write_geometries(store, rows, flags, output, geometries, deadline)
+    kinds, bodies, lines = _write_geometries(store, rows, flags, output, geometries, deadline)
     tags = _write_tag_members(store, rows, output.fields)
     more = _write_marks(store, rows, flags, output)
     members = [b""] * count
@@ -102,7 +102,7 @@ def write_features(
                 kinds.tolist(), store.ids[rows].tolist(), members, bodies, tags, more, strict=True
             )
         ]
-        return _put_pieces(features, pieces)
+        return _put_lines(features, lines)
     features = [
         (_TAGGED if text else _UNTAGGED)[form] % (osm_id, osm_id, member, body, osm_id, text, end)
         for form, osm_id, member, body, text, end in zip(
@@ -115,14 +115,14 @@ def write_features(
             strict=True,
         )
     ]
-    return _put_pieces(features, pieces)
+    return _put_lines(features, lines)
 
 
-def _put_pieces(features: list[bytes], pieces: dict[int, list[memoryview]]) -> list[bytes]:
-    """Put geometries that come in pieces into their features."""
-    for place, parts in pieces.items():
-        head, tail = features[place].split(IN_PIECES)
-        features[place] = b"".join([head, *parts, tail])
+def _put_lines(features: list[bytes], lines: dict[int, memoryview]) -> list[bytes]:
+    """Put lines that came apart into their features."""
+    for place, text in lines.items():
+        head, tail = features[place].split(APART)
+        features[place] = b"".join([head, text, tail])
     return features
 
 

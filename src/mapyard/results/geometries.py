@@ -37,25 +37,25 @@ WRAPPERS: Final = (
     '{"type":"LineString","coordinates":[%b]}',
     '{"type":"Polygon","coordinates":[[%b]]}',
 )
-#: Stands for lines that come in pieces; no JSON has this byte.
-IN_PIECES: Final = b"\0"
-_LINES: Final = LINES_HEAD + IN_PIECES + LINES_TAIL
+#: Stands for lines that come apart; no JSON has this byte.
+APART: Final = b"\0"
+_LINES: Final = LINES_HEAD + APART + LINES_TAIL
 #: Ways up to this length are written node by node when asked for alone.
 _FEW_NODES: Final = 24
 
 
 class Bodies(NamedTuple):
-    """Kind and body of each geometry; what stands for IN_PIECES is in `pieces`, by the place."""
+    """Kind and body of each geometry; what stands for APART is in `lines`, by the place."""
 
     kinds: Ints
     texts: list[bytes]
-    pieces: dict[int, list[memoryview]]
+    lines: dict[int, memoryview]
 
 
 def write_bodies(store: Store, rows: Rows, flags: NDArray[np.uint8]) -> Bodies:
     """Return the body of each row's geometry (any order), with 7 decimals; `null` for none.
 
-    `flags` are the store's of the rows. Lines of relations come in pieces: they are large, and so
+    `flags` are the store's of the rows. Lines of relations come apart: they are large, and so
     copied once only.
     """
     rows = np.asarray(rows, np.int64)
@@ -64,7 +64,7 @@ def write_bodies(store: Store, rows: Rows, flags: NDArray[np.uint8]) -> Bodies:
     is_area = (flags & AREA) > 0
     if is_way.all():
         return Bodies(kinds, _write_ways(store, rows, is_area, kinds), {})
-    pieces: dict[int, list[memoryview]] = {}
+    apart: dict[int, memoryview] = {}
     bodies = [b"null"] * len(rows)
 
     def put(places: Ints, texts: list[bytes]) -> None:
@@ -88,10 +88,10 @@ def write_bodies(store: Store, rows: Rows, flags: NDArray[np.uint8]) -> Bodies:
     if len(relations):
         texts, lines = store.relation_bodies(rows[relations])
         put(relations, texts)
-        pieces = {int(relations[place]): parts for place, parts in lines.items()}
-        for place in pieces:
+        apart = {int(relations[place]): text for place, text in lines.items()}
+        for place in apart:
             bodies[place] = _LINES
-    return Bodies(kinds, bodies, pieces)
+    return Bodies(kinds, bodies, apart)
 
 
 def _write_ways(store: Store, rows: Ints, is_area: NDArray[np.bool_], kinds: Ints) -> list[bytes]:

@@ -28,6 +28,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, NoReturn
 
 from mapyard.errors import MapyardError
+from mapyard.server.memory import keep_freed
 from mapyard.server.names import set_process_name
 from mapyard.settings import get_settings
 
@@ -122,6 +123,7 @@ def main(arguments: list[str]) -> int:
     from mapyard.http.access_log import set_up_logging
 
     control, asked = (socket.socket(fileno=int(fd)) for fd in arguments)
+    keep_freed()
     settings = get_settings()
     set_up_logging(settings.log_level, in_thread=False)
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -154,16 +154,6 @@ class Heap:
         edges = (offsets - offsets[0]).tolist()
         return [data[a:b] for a, b in pairwise(edges)]
 
-    def pieces(self, starts: Array, stops: Array, trims: Array) -> list[memoryview]:
-        """Return the strings of each index range, run together, without `trims` at the end.
-
-        They are views, for joining: that copies them once.
-        """
-        view = memoryview(self._data)
-        first = self.offsets[starts].astype(np.int64) + self._base
-        last = self.offsets[stops] + (self._base - trims)
-        return [view[a:b] for a, b in zip(first.tolist(), last.tolist(), strict=True)]
-
     def raw(self, start: int, stop: int) -> memoryview:
         """Return the bytes of the index range, run together, without a copy."""
         offsets = self._offset_view

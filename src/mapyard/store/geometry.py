@@ -278,16 +278,16 @@ class GeometryColumns(TopologyColumns):
     def relation_geometries_json(self, rows: Rows) -> list[bytes]:
         """Return the GeoJSON geometry of relations as text: 7 decimals, wound, `null` for none."""
         texts, lines = self.relation_bodies(rows)
-        for place, pieces in lines.items():
-            texts[place] = b"".join([LINES_HEAD, *pieces, LINES_TAIL])
+        for place, text in lines.items():
+            texts[place] = b"".join([LINES_HEAD, text, LINES_TAIL])
         return texts
 
     def relation_geometry_json(self, row: int) -> bytes:
         """Return the same of one relation."""
         return self.relation_geometries_json(np.array([row]))[0]
 
-    def relation_bodies(self, rows: Rows) -> tuple[list[bytes], dict[int, list[memoryview]]]:
-        """Return the same texts, but those that are lines in pieces, by their place.
+    def relation_bodies(self, rows: Rows) -> tuple[list[bytes], dict[int, memoryview]]:
+        """Return the same texts, but of those that are lines only the lines, by their place.
 
         They belong between LINES_HEAD and LINES_TAIL. That saves a copy of what is large.
         """
@@ -303,7 +303,7 @@ class GeometryColumns(TopologyColumns):
             stored, numbers, self._json_cache.find_many(numbers), strict=True
         ):
             texts[place] = self._unpack_json(number) if text is None else text
-        return texts, dict(zip(places, self._lines.pieces(relations[places]), strict=True))
+        return texts, dict(zip(places, self._lines.texts(relations[places]), strict=True))
 
     def _unpack_json(self, relation: int) -> bytes:
         text = self._relation_json[relation] or b"null"

@@ -1,11 +1,12 @@
 """Relations that are no area: the lines of their member ways, each way's text kept once.
 
 Routes share their ways (in Liechtenstein each is in six), so keeping lines by way takes a seventh
-of what keeping them by relation takes, and a relation's text is a few pieces run together.
+of what keeping them by relation takes, and a relation's text is a few runs of them.
 """
 
 from __future__ import annotations
 
+import ctypes
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -14,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapyard.geo.geojson import dump_floats, split_lines
+from mapyard.native import address
 from mapyard.store.arrays import E7, Ints, Ragged
 from mapyard.store.columns import (
     ColumnWriter,
-    Heap,
     offsets_of,
     open_column,
     ranges,
@@ -25,8 +26,9 @@ from mapyard.store.columns import (
     write_narrow,
     write_offsets,
 )
+from mapyard.store.kernels import Lines, load_kernels, place
 
-#: What stands around the pieces of a geometry.
+#: What stands around the lines of a geometry.
 LINES_HEAD: Final = b'{"type":"MultiLineString","coordinates":['
 LINES_TAIL: Final = b"]}"
 _LINES_AT_ONCE: Final = 20_000
@@ -104,10 +106,26 @@ class RelationLines:
 
     def __init__(self, folder: Path) -> None:
         self._ways: NDArray[np.uint32] = open_column(folder, "line_ways")
-        self._texts = Heap(folder, "line_text")
         self._offsets: NDArray[Any] = open_column(folder, "line_run_offsets")
         self._starts: NDArray[np.uint32] = open_column(folder, "line_run_starts")
         self._lengths: NDArray[Any] = open_column(folder, "line_run_lengths")
+        offsets = open_column(folder, "line_text_offsets")
+        texts = open_column(folder, "line_text_bytes")
+        self._kept = offsets, texts  # as long as their addresses are used
+        self._lines = Lines(
+            place(self._offsets),
+            place(self._lengths),
+            place(offsets),
+            address(self._starts, np.uint32, len(self._lengths)),
+            address(texts, np.uint8),
+            self._offsets.itemsize,
+            self._lengths.itemsize,
+            offsets.itemsize,
+            len(self._offsets) - 1,
+            len(self._starts),
+            len(offsets) - 1,
+            len(texts),
+        )
 
     def has_lines(self, relations: Ints) -> NDArray[np.bool_]:
         """Return which relations have lines."""
@@ -123,17 +141,17 @@ class RelationLines:
         ways = self._ways[ranges(self._starts[runs], lengths)]
         return Ragged(ways, offsets_of(lengths)[offsets_of(counts)])
 
-    def pieces(self, relations: Ints) -> list[list[memoryview]]:
-        """Return the lines of each relation as GeoJSON text in pieces; all of them have lines."""
+    def texts(self, relations: Ints) -> list[memoryview]:
+        """Return the lines of each relation as GeoJSON text; all of them have lines."""
         if not len(relations):
             return []
-        first = self._offsets[relations].astype(np.int64)
-        counts = self._offsets[relations + 1] - first
-        runs = ranges(first, counts)
-        starts = self._starts[runs].astype(np.int64)
-        ends = np.cumsum(counts)
-        trims = np.zeros(len(runs), np.int64)
-        trims[ends - 1] = 1  # the comma behind the last line
-        pieces = self._texts.pieces(starts, starts + self._lengths[runs], trims)
-        edges = pairwise([0, *ends.tolist()])
-        return [pieces[start:stop] for start, stop in edges]
+        kernels, lines, count = load_kernels(), ctypes.addressof(self._lines), len(relations)
+        relations = np.ascontiguousarray(relations, np.int64)
+        ends = np.empty(count + 1, np.int64)
+        bad = kernels.measure_lines(lines, place(relations), count, place(ends))
+        if bad >= 0:
+            raise IndexError(f"relation {relations[bad]} has no lines, or they are damaged")
+        texts = np.empty(ends[-1], np.uint8)
+        kernels.gather_lines(lines, place(relations), count, place(ends), place(texts))
+        view = memoryview(texts)
+        return [view[start:stop] for start, stop in pairwise(ends.tolist())]

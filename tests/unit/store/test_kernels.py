@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import orjson
 import pytest
 
 from mapyard.native import KernelsMissing, load_library
-from mapyard.osm.elements import NODE, WAY
+from mapyard.osm.elements import NODE, RELATION, WAY
 from mapyard.osm.source import prepare_source
 from mapyard.store.columns import open_column, write_column
 from mapyard.store.frames import Frames, take_runs, write_frames
@@ -132,4 +133,48 @@ def test_another_library_is_not_loaded(tmp_path: Path, monkeypatch: pytest.Monke
         load_library("store", 0, {})
     monkeypatch.setenv("MAPYARD_KERNELS", str(tmp_path))
     with pytest.raises(KernelsMissing, match="make setup"):
-        load_library("store", 1, {})
+        load_library("store", 2, {})
+
+
+def test_texts_of_lines_and_what_has_none(tmp_path: Path) -> None:
+    nodes = {i: (i / 10, 0.0) for i in range(1, 7)}
+    ways = {i: ([i, i + 1], {"highway": "path"}) for i in range(1, 6)}
+    route = {"type": "route"}
+    members = {1: [1, 2, 3], 2: [2], 3: [], 4: [5, 1]}
+    relations = {i: ([("way", way, "") for way in of], route) for i, of in members.items()}
+    source = tmp_path / "map.osm.pbf"
+    prepare_source([write_osm(tmp_path / "map.osm", nodes, ways, relations)], source)
+    (tmp_path / "elements").mkdir()
+    write_store(tmp_path / "elements", source)
+    store = open_store(tmp_path / "elements")
+    rows = store.find_rows(RELATION, [4, 1, 3, 2, 1])
+    found = [orjson.loads(text) for text in store.relation_geometries_json(rows)]
+    for osm_id, geometry in zip([4, 1, 3, 2, 1], found, strict=True):
+        lines = [[[way / 10, 0.0], [way / 10 + 0.1, 0.0]] for way in members[osm_id]]
+        if not lines:
+            assert geometry is None
+            continue
+        assert geometry["type"] == "MultiLineString"
+        got = sorted(geometry["coordinates"])
+        assert np.allclose(got, sorted(lines))
+    for relations_without in ([2], [4], [-1]):
+        with pytest.raises(IndexError, match="no lines"):
+            store._lines.texts(np.array(relations_without))
+
+
+def test_damaged_lines_are_told(tmp_path: Path) -> None:
+    nodes = {1: (0.0, 0.0), 2: (1.0, 1.0)}
+    ways = {1: ([1, 2], {"highway": "path"})}
+    relations = {1: ([("way", 1, "")], {"type": "route"})}
+    source = tmp_path / "map.osm.pbf"
+    prepare_source([write_osm(tmp_path / "map.osm", nodes, ways, relations)], source)
+    folder = tmp_path / "elements"
+    folder.mkdir()
+    write_store(folder, source)
+    for name in ("line_run_starts", "line_text_offsets", "line_run_offsets"):
+        whole = open_column(folder, name).copy()
+        write_column(folder, name, np.full_like(whole, 77))
+        with pytest.raises(IndexError):
+            open_store(folder)._lines.texts(np.array([0]))
+        write_column(folder, name, whole)
+    assert len(open_store(folder)._lines.texts(np.array([0]))) == 1

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mapyard.native import Functions, load_library
 
 #: Has to be the one in kernels.h.
-_VERSION: Final = 1
+_VERSION: Final = 2
 _FUNCTIONS: Final[Functions] = {
     "take_frames": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p)),
     "take_frames_32": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p)),
@@ -22,6 +22,8 @@ _FUNCTIONS: Final[Functions] = {
     "gather_frame_runs": (c_int64, (c_void_p, c_void_p, c_void_p, c_int64, c_void_p)),
     "measure_runs": (c_int64, (c_void_p, c_void_p, c_int64, c_int64, c_void_p)),
     "gather_runs": (None, (c_void_p, c_void_p, c_int64, c_int64, c_void_p)),
+    "measure_lines": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p)),
+    "gather_lines": (None, (c_void_p, c_void_p, c_int64, c_void_p, c_void_p)),
     "find_nodes": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p, c_void_p, c_int64)),
     "drop_repeats": (c_int64, (c_void_p, c_int64)),
 }
@@ -48,6 +50,25 @@ class Runs(ctypes.Structure):
         ("run_count", c_int64),
         ("value_count", c_int64),
         ("is_wide", c_int64),
+    )
+
+
+class Lines(ctypes.Structure):
+    """Texts of relations by their lines."""
+
+    _fields_ = (
+        ("run_offsets", c_void_p),
+        ("run_lengths", c_void_p),
+        ("text_offsets", c_void_p),
+        ("run_starts", c_void_p),
+        ("texts", c_void_p),
+        ("offset_width", c_int64),
+        ("length_width", c_int64),
+        ("text_width", c_int64),
+        ("relation_count", c_int64),
+        ("run_count", c_int64),
+        ("line_count", c_int64),
+        ("text_bytes", c_int64),
     )
 
 

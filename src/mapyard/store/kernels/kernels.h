@@ -13,7 +13,7 @@
 #endif
 
 /* Rises when a function's arguments or a struct change: another library is not loaded. */
-enum { KERNELS_VERSION = 1 };
+enum { KERNELS_VERSION = 2 };
 
 EXPORT int32_t kernels_version(void);
 
@@ -62,6 +62,25 @@ EXPORT int64_t measure_runs(
 
 /* Those runs one after the other, as `measure_runs` found them. */
 EXPORT void gather_runs(const Runs *runs, const int64_t *indexes, int64_t first, int64_t count, uint32_t *out);
+
+/* Texts of relations: relation i is the runs of lines from run_offsets[i] up to run_offsets[i + 1]; run j is
+   run_lengths[j] lines from line run_starts[j] on, whose texts lie one after the other. The widths are the
+   bytes of each number. */
+typedef struct {
+    const void *run_offsets, *run_lengths, *text_offsets;
+    const uint32_t *run_starts;
+    const uint8_t *texts;
+    int64_t offset_width, length_width, text_width;
+    int64_t relation_count, run_count, line_count, text_bytes;
+} Lines;
+
+/* Where the text of each relation ends when they lie one after the other; ends[0] is 0. The comma behind
+   the last line is left out. Returns -1, or the number of the first without lines or with damaged ones. */
+EXPORT int64_t measure_lines(const Lines *lines, const int64_t *relations, int64_t count, int64_t *ends);
+
+/* Those texts one after the other, as `measure_lines` found them. */
+EXPORT void gather_lines(
+    const Lines *lines, const int64_t *relations, int64_t count, const int64_t *ends, uint8_t *out);
 
 /* The elements of a dataset, as far as they lie anywhere: its nodes, and its ways with boxes x0 y0 x1 y1. */
 typedef struct {
