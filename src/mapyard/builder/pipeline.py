@@ -33,12 +33,18 @@ from mapyard.dataset.manifest import (
     write_manifest,
 )
 from mapyard.errors import MapyardError
-from mapyard.osm.pbf import Header
-from mapyard.osm.source import Problems, check_input, prepare_source, sort_memory_bytes
+from mapyard.osm.pbf import Header, NeedsRewrite
+from mapyard.osm.source import (
+    Problems,
+    check_input,
+    prepare_source,
+    sort_memory_bytes,
+    sort_source,
+)
 from mapyard.settings import Settings, get_settings
 from mapyard.store.patch import Patched
 from mapyard.store.reader import Store, open_store
-from mapyard.store.writer import write_store
+from mapyard.store.writer import NotSorted, write_store
 from mapyard.version import __version__
 
 #: PBF bytes → what the step needs.
@@ -150,11 +156,22 @@ def build_dataset(
         with new_dataset(catalog, settings, progress) as ctx:
             progress.stage("source: reading")
             found: Problems = {}
-            ctx.header = prepare_source(
-                inputs, ctx.source, lambda name: progress.stage(f"source: {name}"), found
-            )
-            parts = {"source": describe_part(ctx.folder, set(), 0.0, {})}
-            run_steps(ctx, steps, parts)
+            parts: dict[str, Part] = {}
+
+            def take(prepare: Callable[[], Header]) -> None:
+                ctx.header = prepare()
+                parts["source"] = describe_part(ctx.folder, set(), 0.0, {})
+                run_steps(ctx, steps[:1], parts)
+
+            def say(name: str) -> None:
+                progress.stage(f"source: {name}")
+
+            try:
+                take(lambda: prepare_source(inputs, ctx.source, say, found, trust=True))
+            except (NotSorted, NeedsRewrite):
+                shutil.rmtree(ctx.folder / "elements")
+                take(lambda: sort_source(inputs, ctx.source, say, found))
+            run_steps(ctx, steps[1:], parts)
             manifest = describe_dataset(ctx, parts)
             manifest.sources = sources or [
                 {"name": name, "bytes": path.stat().st_size}

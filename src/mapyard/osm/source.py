@@ -64,7 +64,7 @@ def is_sorted(path: Path) -> bool:
     Reads the whole file: headers are not always true.
     """
     try:
-        if not read_header(path).is_sorted:
+        if not says_sorted(path):
             return False
         last = (-1, -(2**62))
         for block in iter_blocks(path):
@@ -80,6 +80,11 @@ def is_sorted(path: Path) -> bool:
     return True
 
 
+def says_sorted(path: Path) -> bool:
+    """Return whether a .osm.pbf says that it is sorted; not all that say so are."""
+    return read_header(path).is_sorted
+
+
 def sort_memory_bytes(inputs: list[Path]) -> int:
     """Return the memory that sorting these inputs takes, as an upper estimate."""
     return sum(int(p.stat().st_size * SORT_MEMORY_PER_BYTE[suffix_of(p)]) for p in inputs)
@@ -90,17 +95,32 @@ def prepare_source(
     target: Path,
     say: Callable[[str], None] = lambda _: None,
     problems: Problems | None = None,
+    *,
+    trust: bool = False,
 ) -> Header:
     """Write the inputs, sorted and merged, to `target`; return the header of the result.
 
     Of an element in several versions the newest counts. Deleted ones are left out and named in
     `problems`. Raises UnreadableFile for input that is no OSM data, is cut off or holds negative
-    ids.
+    ids. With `trust` one file that says it is sorted is not looked through: that is left to who
+    reads it next, and to `sort_source` where it is not.
     """
-    if len(inputs) == 1 and suffix_of(inputs[0]) == ".osm.pbf" and is_sorted(inputs[0]):
-        say("copying the source")
-        _link_or_copy(inputs[0], target)
-        return read_header(target)
+    if len(inputs) == 1 and suffix_of(inputs[0]) == ".osm.pbf":
+        check = says_sorted if trust else is_sorted
+        if check(inputs[0]):
+            say("copying the source")
+            _link_or_copy(inputs[0], target)
+            return read_header(target)
+    return sort_source(inputs, target, say, problems)
+
+
+def sort_source(
+    inputs: list[Path],
+    target: Path,
+    say: Callable[[str], None] = lambda _: None,
+    problems: Problems | None = None,
+) -> Header:
+    """Do the same for inputs that are not sorted, or several."""
     say("sorting and merging")
     header = osmium.io.Header()
     reader = osmium.MergeInputReader()

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import osmium
 import pytest
+from osmium.osm.mutable import Node
 
 from killed import kill_while_building
 from mapyard.builder import pipeline
@@ -17,6 +19,9 @@ from mapyard.builder.steps import select_steps
 from mapyard.dataset.catalog import Busy, Catalog
 from mapyard.dataset.manifest import verify_files
 from mapyard.errors import InvalidRequest, MapyardError
+from mapyard.osm import source
+from mapyard.osm.source import is_sorted
+from mapyard.store.reader import open_store
 from osm_files import EXAMPLES, write_osm
 
 MONACO = EXAMPLES / "monaco.osm.pbf"
@@ -47,6 +52,35 @@ def test_a_build_is_whole_served_and_described(tmp_path: Path) -> None:
     assert ["relation/7385", "member ways or nodes lie outside the extract"] in problems[
         "area relation not assembled"
     ]
+
+
+def test_a_sorted_file_is_decoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> None:
+        raise AssertionError("read before the store reads it")
+
+    monkeypatch.setattr(source, "iter_blocks", refuse)
+    build(MONACO, tmp_path / "data")
+
+
+@pytest.mark.parametrize("fault", ["unsorted", "doubled", "not dense"])
+def test_what_only_says_that_it_is_sorted_is_sorted_then(tmp_path: Path, fault: str) -> None:
+    header = osmium.io.Header()
+    header.set("sorting", "Type_then_ID")
+    path = tmp_path / "liar.osm.pbf"
+    kind = "pbf,pbf_dense_nodes=false" if fault == "not dense" else "pbf"
+    file = osmium.io.File(str(path), kind)
+    ids = {"unsorted": [3, 1, 2], "doubled": [1, 2, 2, 3]}
+    with osmium.SimpleWriter(file, header=header) as writer:
+        for osm_id in ids.get(fault, [1, 2, 3]):
+            writer.add_node(Node(id=osm_id, location=(osm_id, 0), version=1))
+    report = build(path, tmp_path / "data")
+    store = open_store(report.folder / "elements")
+    assert store.ids[:].tolist() == [1, 2, 3]
+    assert is_sorted(report.folder / "source.osm.pbf")
+    assert verify_files(report.folder, report.manifest) == []
+    assert list(report.manifest.parts) == ["source", "store"]
+    stages = msgspec.json.decode((report.folder / "report.json").read_bytes())["stages"]
+    assert "source: sorting and merging" in [stage["name"] for stage in stages]
 
 
 def test_a_second_build_replaces_the_first_and_prune_removes_it(tmp_path: Path) -> None:
