@@ -11,12 +11,12 @@ import os
 import resource
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -47,6 +47,7 @@ from mapyard.store.reader import Store, open_store
 from mapyard.store.writer import NotSorted, write_store
 from mapyard.version import __version__
 
+_LAST_STAGE: Final = "checking and syncing"
 #: PBF bytes → what the step needs.
 EstimateFunction = Callable[[int], Estimate]
 
@@ -100,7 +101,8 @@ def _run_store(ctx: StepContext) -> Mapping[str, Any]:
 
 def estimate_source(pbf: int, sorting_bytes: int = 0) -> Estimate:
     """Return what looking through the inputs and keeping them takes."""
-    return Estimate(60_000_000 + sorting_bytes, pbf, 0.2 + 0.1e-6 * pbf)
+    cpu_s = 0.02 + 0.01e-6 * pbf + 0.025e-6 * sorting_bytes
+    return Estimate(60_000_000 + sorting_bytes, pbf, cpu_s)
 
 
 def _estimate_store(pbf: int) -> Estimate:
@@ -153,6 +155,7 @@ def build_dataset(
         needs = [estimate_source(size, sort_memory_bytes(inputs) if len(inputs) > 1 else 0)]
         needs += [step.estimate(size) for step in steps]
         check_room(data, needs)
+        progress.plan(plan_parts(size, needs, steps))
         with new_dataset(catalog, settings, progress) as ctx:
             progress.stage("source: reading")
             found: Problems = {}
@@ -192,6 +195,15 @@ def build_dataset(
     )
 
 
+def plan_parts(
+    pbf: int, needs: Iterable[Estimate], steps: Iterable[Step]
+) -> list[tuple[str, float]]:
+    """Return the parts of a build with the seconds that are expected of each."""
+    names = ["source", *(step.name for step in steps)]
+    parts = [(name, need.cpu_s) for name, need in zip(names, needs, strict=True)]
+    return [*parts, (_LAST_STAGE, 0.1 + 0.01e-6 * pbf * len(parts))]
+
+
 @contextlib.contextmanager
 def new_dataset(catalog: Catalog, settings: Settings, progress: Reporter) -> Iterator[StepContext]:
     """Give a context with a hidden folder for a new dataset; remove the folder on any failure."""
@@ -224,7 +236,7 @@ def publish(
         msgspec.json.format(msgspec.json.encode(report), indent=1)
     )
     write_manifest(ctx.folder, manifest)
-    ctx.progress.stage("checking and syncing")
+    ctx.progress.stage(_LAST_STAGE)
     _sync(ctx.folder)
     faults = verify_files(ctx.folder, manifest)
     if faults:

@@ -14,7 +14,7 @@ from mapyard.builder.download import download, is_url
 from mapyard.builder.estimate import MOST_BYTES, calibrate, estimate_parts, find_size
 from mapyard.builder.pipeline import BuildReport, Step, build_dataset
 from mapyard.builder.preflight import NoRoom, available_memory_bytes
-from mapyard.builder.progress import Reporter
+from mapyard.builder.progress import Reporter, format_time
 from mapyard.builder.steps import PART_NAMES, select_steps
 from mapyard.dataset.catalog import Busy
 from mapyard.errors import MapyardError
@@ -129,13 +129,6 @@ def print_estimate(size: int, steps: list[Step], data: Path, console: Console) -
 def format_bytes(size: int) -> str:
     """Return a size as people write it."""
     return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{size / 1e6:,.0f} MB"
-
-
-def format_time(seconds: float) -> str:
-    """Return a duration as people write it."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5_400 else f"{seconds / 3_600:.1f} h"
 
 
 def exit_code(error: MapyardError) -> int:
