@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 import orjson
@@ -11,11 +12,14 @@ import shapely
 from numpy.typing import NDArray
 
 from mapyard.errors import InvalidRequest, TooLarge
-from mapyard.geo.azimuthal import project, unproject
+from mapyard.geo.azimuthal import project
+from mapyard.geo.sphere import DEGREE_M
 from mapyard.routing.choice import USUAL, Choice
 from mapyard.routing.config import MAX_CONTOURS
+from mapyard.routing.contraction.table import Metric
 from mapyard.routing.engine import Engine
 from mapyard.routing.modes import ASSUMED_DEPARTURE, Mode
+from mapyard.routing.outline import find_outlines
 from mapyard.routing.snapping import (
     CONNECTED_REACH,
     DEFAULT_RADIUS_M,
@@ -27,8 +31,6 @@ from mapyard.routing.snapping import (
     make_locations,
 )
 
-Metric = Literal["time", "distance"]
-
 MIN_TIME_S: Final = 1.0
 MAX_TIME_S: Final = 7_200.0
 MAX_DISTANCE_M: Final = 200_000.0
@@ -37,6 +39,8 @@ MAX_DISTANCE_M: Final = 200_000.0
 _GENERALIZE_M: Final = 10.0
 #: Radius of the area within a time too short for the engine's grid, metres.
 _SMALLEST_M: Final = 10.0
+_ANGLES: Final = np.linspace(0.0, 2 * np.pi, 25)[:-1]
+_UNIT_CIRCLE: Final = np.stack([np.cos(_ANGLES), np.sin(_ANGLES)], axis=-1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,46 @@ def find_isochrones(
     position = np.array([[lon, lat]])
     check_positions(position, "position")
     position = look_over_meridian(engine, position, mode, radius_m)
+    distinct = np.unique(wanted)
+    table = engine.tables.find(mode) if choice.is_usual else None
+    found = None
+    if table is not None:
+        found = find_outlines(
+            table, position, mode, radius_m, distinct, metric,
+            toward=toward, least_share=least_share,
+        )  # fmt: skip
+    if found is None:
+        found = _ask_engine(
+            engine, position, mode, radius_m, distinct, metric, toward, choice, least_share
+        )
+    at, parts = found
+    areas: list[shapely.Geometry] = []
+    inner = _circle(*at, _SMALLEST_M)
+    for part in parts:
+        # Each contour is simplified by itself; the union with the smaller ones nests them again.
+        if not shapely.covers(part, inner):
+            part = shapely.union_all([inner, part])
+        inner = _polygons_of(part)
+        areas.append(inner)
+    by_limit = dict(zip(distinct.tolist(), areas, strict=True))
+    return [
+        Isochrone(limit, by_limit[limit], measure_area_m2(by_limit[limit], lon, lat))
+        for limit in wanted.tolist()
+    ]
+
+
+def _ask_engine(
+    engine: Engine,
+    position: NDArray[np.float64],
+    mode: Mode,
+    radius_m: float,
+    limits: NDArray[np.float64],
+    metric: Metric,
+    toward: bool,
+    choice: Choice,
+    least_share: float,
+) -> tuple[tuple[float, float], list[shapely.Geometry]]:
+    """Do what `find_outlines` does, for any mode and choice; raise `NoRoad`."""
     nearest = find_roads(engine, position, mode, radius_m, reach=1)[0]
     if not nearest:
         raise explain(engine, position, mode, radius_m)
@@ -93,13 +137,12 @@ def find_isochrones(
     )
     reach = CONNECTED_REACH if moved[0] else 1
     scale = 60.0 if metric == "time" else 1000.0
-    distinct = np.unique(wanted)
     request: dict[str, Any] = (
         choice.write(mode)
         | _write_time(choice)
         | {
             "locations": make_locations(position, radius_m, reach),
-            "contours": [{metric: limit / scale} for limit in distinct.tolist()],
+            "contours": [{metric: limit / scale} for limit in limits.tolist()],
             "polygons": True,
             "denoise": least_share,
             "reverse": toward,
@@ -107,23 +150,11 @@ def find_isochrones(
         }
     )
     answer = engine.call("isochrone", request)
-    parts: dict[int, list[shapely.Geometry]] = {}
+    parts: list[list[shapely.Geometry]] = [[] for _ in limits]
     for feature in answer["features"]:
         contour = feature["properties"]["contour"] * scale
-        index = int(np.abs(distinct - contour).argmin())
-        parts.setdefault(index, []).append(_read_area(feature["geometry"]))
-    smallest = _circle(nearest[0].lon, nearest[0].lat, _SMALLEST_M)
-    areas: list[shapely.Geometry] = []
-    inner = smallest
-    for index in range(len(distinct)):
-        # Each contour is simplified by itself; the union with the smaller ones nests them again.
-        inner = _polygons_of(shapely.union_all([inner, *parts.get(index, [])]))
-        areas.append(inner)
-    by_limit = dict(zip(distinct.tolist(), areas, strict=True))
-    return [
-        Isochrone(limit, by_limit[limit], measure_area_m2(by_limit[limit], lon, lat))
-        for limit in wanted.tolist()
-    ]
+        parts[int(np.abs(limits - contour).argmin())].append(_read_area(feature["geometry"]))
+    return (nearest[0].lon, nearest[0].lat), [shapely.union_all(part) for part in parts]
 
 
 def _write_time(choice: Choice) -> dict[str, Any]:
@@ -164,9 +195,9 @@ def _polygons_of(geometry: shapely.Geometry) -> shapely.Geometry:
 
 
 def _circle(lon: float, lat: float, radius_m: float) -> shapely.Geometry:
-    angles = np.linspace(0.0, 2 * np.pi, 25)[:-1]
-    plane = radius_m * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
-    return shapely.Polygon(unproject(plane, lon, lat))
+    radius_deg = radius_m / DEGREE_M
+    width_deg = radius_deg / max(math.cos(math.radians(lat)), 0.01)
+    return shapely.Polygon(_UNIT_CIRCLE * (width_deg, radius_deg) + (lon, lat))
 
 
 def measure_area_m2(geometry: shapely.Geometry, lon: float, lat: float) -> float:

@@ -25,10 +25,10 @@ from mapyard.library.ways import (
 )
 from mapyard.params.parser import Position, Positions, spelled
 from mapyard.routing.config import MAX_CONTOURS
+from mapyard.routing.contraction.table import Metric
 from mapyard.routing.isochrone import (
     MAX_DISTANCE_M,
     MAX_TIME_S,
-    Metric,
     find_isochrones,
     measure_area_m2,
 )

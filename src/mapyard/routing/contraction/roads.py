@@ -80,13 +80,15 @@ class _Struct(ctypes.Structure):
 def write_roads(
     graph: RoadGraph,
     open_to: Mapping[Mode, Bools],
+    usable: Bools,
     connected: Mapping[Mode, NDArray[np.uint8]],
     data: Path,
     folder: Path,
 ) -> None:
     """Write the roads of a graph whose tiles are `data`.
 
-    `open_to` has per mode its edges, `connected` whether they lead on (1) and are led to (2).
+    `open_to` has per mode the edges that positions go to, `usable` those that ways go over in any,
+    `connected` whether they lead on (1) and are led to (2).
     """
     edge_modes, leads = np.zeros((2, len(graph.start)), np.uint8)
     for mode, edges in open_to.items():
@@ -99,7 +101,7 @@ def write_roads(
     along = graph.edges.forward[inside] > graph.edges.forward[back]
     along |= (graph.edges.forward[inside] == graph.edges.forward[back]) & (inside < back)
     edge = np.column_stack([inside, back])[along]
-    edge = edge[(edge_modes[edge] > 0).any(axis=1)]
+    edge = edge[((edge_modes > 0) | usable)[edge].any(axis=1)]
     records = graph.record[edge[:, 0]].astype(np.int64)
     first, point = _decode(data, records)
     turned = graph.edges.forward[edge[:, 0]] == 0
@@ -345,7 +347,7 @@ class Roads:
 
         And the point at which each edge is left.
         """
-        roads = self._arrays.road[edges]
+        roads = self.find_codes(edges)
         share = np.array([ends[0][0], ends[1][0]])
         length_m = self._length_cm[edges[[0, -1]]] / _CM
         at = np.concatenate([ends[0][1], ends[1][1]])
@@ -362,6 +364,31 @@ class Roads:
             if count <= room:
                 return np.round(line[:count], 6), last
             room = count
+
+    @property
+    def where(self) -> int:
+        """Return where C finds the roads."""
+        return ctypes.addressof(self._struct)
+
+    def find_codes(self, edges: Ints) -> NDArray[np.int32]:
+        """Return per edge twice its road, and 1 more where it leads back on it."""
+        codes = self._arrays.road[edges]
+        if codes.size and codes.min() < 0:
+            raise ValueError("an edge without a road")
+        return codes
+
+    def find_ferries(self, edges: Ints) -> Bools:
+        """Return which of the edges are ferries."""
+        return (self._arrays.kinds[edges] & FERRY) > 0
+
+    def surround(
+        self, codes: NDArray[np.int32], center: tuple[float, float]
+    ) -> tuple[float, float, float, float]:
+        """Return the box around roads by code and a place: west, south, east, north in degrees."""
+        box = np.vstack([self._arrays.box[codes >> 1] * 1e-6, [*center, *center]])
+        west, south = box[:, :2].min(axis=0).tolist()
+        east, north = box[:, 2:].max(axis=0).tolist()
+        return west, south, east, north
 
     def find_kinds(self, edges: Ints) -> int:
         """Return the kinds that any of the edges is of."""

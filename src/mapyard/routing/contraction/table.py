@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,12 +32,16 @@ from mapyard.routing.contraction.hierarchy import (
 from mapyard.routing.contraction.order import rank_edges
 from mapyard.routing.contraction.places import Places
 from mapyard.routing.contraction.roads import CONNECTED_CROSSINGS, End, Roads, write_roads
+from mapyard.routing.contraction.spread import Spreading, TurnArrays, sort_turns
 from mapyard.routing.contraction.tiles import EdgeIds, Ints, RoadGraph
 from mapyard.routing.contraction.turns import find_turns
 from mapyard.routing.contraction.vertices import VertexGraph, make_relaxed, make_strict
 from mapyard.routing.kernels import address, load_kernels, map_array
 from mapyard.routing.modes import Mode
 from mapyard.store.columns import ranges
+
+#: What is to be within a bound.
+Metric = Literal["time", "distance"]
 
 MODE_COSTS: Final[dict[Mode, ModeCosts]] = {"auto": CAR, "foot": FOOT, "bicycle": BICYCLE}
 _MS: Final = 1000
@@ -78,6 +82,7 @@ class VertexArrays:
     first_end: NDArray[np.uint32]  #: per edge, and one more: a place in `end`
     end: Int32s  #: vertices
     edge: Int32s  #: per vertex
+    is_end: NDArray[np.uint8]  #: per vertex
 
 
 def write_shared(
@@ -85,7 +90,10 @@ def write_shared(
 ) -> None:
     """Write what all modes share; `connected` is what `write_mode` found of each."""
     open_to = {mode: MODE_COSTS[mode].find_open(graph) for mode in connected}
-    write_roads(graph, open_to, connected, tiles_tar, folder)
+    usable = np.zeros(len(graph.start), np.bool_)
+    for mode in connected:
+        usable |= MODE_COSTS[mode].find_usable(graph)
+    write_roads(graph, open_to, usable, connected, tiles_tar, folder)
     junction = graph.junction
     _write(
         EdgeArrays(
@@ -129,6 +137,9 @@ def write_mode(graph: RoadGraph, mode: Mode, folder: Path) -> NDArray[np.uint8]:
         tail, head = number[vertices.tail], number[vertices.head]
         with contract(len(order), tail, head, *arcs) as arrays:
             write_arrays(arrays, folder, name)
+        if name == "strict":
+            turn = vertices.turn
+            _write(sort_turns(len(order), tail, head, cost_ms[turn], time_ms[turn]), folder, name)
 
     strict = make_strict(
         graph, turns, usable, costs.access,
@@ -177,21 +188,26 @@ def _number_vertices(vertices: VertexGraph, number: Int32s) -> VertexArrays:
     ends = ends[np.argsort(vertices.edge[ends], kind="stable")]
     edge = np.empty(len(number), np.int32)
     edge[number] = vertices.edge
+    is_end = np.empty(len(number), np.uint8)
+    is_end[number] = vertices.is_end
     counts = np.bincount(vertices.edge[ends], minlength=len(begin))
     return VertexArrays(
         begin.astype(np.int32),
         np.append(0, np.cumsum(counts)).astype(np.uint32),
         number[ends],
         edge,
+        is_end,
     )
 
 
-def _write(arrays: EdgeArrays | CostArrays | VertexArrays, folder: Path, name: str) -> None:
+def _write(
+    arrays: EdgeArrays | CostArrays | VertexArrays | TurnArrays, folder: Path, name: str
+) -> None:
     for field in fields(arrays):
         np.save(folder / f"{name}-{field.name}.npy", getattr(arrays, field.name))
 
 
-def _open[Arrays: (EdgeArrays, CostArrays, VertexArrays)](
+def _open[Arrays: (EdgeArrays, CostArrays, VertexArrays, TurnArrays)](
     kind: type[Arrays], folder: Path, name: str
 ) -> Arrays:
     return kind(
@@ -245,6 +261,21 @@ class Way:
     length_m: float
 
 
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Edges within reach, with the seconds or meters at the begin and the end of each.
+
+    Below nothing is what lies before the place that was started from.
+    """
+
+    edges: Ints
+    begin: Floats
+    end: Floats
+    #: Whether the rules for dead ends and private roads leave no way on, where there is one without
+    #: them; the engine then asks without them.
+    is_stuck: bool
+
+
 class ModeTable:
     """All that the matrices of one mode need, mapped from files. Threads may share one."""
 
@@ -260,6 +291,11 @@ class ModeTable:
         self._ends = (shared.edges.start, shared.edges.end)
         self._costs = _open(CostArrays, folder, "edges")
         self._strict, self._relaxed = _Graph(folder, "strict"), _Graph(folder, "relaxed")
+        self._spreading = Spreading(
+            _open(TurnArrays, folder, "strict"),
+            self._strict.vertices.edge,
+            shared.edges.length_cm,
+        )
 
     @property
     def usable(self) -> Ints:
@@ -503,6 +539,48 @@ class ModeTable:
             max(0, middle[1] + begins[i][1] + lasts[j][1]) / _MS,
             max(0, middle[2] + begins[i][2] + lasts[j][2]) / _CM,
         )
+
+    def find_reached(self, places: Places, *, toward: bool, metric: Metric, most: float) -> Reach:
+        """Return the edges that are reached from places within seconds or meters.
+
+        Or, `toward`, from which the places are reached. Edges may come more than once.
+        """
+        places = places.take(self._find_known(self._strict, places))
+        vertices = self._strict.vertices
+        if toward:
+            place, ends = self._strict.find_ends(places.edge)
+            places = places.take(place)
+        else:
+            ends = vertices.begin[places.edge]
+        found = self._spreading.find_reached(
+            self._start(places, ends, is_origin=not toward), backward=toward,
+            most_ms=round(_MS * most) if metric == "time" else NO_WAY,
+            most_cm=round(_CM * most) if metric == "distance" else NO_WAY,
+        )  # fmt: skip
+        edges = vertices.edge[found.vertex]
+        # Of the copies of an edge, those at which ways end, or begin.
+        is_kept = vertices.begin[edges] == found.vertex if toward else vertices.is_end[found.vertex]
+        kept = np.flatnonzero(is_kept)
+        edges, sign = edges[kept], -1 if toward else 1
+        begin, whole, unit = (
+            (found.length_cm, self._edges.length_cm, _CM)
+            if metric == "distance"
+            else (found.time_ms, self._costs.time_ms, _MS)
+        )
+        begin = begin[kept]
+        return Reach(
+            edges,
+            begin / unit,
+            (begin + sign * whole[edges]) / unit,
+            not found.is_cut and self._leads_on(places, toward, edges),
+        )
+
+    def _leads_on(self, places: Places, toward: bool, reached: Ints) -> bool:
+        """Return whether places are connected with more than what was reached."""
+        need = 2 if toward else 1
+        crossings = np.unique(self._ends[0 if toward else 1][reached])
+        is_connected = bool((self._costs.connected[places.edge] & need).any())
+        return is_connected and len(crossings) < CONNECTED_CROSSINGS
 
     def measure_edges(self, way: Way) -> tuple[Floats, Floats]:
         """Return time and cost from the begin of a way to the end of each edge, in seconds.

@@ -24,7 +24,7 @@ _META_NAME: Final = "matrix.json"
 _FOLDER_NAME: Final = "hierarchy"
 TILES_NAME: Final = "tiles.tar"
 #: Rises when costs, rules or arrays change: tables that were made under others are not used.
-_FORMAT: Final = 9
+_FORMAT: Final = 10
 
 
 @dataclass(frozen=True, slots=True)

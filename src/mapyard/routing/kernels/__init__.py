@@ -16,7 +16,7 @@ from mapyard.native import Functions, KernelsMissing, address, load_library
 __all__ = ["KernelsMissing", "address", "has_kernels", "load_kernels", "map_array"]
 
 #: Has to be the one in kernels.h.
-_VERSION: Final = 8
+_VERSION: Final = 9
 _FUNCTIONS: Final[Functions] = {
     "order_roads": (c_int32, (c_int32, c_int32, *[c_void_p] * 5)),
     "contract": (c_void_p, (c_int32, c_int64, *[c_void_p] * 6)),
@@ -35,6 +35,15 @@ _FUNCTIONS: Final[Functions] = {
         (c_void_p, c_double, c_double, c_uint8, c_double, c_void_p, c_void_p, c_int64),
     ),
     "measure_way": (None, (c_void_p, c_int64, c_void_p, c_void_p, c_void_p)),
+    "spread": (c_void_p, (c_void_p, c_int32, c_int64, *[c_void_p] * 4, c_int32, c_int32)),
+    "list_reached": (c_int64, (c_void_p,) * 4),
+    "count_cut": (c_int64, (c_void_p,)),
+    "free_spread": (None, (c_void_p,)),
+    "fill_grid": (None, (c_void_p, c_int64, *[c_void_p] * 5)),
+    "trace_rings": (
+        c_int32,
+        (*[c_void_p] * 2, c_double, c_double, *[c_void_p] * 2, c_int64, c_int64, *[c_void_p] * 2),
+    ),
     "unpack_way": (c_int64, (c_void_p, c_int32, c_int32, c_void_p, c_int64)),
 }
 

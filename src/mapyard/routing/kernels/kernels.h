@@ -13,7 +13,7 @@
 #endif
 
 /* Rises when a function's arguments or a struct change: another library is not loaded. */
-enum { KERNELS_VERSION = 8 };
+enum { KERNELS_VERSION = 9 };
 
 /* No way. Costs and times are in milliseconds, lengths in centimeters; costs stay below, so that two
    of them can be added. Ways begin with a cost that may be less than nothing, as their first edge
@@ -72,6 +72,31 @@ EXPORT int64_t unpack_way(const Hierarchy *hierarchy, int32_t from, int32_t to, 
 EXPORT void measure_way(const Hierarchy *hierarchy, int64_t count, const int32_t *way, int32_t *cost,
                         int32_t *time);
 
+/* The turns of a graph as they are, by the vertex that they lead from, and, backward, by the one that
+   they lead to. What a turn takes includes the edge before it. */
+typedef struct {
+    int32_t head, cost, time;
+} Turn;
+typedef struct {
+    int32_t tail;
+    uint32_t turn;
+} Back;
+typedef struct {
+    const uint32_t *first, *back_first;
+    const Turn *turn;
+    const Back *back;
+    const int32_t *edge, *length; /* per vertex, per edge */
+} Turns;
+
+typedef struct Spread Spread;
+
+EXPORT Spread *spread(const Turns *turns, int32_t backward, int64_t places, const int32_t *vertex,
+                      const int32_t *cost, const int32_t *time, const int32_t *length,
+                      int32_t most_time, int32_t most_length);
+EXPORT int64_t list_reached(const Spread *spread, int32_t *vertex, int32_t *time, int32_t *length);
+EXPORT int64_t count_cut(const Spread *spread);
+EXPORT void free_spread(Spread *spread);
+
 /* Roads in Hilbert order, in a packed tree of boxes. Places are millionths of a degree. */
 typedef struct {
     int64_t count;
@@ -94,5 +119,17 @@ EXPORT int64_t find_near(const Roads *roads, double lon, double lat, uint8_t mod
 EXPORT int64_t join_line(const Roads *roads, int64_t count, const int32_t *road, const double *share,
                          const double *length_m, const double *at, double *line, int64_t *last,
                          int64_t room);
+
+/* Cells of a grid by row; its west and south edge and the size of a cell are in degrees. */
+typedef struct {
+    double west, south, size;
+    int64_t columns, rows;
+} Grid;
+
+EXPORT void fill_grid(const Roads *roads, int64_t count, const int32_t *road, const double *begin,
+                      const double *end, const Grid *grid, float *value);
+EXPORT int32_t trace_rings(const Grid *grid, const float *value, double limit, double gap,
+                           double *point, int64_t *first, int64_t point_room, int64_t ring_room,
+                           int64_t *points, int64_t *rings);
 
 #endif

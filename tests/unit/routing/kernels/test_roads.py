@@ -1,7 +1,5 @@
 """Positions onto roads, against plain geometry; shapes out of the engine's records."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import shapely
@@ -9,59 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mapyard.geo.sphere import haversine_m
-from mapyard.routing.contraction.roads import Roads, write_roads
-from mapyard.routing.contraction.tiles import EdgeIds
 from mapyard.routing.kernels import address, load_kernels
-
-UNIT_DEG = 1e-6
-
-
-def encode(points):
-    """A record without texts, and the shape of (lon, lat) in millionths of a degree."""
-    shape, before = bytearray(), (0, 0)
-    for lon, lat in points:
-        for step in (lat - before[0], lon - before[1]):
-            number = ~(step << 1) if step < 0 else step << 1
-            while number > 127:
-                shape.append(number & 127 | 128)
-                number >>= 7
-            shape.append(number)
-        before = (lat, lon)
-    return bytes(8) + (len(shape) << 4).to_bytes(4, "little") + bytes(shape)
-
-
-def build(folder, roads, modes, connected=3):
-    """Roads of points, both directions open to the modes in bits; no two share a junction."""
-    data, records = b"", []
-    for points in roads:
-        records += [len(data)] * 2
-        data += encode(points)
-    (folder / "tiles.tar").write_bytes(data or b"\0")
-    count = 2 * len(roads)
-    ends = np.arange(count)
-    length_m = [length(points) for points in roads for _ in range(2)]
-    graph = SimpleNamespace(
-        start=ends, end=ends ^ 1, opposing=ends ^ 1, junction=ends, record=np.array(records, int),
-        lon=np.zeros(count), edge_ids=EdgeIds(np.array([2]), np.array([0])),
-        edges=SimpleNamespace(
-            shortcut=np.zeros(count), forward=1 - (ends & 1), toll=np.zeros(count),
-            use=np.zeros(count), road_class=np.ones(count),
-        ),
-    )  # fmt: skip
-    of_edge = np.repeat(modes, 2)
-    open_to = {"auto": of_edge & 1 > 0, "foot": of_edge & 2 > 0}
-    linked = dict.fromkeys(open_to, np.repeat(connected, count) if count else np.empty(0))
-    if not isinstance(connected, int):
-        linked = dict.fromkeys(open_to, np.repeat(np.array(connected, np.uint8), 2))
-    write_roads(graph, open_to, linked, folder / "tiles.tar", folder)
-    length_cm = np.round(100 * np.array(length_m)).astype(np.int32)
-    return Roads(folder, length_cm, (ends, ends ^ 1))
-
-
-def length(points):
-    lon, lat = (np.array(points) * UNIT_DEG).T
-    return max(1.0, round(float(haversine_m(lon[:-1], lat[:-1], lon[1:], lat[1:]).sum())))
-
+from routing_graphs import UNIT_DEG, build_roads, encode
 
 place = st.tuples(st.integers(9_500_000, 9_502_000), st.integers(47_100_000, 47_101_500))
 
@@ -77,7 +24,7 @@ place = st.tuples(st.integers(9_500_000, 9_502_000), st.integers(47_100_000, 47_
 )  # fmt: skip
 def test_the_nearest_road_is_found(tmp_path_factory, roads, positions, mode):
     bit = 1 if mode == "auto" else 2
-    found = build(tmp_path_factory.mktemp("roads"), *zip(*roads, strict=True))
+    found = build_roads(tmp_path_factory.mktemp("roads"), *zip(*roads, strict=True))
     lonlat = np.array(positions) * UNIT_DEG
     places = found.find(lonlat, mode, 1e6)
     nearest = dict(zip(places.position.tolist(), places.away_m.tolist(), strict=True))
@@ -104,7 +51,7 @@ def test_the_nearest_road_is_found(tmp_path_factory, roads, positions, mode):
 )  # fmt: skip
 def test_several_roads_come_nearest_first(tmp_path_factory, roads, position, mode, room, radius_m):
     bit = 1 if mode == "auto" else 2
-    found = build(tmp_path_factory.mktemp("roads"), *zip(*roads, strict=True))
+    found = build_roads(tmp_path_factory.mktemp("roads"), *zip(*roads, strict=True))
     edges, at = found.find_near(np.array(position) * UNIT_DEG, mode, radius_m, room)
     lon, lat = position
     width = np.cos(np.radians(lat * UNIT_DEG))
@@ -130,7 +77,7 @@ def test_several_roads_come_nearest_first(tmp_path_factory, roads, position, mod
 
 
 def test_a_place_is_on_both_directions_of_its_road(tmp_path):
-    roads = build(tmp_path, [[(9_500_000, 47_100_000), (9_502_000, 47_100_000)]], [1])
+    roads = build_roads(tmp_path, [[(9_500_000, 47_100_000), (9_502_000, 47_100_000)]], [1])
     lonlat = np.array([[9.5005, 47.1002], [9.5, 47.1], [9.503, 47.1], [9.5005, 47.3]])
     places = roads.find(lonlat, "auto", 1000.0)
     assert places.position.tolist() == [0, 0, 1, 1, 2, 2]
@@ -146,7 +93,7 @@ def test_a_place_is_on_both_directions_of_its_road(tmp_path):
 
 def test_of_ways_along_the_same_points_the_first_is_taken(tmp_path):
     line = [(9_500_000, 47_100_000), (9_501_000, 47_100_700)]
-    roads = build(tmp_path, [line[::-1], line, line], [1, 1, 1])
+    roads = build_roads(tmp_path, [line[::-1], line, line], [1, 1, 1])
     rng = np.random.default_rng(1)
     lonlat = np.array([9.5005, 47.10035]) + rng.uniform(-2e-4, 2e-4, (50, 2))
     assert set(roads.find(lonlat, "auto", 100.0).edge.tolist()) == {0, 1}
@@ -155,7 +102,7 @@ def test_of_ways_along_the_same_points_the_first_is_taken(tmp_path):
 def test_a_road_that_is_cut_off_is_left_for_a_connected_one(tmp_path):
     near = [(9_500_000, 47_100_000), (9_502_000, 47_100_000)]
     far = [(9_500_000, 47_101_000), (9_502_000, 47_101_000)]
-    roads = build(tmp_path, [near, far], [1, 1], connected=[1, 3])
+    roads = build_roads(tmp_path, [near, far], [1, 1], connected=[1, 3])
     lonlat = np.array([9.5010, 47.1001])
     assert roads.find_connected(lonlat, "auto", 1000.0).tolist() == pytest.approx([9.501, 47.101])
     assert roads.find_connected(lonlat, "auto", 50.0) is None
@@ -165,7 +112,7 @@ def test_a_road_that_is_cut_off_is_left_for_a_connected_one(tmp_path):
 
 
 def test_no_roads_at_all(tmp_path):
-    roads = build(tmp_path, [], np.empty(0, int))
+    roads = build_roads(tmp_path, [], np.empty(0, int))
     assert roads.find(np.array([[9.5, 47.1]]), "auto", 1e6).position.tolist() == []
     assert roads.find_connected(np.array([9.5, 47.1]), "auto", 1e6) is None
 
@@ -208,7 +155,7 @@ def test_a_line_goes_along_its_roads(tmp_path_factory, parts, backward, shares):
     turned = [
         points[::-1] if back else points for points, back in zip(chain, backward, strict=False)
     ]
-    roads = build(tmp_path_factory.mktemp("roads"), turned, np.ones(len(turned), int))
+    roads = build_roads(tmp_path_factory.mktemp("roads"), turned, np.ones(len(turned), int))
     edges = np.array(
         [2 * i + int(back) for i, back in zip(range(len(turned)), backward, strict=False)]
     )
@@ -237,8 +184,26 @@ def test_a_line_goes_along_its_roads(tmp_path_factory, parts, backward, shares):
 
 def test_a_long_line_has_room(tmp_path):
     points = [(9_500_000 + 10 * i, 47_100_000 + i % 2) for i in range(5_000)]
-    roads = build(tmp_path, [points], [1])
+    roads = build_roads(tmp_path, [points], [1])
     ends = (0.0, np.zeros(2)), (1.0, np.zeros(2))
     line, last = roads.find_line(np.array([0]), ends)
     assert last.tolist() == [4_999]
     assert (np.round(line / UNIT_DEG) == points).all()
+
+
+def test_roads_that_no_position_goes_to_are_drawn(tmp_path):
+    """Such as steps that only bicycles may be carried over."""
+    lines = [[(9_500_000, 47_100_000), (9_500_900, 47_100_000)],
+             [(9_500_900, 47_100_000), (9_501_900, 47_100_300)],
+             [(9_501_900, 47_100_300), (9_502_900, 47_100_300)]]  # fmt: skip
+    roads = build_roads(tmp_path, lines, [1, 0, 0], usable=np.array([0, 0, 1, 1, 0, 0], bool))
+    assert roads.find(np.array([[9.5015, 47.1002]]), "auto", 20.0).position.tolist() == []
+    ends = (0.0, np.zeros(2)), (1.0, np.zeros(2))
+    line, last = roads.find_line(np.array([0, 2]), ends)
+    assert np.round(line / UNIT_DEG).astype(int).tolist() == [
+        list(lines[0][0]),
+        *map(list, lines[1]),
+    ]
+    assert last.tolist() == [1, 2]
+    with pytest.raises(ValueError, match="without a road"):
+        roads.find_line(np.array([2, 4]), ends)
