@@ -19,6 +19,7 @@ from mapyard.builder.download import is_url
 from mapyard.builder.pipeline import Step, estimate_source
 from mapyard.builder.preflight import Estimate
 from mapyard.errors import InvalidRequest, MapyardError
+from mapyard.osm.source import list_extracts
 
 #: What `_work` took on the machine that the slopes were measured on, CPU seconds.
 _REFERENCE_S: Final = 0.15
@@ -40,8 +41,8 @@ def find_size(source: str) -> int:
     if is_url(source):
         return _ask_size(source)
     path = Path(source)
-    if path.is_file():
-        return path.stat().st_size
+    if path.exists():
+        return sum(file.stat().st_size for file in list_extracts(path))
     found = _SIZE.fullmatch(source.strip())
     if found is None:
         raise InvalidRequest.of(

@@ -152,7 +152,8 @@ def build_dataset(
     with catalog.lock():
         cleaned = catalog.clean()
         size = sum(path.stat().st_size for path in inputs)
-        needs = [estimate_source(size, sort_memory_bytes(inputs) if len(inputs) > 1 else 0)]
+        sorting_bytes = min(sort_memory_bytes(inputs), build_bytes(settings))
+        needs = [estimate_source(size, sorting_bytes if len(inputs) > 1 else 0)]
         needs += [step.estimate(size) for step in steps]
         check_room(data, needs)
         progress.plan(plan_parts(size, needs, steps))
@@ -169,11 +170,16 @@ def build_dataset(
             def say(name: str) -> None:
                 progress.stage(f"source: {name}")
 
+            limit = sort_bytes(settings)
             try:
-                take(lambda: prepare_source(inputs, ctx.source, say, found, trust=True))
+                take(
+                    lambda: prepare_source(
+                        inputs, ctx.source, say, found, trust=True, memory_bytes=limit
+                    )
+                )
             except (NotSorted, NeedsRewrite):
-                shutil.rmtree(ctx.folder / "elements")
-                take(lambda: sort_source(inputs, ctx.source, say, found))
+                shutil.rmtree(ctx.folder / "elements", ignore_errors=True)
+                take(lambda: sort_source(inputs, ctx.source, say, found, limit))
             run_steps(ctx, steps[1:], parts)
             manifest = describe_dataset(ctx, parts)
             manifest.sources = sources or [

@@ -18,6 +18,7 @@ from mapyard.builder.progress import Reporter, format_time
 from mapyard.builder.steps import PART_NAMES, select_steps
 from mapyard.dataset.catalog import Busy
 from mapyard.errors import MapyardError
+from mapyard.osm.source import list_extracts
 from mapyard.settings import get_settings
 
 FAILED, NO_ROOM, BUSY = 1, 3, 4
@@ -28,7 +29,7 @@ def command(
         list[str],
         typer.Argument(
             metavar="SOURCE...",
-            help="Extracts: .osm.pbf, .osm, .osm.gz or .osm.bz2 files, or URLs. "
+            help="Extracts: .osm.pbf, .osm, .osm.gz or .osm.bz2 files, folders of them, or URLs. "
             "Several are merged; of an element in more than one the newest version wins.",
         ),
     ],
@@ -79,11 +80,16 @@ def command(
             print_estimate(sum(map(find_size, sources)), steps, folder, Console())
             return
         with Reporter(console, quiet) as progress:
-            files = [
-                download(source, folder / "downloads", progress) if is_url(source) else Path(source)
-                for source in sources
-            ]
-            report = build_dataset(files, folder, steps, progress, names=sources, settings=settings)
+            files: list[Path] = []
+            names: list[str] = []
+            for source in sources:
+                if is_url(source):
+                    found = [download(source, folder / "downloads", progress)]
+                else:
+                    found = list_extracts(Path(source))
+                files += found
+                names += [source] if len(found) == 1 else map(str, found)
+            report = build_dataset(files, folder, steps, progress, names=names, settings=settings)
     except MapyardError as error:
         console.print(f"[red]mapyard build:[/red] {error.message}", highlight=False)
         raise typer.Exit(exit_code(error)) from None

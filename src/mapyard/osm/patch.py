@@ -74,10 +74,11 @@ def _iter_items(path: Path) -> Iterator[tuple[Key, Any]]:
         else:
             members = [(m.type, m.ref, m.role) for m in item.members]
             copy = osmium.osm.mutable.Relation(members=members, **common)
-        yield _key(item), copy
+        yield key_of(item), copy
 
 
-def _key(item: Any) -> Key:
+def key_of(item: Any) -> Key:
+    """Return the key of an element of pyosmium."""
     return "nwr".index(item.type_str()), item.id
 
 
@@ -90,7 +91,7 @@ def _merge(file: bytes, changed: dict[Key, Any], deleted: set[Key]) -> bytes:
         upcoming = next(waiting, None)
         with osmium.SimpleWriter(str(after)) as writer:
             for item in cast(Any, osmium.FileProcessor(str(before))):
-                key = _key(item)
+                key = key_of(item)
                 while upcoming is not None and upcoming[0] < key:
                     writer.add(upcoming[1])
                     upcoming = next(waiting, None)

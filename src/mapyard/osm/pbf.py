@@ -144,6 +144,9 @@ def _first_element(data: bytes) -> tuple[int, int] | None:
         if number != 2:
             continue
         for kind, part in _fields(group):
+            if kind == 1:  # a node by itself
+                value = next(value for n, value in _fields(part) if n == 1)
+                return NODE, (value >> 1) ^ -(value & 1)
             if kind == 2:
                 ids = dict(_fields(part)).get(1, b"")
                 if len(ids):

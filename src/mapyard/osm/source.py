@@ -1,18 +1,21 @@
 """Prepare the inputs of a build: one sorted, merged source.osm.pbf.
 
 A single .osm.pbf that is sorted already is taken as it is. Everything else (.osm, .osm.gz,
-.osm.bz2, unsorted or several files) is read whole, sorted, merged (of an element that occurs more
-than once the newest version wins) and written anew.
+.osm.bz2, unsorted or several files) is sorted, merged (of an element that occurs more than once the
+newest version wins) and written anew, in bounded memory (merge.py).
 """
 
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import os
 import re
 import shutil
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
@@ -21,6 +24,8 @@ import numpy as np
 import osmium
 import osmium.io
 
+from mapyard.errors import MapyardError
+from mapyard.osm.merge import UNLIMITED, merge_files, write_runs
 from mapyard.osm.pbf import Header, NeedsRewrite, UnreadableFile, iter_blocks, read_header
 
 SUFFIXES = (".osm.pbf", ".osm", ".osm.gz", ".osm.bz2")
@@ -35,6 +40,16 @@ _HEADER_KEYS = (
     "osmosis_replication_sequence_number",
     "osmosis_replication_base_url",
 )
+
+
+def list_extracts(path: Path) -> list[Path]:
+    """Return the extracts in a folder, by name; a path that is no folder is one itself."""
+    if not path.is_dir():
+        return [path]
+    found = sorted(file for file in path.iterdir() if file.name.endswith(SUFFIXES))
+    if not found:
+        raise UnreadableFile(f"{path}: no extract in this folder ({', '.join(SUFFIXES)})")
+    return found
 
 
 def suffix_of(path: Path) -> str:
@@ -97,21 +112,27 @@ def prepare_source(
     problems: Problems | None = None,
     *,
     trust: bool = False,
+    memory_bytes: int = UNLIMITED,
 ) -> Header:
     """Write the inputs, sorted and merged, to `target`; return the header of the result.
 
     Of an element in several versions the newest counts. Deleted ones are left out and named in
     `problems`. Raises UnreadableFile for input that is no OSM data, is cut off or holds negative
-    ids. With `trust` one file that says it is sorted is not looked through: that is left to who
-    reads it next, and to `sort_source` where it is not.
+    ids. With `trust` files that say they are sorted are not looked through: that is left to who
+    reads `target` next, and to `sort_source` where it is not. `memory_bytes` is what sorting and
+    merging may take.
     """
-    if len(inputs) == 1 and suffix_of(inputs[0]) == ".osm.pbf":
-        check = says_sorted if trust else is_sorted
-        if check(inputs[0]):
+    is_right = says_sorted if trust else is_sorted
+    if all(suffix_of(path) == ".osm.pbf" and is_right(path) for path in inputs):
+        if len(inputs) == 1:
             say("copying the source")
             _link_or_copy(inputs[0], target)
-            return read_header(target)
-    return sort_source(inputs, target, say, problems)
+        else:
+            say("merging")
+            with _open_target(inputs, target) as writer, _scratch(target) as folder:
+                merge_files(inputs, writer, memory_bytes, folder)
+        return read_header(target)
+    return sort_source(inputs, target, say, problems, memory_bytes)
 
 
 def sort_source(
@@ -119,11 +140,41 @@ def sort_source(
     target: Path,
     say: Callable[[str], None] = lambda _: None,
     problems: Problems | None = None,
+    memory_bytes: int = UNLIMITED,
 ) -> Header:
-    """Do the same for inputs that are not sorted, or several."""
+    """Do the same for inputs that are not all sorted."""
     say("sorting and merging")
+    with _open_target(inputs, target) as writer:
+        gone = find_deleted(inputs)
+        if gone is None:
+            with _scratch(target) as folder:
+                runs: list[Path] = []
+                for number, path in enumerate(inputs):
+                    own = folder / str(number)
+                    own.mkdir()
+                    runs += write_runs(path, own, memory_bytes)
+                merge_files(runs, writer, memory_bytes, folder)
+        else:
+            # Whether an element lives is told by its newest version: they are all held.
+            reader = osmium.MergeInputReader()
+            for path in inputs:
+                reader.add_file(str(path))
+            living = _Living(writer, gone)
+            reader.apply(living, simplify=True)
+            if problems is not None and living.left_out:
+                problems[DELETED] = [(name, "") for name in living.left_out]
+    if not is_sorted(target):
+        raise UnreadableFile(
+            "the input holds negative ids (objects that were never uploaded); "
+            "renumber or drop them first, for example with: osmium renumber"
+        )
+    return read_header(target)
+
+
+@contextmanager
+def _open_target(inputs: list[Path], target: Path) -> Iterator[osmium.SimpleWriter]:
+    """Give a writer with the header of all inputs; what fails in it is told of the inputs."""
     header = osmium.io.Header()
-    reader = osmium.MergeInputReader()
     newest = ""
     for path in inputs:
         try:
@@ -136,7 +187,6 @@ def sort_source(
                     if own.get(key):
                         header.set(key, own.get(key))
             newest = max(newest, own.get(_HEADER_KEYS[0]))
-            reader.add_file(str(path))
         except MemoryError:
             raise
         except Exception as error:  # osmium has classes of its own, for wrong coordinates too
@@ -145,26 +195,24 @@ def sort_source(
         header.set(_HEADER_KEYS[0], newest)
     header.set("sorting", "Type_then_ID")
     header.set("generator", "mapyard")
-    gone = find_deleted(inputs)
     writer = osmium.SimpleWriter(str(target), header=header, overwrite=True)
     try:
-        if gone is None:
-            reader.apply(writer, simplify=True)
-        else:
-            living = _Living(writer, gone)
-            reader.apply(living, simplify=True)
-            if problems is not None and living.left_out:
-                problems[DELETED] = [(name, "") for name in living.left_out]
-    except (RuntimeError, ValueError) as error:
-        raise UnreadableFile(f"the inputs cannot be merged: {error}") from error
+        yield writer
+    except (MapyardError, NeedsRewrite, MemoryError, OSError):
+        raise
+    except Exception as error:  # osmium has classes of its own
+        if os.strerror(errno.ENOSPC) in str(error):
+            raise OSError(errno.ENOSPC, str(error)) from error
+        names = ", ".join(path.name for path in inputs)
+        raise UnreadableFile(f"{names} cannot be read: {error}") from error
     finally:
         writer.close()
-    if not is_sorted(target):
-        raise UnreadableFile(
-            "the input holds negative ids (objects that were never uploaded); "
-            "renumber or drop them first, for example with: osmium renumber"
-        )
-    return read_header(target)
+
+
+@contextmanager
+def _scratch(target: Path) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="work-", dir=target.parent) as folder:
+        yield Path(folder)
 
 
 class _Living(osmium.SimpleHandler):

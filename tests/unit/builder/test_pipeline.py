@@ -9,6 +9,7 @@ import msgspec
 import osmium
 import pytest
 from osmium.osm.mutable import Node
+from typer.testing import CliRunner
 
 from killed import kill_while_building
 from mapyard.builder import pipeline
@@ -16,6 +17,7 @@ from mapyard.builder.pipeline import STORE_STEP, Step, StepContext, build_datase
 from mapyard.builder.preflight import Estimate, NoRoom, check_room
 from mapyard.builder.progress import Reporter
 from mapyard.builder.steps import select_steps
+from mapyard.cli import build_app
 from mapyard.dataset.catalog import Busy, Catalog
 from mapyard.dataset.manifest import verify_files
 from mapyard.errors import InvalidRequest, MapyardError
@@ -154,6 +156,26 @@ def test_an_extract_without_elements_is_refused(tmp_path: Path) -> None:
     with pytest.raises(MapyardError, match="holds no elements"):
         build(write_osm(tmp_path / "none.osm", {}), tmp_path / "data")
     assert Catalog(tmp_path / "data").ids() == []
+
+
+def test_all_extracts_of_a_folder_are_built(tmp_path: Path) -> None:
+    folder = tmp_path / "extracts"
+    folder.mkdir()
+    for number in (2, 1):
+        write_osm(folder / f"{number}.osm", {number: (number, 0.0)})
+    (folder / "readme.txt").write_text("no extract")
+    app = build_app(["build"])
+    done = CliRunner().invoke(
+        app, ["build", str(folder), "--data", str(tmp_path / "data"), "--only", "store"]
+    )
+    assert done.exit_code == 0, done.output
+    manifest = Catalog(tmp_path / "data").manifest("current")
+    assert manifest.counts["nodes"] == 2
+    assert [Path(source["name"]).name for source in manifest.sources] == ["1.osm", "2.osm"]
+    (tmp_path / "empty").mkdir()
+    done = CliRunner().invoke(app, ["build", str(tmp_path / "empty"), "--data", str(tmp_path)])
+    assert done.exit_code == 1
+    assert "no extract in this folder" in done.stderr
 
 
 def test_unknown_parts_are_named() -> None:
