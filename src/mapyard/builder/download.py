@@ -1,13 +1,18 @@
-"""Fetch an extract from a URL: with progress, resumed where it broke off, md5 checked."""
+"""Fetch an extract from a URL: with progress, resumed where it broke off, md5 checked.
+
+Large files come over several connections where the server gives pieces (pieces.py).
+"""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
 
+from mapyard.builder.pieces import Changed, Pieces, allows_pieces, fetch_pieces, find_tag
 from mapyard.builder.progress import Reporter
 from mapyard.errors import MapyardError
 
@@ -32,28 +37,57 @@ def download(url: str, folder: Path, progress: Reporter) -> Path:
     name = Path(urlsplit(url).path).name or "extract.osm.pbf"
     folder.mkdir(parents=True, exist_ok=True)
     target, partial, tag_file = folder / name, folder / f"{name}.partial", folder / f"{name}.etag"
+    piece_file = folder / f"{name}.pieces"
+    takes_pieces = True
     progress.stage(f"download: {name}", unit="bytes")
     with httpx.Client(follow_redirects=True, timeout=60.0) as client:
         for attempt in range(1, _TRIES + 1):
             try:
-                _fetch(client, url, partial, tag_file, progress)
+                pieces = Pieces.find(piece_file, partial)
+                if pieces is None:
+                    piece_file.unlink(missing_ok=True)
+                    begun = piece_file if takes_pieces else None
+                    pieces = _fetch(client, url, partial, tag_file, begun, progress)
+                if pieces is not None:
+                    fetch_pieces(client, url, partial, pieces, progress)
                 break
+            except Changed:
+                takes_pieces = False
+                piece_file.unlink(missing_ok=True)
+                partial.unlink(missing_ok=True)
+            except OSError as error:
+                if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                    raise
+                raise DownloadFailed(
+                    f"the disk of {folder} is full; what has arrived of {name} is kept there"
+                ) from error
             except httpx.TransportError as error:
                 if attempt == _TRIES:
+                    found = Pieces.find(piece_file, partial)
                     have = partial.stat().st_size if partial.exists() else 0
+                    have = found.bytes_done if found else have
                     raise DownloadFailed(
                         f"{url} broke off {_TRIES} times, last: {error or type(error).__name__}; "
                         f"{have:,} bytes are kept, run the command again to go on"
                     ) from None
+        else:
+            raise DownloadFailed(f"{url} changes while it is fetched; try again later")
         _check_md5(client, url, partial)
     partial.replace(target)
     tag_file.unlink(missing_ok=True)
+    piece_file.unlink(missing_ok=True)
     return target
 
 
 def _fetch(
-    client: httpx.Client, url: str, partial: Path, tag_file: Path, progress: Reporter
-) -> None:
+    client: httpx.Client,
+    url: str,
+    partial: Path,
+    tag_file: Path,
+    piece_file: Path | None,
+    progress: Reporter,
+) -> Pieces | None:
+    """Fetch a file over this connection, or return its pieces where it should come in these."""
     have = partial.stat().st_size if partial.exists() else 0
     headers = {"Accept-Encoding": "identity"}
     if have and tag_file.exists():
@@ -66,9 +100,12 @@ def _fetch(
             raise DownloadFailed(f"{url} answered {response.status_code}")
         if response.status_code == 200:
             have = 0
-            tag = response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
-            if tag and not tag.startswith("W/"):
+            tag = find_tag(response)
+            if tag:
                 tag_file.write_text(tag)
+            if piece_file is not None and allows_pieces(response):
+                partial.unlink(missing_ok=True)
+                return Pieces.begin(piece_file, tag, int(response.headers["Content-Length"]))
         length = response.headers.get("Content-Length")
         expected = have + int(length) if length else None
         with partial.open("ab" if have else "wb") as file:
@@ -78,6 +115,7 @@ def _fetch(
                 progress.advance(have)
     if expected is not None and have != expected:
         raise httpx.TransportError(f"{have} of {expected} bytes arrived")
+    return None
 
 
 def _check_md5(client: httpx.Client, url: str, file: Path) -> None:
@@ -92,4 +130,5 @@ def _check_md5(client: httpx.Client, url: str, file: Path) -> None:
         digest = hashlib.file_digest(reading, lambda: hashlib.md5(usedforsecurity=False))
     if digest.hexdigest() != words[0].lower():
         file.unlink()
+        file.with_suffix(".pieces").unlink(missing_ok=True)
         raise DownloadFailed(f"{url} does not have the md5 sum published beside it; try again")
