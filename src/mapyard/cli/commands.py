@@ -41,6 +41,7 @@ COMMANDS: Final[dict[str, Command]] = {
     "uninstall-service": _serve("uninstall_service", "Stop and remove that service."),
     "build": _data("build", "Build a dataset out of OpenStreetMap extracts."),
     "regions": _data("regions", "Cut a large extract into regions."),
+    "fleet": _serve("fleet", "Build and serve a map on many machines."),
     "update": _data("update", "Fetch and apply what changed since."),
     "status": _data("status", "Show the served dataset and its age."),
     "datasets": _data("datasets", "Maps of a data folder; files of your own."),

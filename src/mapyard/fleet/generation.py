@@ -8,7 +8,8 @@ from typing import Any, Final
 import msgspec
 
 from mapyard.dataset.manifest import FilePart
-from mapyard.errors import MapyardError
+from mapyard.errors import MapyardError, NotFound
+from mapyard.fleet.objects import Objects
 
 FORMAT: Final = 1
 SPLIT_NAME: Final = "split.json"
@@ -44,6 +45,62 @@ class Split(msgspec.Struct):
         "a node is owned by the region it lies in, a way by that of its first node, a relation by "
         "that of its first member that has one; what has none so, by the first that holds it"
     )
+
+
+class Region(msgspec.Struct, frozen=True):
+    """A region as it is served."""
+
+    name: str
+    area: dict[str, Any]
+    grown: tuple[float, float, float, float]
+    #: Its dataset, in datasets/NAME/ID.
+    dataset: str
+    #: Bytes on a node's disk.
+    bytes: int
+
+
+class Generation(msgspec.Struct, frozen=True):
+    """Datasets of all regions, of the same data time: generations/ID.json."""
+
+    format: int
+    id: str
+    created: str
+    osm_timestamp: str
+    margin_m: float
+    regions: list[Region]
+
+    def get_region(self, name: str) -> Region:
+        """Return a region by name; raise for other names."""
+        for region in self.regions:
+            if region.name == name:
+                return region
+        known = ", ".join(region.name for region in self.regions[:20])
+        raise NotFound(f"there is no region {name[:60]}; there are {known}")
+
+
+#: File that names the newest generation.
+CURRENT_NAME: Final = "current.json"
+
+
+def read_generation(objects: Objects, generation_id: str = "") -> Generation:
+    """Return a generation, the newest by default; raise where there is none."""
+    if not generation_id:
+        text = objects.get(CURRENT_NAME)
+        if text is None:
+            raise MapyardError(
+                f"{objects.url} has no generation; make one: mapyard fleet build SPLIT "
+                f"--to {objects.url}"
+            )
+        generation_id = msgspec.json.decode(text)["generation"]
+    text = objects.get(f"generations/{generation_id}.json")
+    if text is None:
+        raise MapyardError(f"{objects.url} has no generation {generation_id}")
+    found = msgspec.json.decode(text, type=Generation)
+    if found.format != FORMAT:
+        raise MapyardError(
+            f"generation {generation_id} has format {found.format}, this Mapyard reads {FORMAT}"
+        )
+    return found
 
 
 def write_json(path: Path, value: msgspec.Struct) -> None:

@@ -30,16 +30,19 @@ from mapyard.fleet.generation import (
     write_json,
 )
 from mapyard.osm.elements import NODE, RELATION, WAY
-from mapyard.osm.pbf import Header, iter_blocks
+from mapyard.osm.pbf import Block, Header, iter_blocks
 from mapyard.osm.source import check_input, prepare_source
 
 DEFAULT_MARGIN_M: Final = 2_000.0
 #: Elements looked at in one go.
 _CHUNK: Final = 4_000_000
+_NOWHERE: Final = 2**31 - 1
 _KINDS: Final = ("nodes", "ways", "relations")
 
 type Ints = NDArray[np.int64]
 type Bits = NDArray[np.uint64]
+#: x0, y0, x1, y1 each.
+type Boxes = NDArray[np.int32]
 
 
 class Column:
@@ -158,6 +161,41 @@ def find_rows(ids: Ints, wanted: Ints) -> Ints:
     return np.where(ids[places] == wanted, places, -1)
 
 
+def gather_boxes(
+    x0: NDArray[np.int32], y0: NDArray[np.int32], x1: NDArray[np.int32], y1: NDArray[np.int32],
+    owner: Ints, count: int,
+) -> Boxes:  # fmt: skip
+    """Return the box around all boxes of each owner; one without any has x0 > x1."""
+    boxes = np.empty((count, 4), np.int32)
+    boxes[:, :2], boxes[:, 2:] = _NOWHERE, -_NOWHERE
+    np.minimum.at(boxes[:, 0], owner, x0)
+    np.minimum.at(boxes[:, 1], owner, y0)
+    np.maximum.at(boxes[:, 2], owner, x1)
+    np.maximum.at(boxes[:, 3], owner, y1)
+    return boxes
+
+
+def meets(boxes: Boxes, box: tuple[int, int, int, int]) -> NDArray[np.bool_]:
+    """Return which boxes have a position in common with a half-open one."""
+    west, south, east, north = box
+    return (
+        (boxes[:, 0] < east) & (boxes[:, 2] >= west) & (boxes[:, 1] < north)
+        & (boxes[:, 3] >= south) & (boxes[:, 0] <= boxes[:, 2])
+    )  # fmt: skip
+
+
+def _find_area_relations(block: Block) -> NDArray[np.bool_]:
+    """Return which relations are of a type that makes areas."""
+    texts = {text: at for at, text in enumerate(block.strings)}
+    key = texts.get(b"type", -1)
+    values = [texts[text] for text in (b"multipolygon", b"boundary") if text in texts]
+    found = np.zeros(len(block.ids), np.bool_)
+    is_area = (block.tag_keys == key) & np.isin(block.tag_values, values)
+    relation_of = np.repeat(np.arange(len(block.ids)), np.diff(block.tag_offsets))
+    found[relation_of[is_area]] = True
+    return found
+
+
 class _Holders:
     """Which regions hold each element (`bits`), and which one owns it (`owners`)."""
 
@@ -171,10 +209,12 @@ class _Holders:
         say: Callable[[str], None],
     ) -> None:
         self._words = -(-len(areas) // 64)
+        self._grown = [area.grow(margin_m) for area in areas]
+        self._nodes = nodes
         self.ids: list[Ints] = [nodes.ids]
         self.bits: list[Bits] = []
         self.owners: list[NDArray[np.int16]] = []
-        self._place_nodes(scratch, nodes, areas, margin_m)
+        self._place_nodes(scratch, nodes, areas)
         say("reading ways")
         self._raise_to_ways(source, scratch)
         say("reading relations")
@@ -196,17 +236,14 @@ class _Holders:
     def _part(values: NDArray[Any], start: int) -> NDArray[Any]:
         return values[start : start + _CHUNK]
 
-    def _place_nodes(
-        self, scratch: Path, nodes: _Nodes, areas: Sequence[Area], margin_m: float
-    ) -> None:
+    def _place_nodes(self, scratch: Path, nodes: _Nodes, areas: Sequence[Area]) -> None:
         bits = Column(scratch, "node_bits", np.uint64, self._words)
         owners = Column(scratch, "node_owners", np.int16)
-        grown = [area.grow(margin_m) for area in areas]
         for lon, lat in nodes.iter_positions():
             own = find_owners(areas, lon, lat)
             owners.add(own)
             made = np.zeros((len(lon), self._words), np.uint64)
-            for number, area in enumerate(grown):
+            for number, area in enumerate(self._grown):
                 held = area.holds(lon, lat) | (own == number)
                 made[held, number // 64] |= np.uint64(1 << number % 64)
             bits.add(made)
@@ -217,6 +254,7 @@ class _Holders:
         ids = Column(scratch, "way_ids", np.int64)
         bits = Column(scratch, "way_bits", np.uint64, self._words)
         owners = Column(scratch, "way_owners", np.int16)
+        boxes = Column(scratch, "way_boxes", np.int32, 4)
         for block in iter_blocks(source):
             if block.type != WAY:
                 continue
@@ -225,11 +263,46 @@ class _Holders:
             rows = find_rows(self.ids[NODE], block.refs)
             way_of = np.repeat(np.arange(len(block.ids)), np.diff(block.offsets))
             made, own = self._gather(NODE, rows, way_of, len(block.ids))
+            of_ways = self._find_boxes(rows, way_of, len(block.ids))
+            self._add_passing(block.refs, rows, way_of, of_ways, made)
             bits.add(made)
             owners.add(own)
+            boxes.add(of_ways)
+        self._way_boxes = boxes.map()
         self.ids.append(ids.map())
         self.bits.append(bits.map())
         self.owners.append(owners.map())
+
+    def _find_boxes(self, rows: Ints, way_of: Ints, count: int) -> Boxes:
+        """Return the box of each way, the empty box of those without nodes."""
+        known = rows >= 0
+        lon, lat = self._nodes.lon[rows[known]], self._nodes.lat[rows[known]]
+        return gather_boxes(lon, lat, lon, lat, way_of[known], count)
+
+    def _add_passing(self, refs: Ints, rows: Ints, way_of: Ints, boxes: Boxes, bits: Bits) -> None:
+        """Add the regions that ways pass or enclose without a node there.
+
+        A closed way counts with its whole box, for it may be an area around a region; of others,
+        each piece between two nodes counts with its box.
+        """
+        known = np.flatnonzero(rows >= 0)
+        first, second = known[:-1], known[1:]
+        same = way_of[first] == way_of[second]
+        first, second = first[same], second[same]
+        lon, lat = self._nodes.lon, self._nodes.lat
+        x0, y0 = lon[rows[first]], lat[rows[first]]
+        x1, y1 = lon[rows[second]], lat[rows[second]]
+        pieces = np.stack(
+            [np.minimum(x0, x1), np.minimum(y0, y1), np.maximum(x0, x1), np.maximum(y0, y1)], 1
+        )
+        piece_of = way_of[first]
+        ends = np.flatnonzero(np.diff(way_of, append=-1) != 0)
+        starts = np.flatnonzero(np.diff(way_of, prepend=-1) != 0)
+        closed = way_of[starts[(refs[starts] == refs[ends]) & (ends - starts > 2)]]
+        for number, area in enumerate(self._grown):
+            bit = np.uint64(1 << number % 64)
+            bits[piece_of[meets(pieces, area.box)], number // 64] |= bit
+            bits[closed[meets(boxes[closed], area.box)], number // 64] |= bit
 
     def _gather(
         self, kind: int, rows: Ints, parent_of: Ints, count: int
@@ -251,6 +324,9 @@ class _Holders:
         none = np.empty(0, np.int64)
         ids = np.concatenate([none, *(block.ids for block in blocks)])
         self.ids.append(ids)
+        self._is_area = np.concatenate(
+            [np.empty(0, np.bool_), *(_find_area_relations(block) for block in blocks)]
+        )
         members, kinds, parents = [none], [none], [none]
         first = 0
         for block in blocks:
@@ -282,6 +358,14 @@ class _Holders:
             for at in np.flatnonzero((own >= 0) & (order < first[parent]))[::-1].tolist():
                 if order[at] < first[parent[at]]:
                     first[parent[at]], owners[parent[at]] = order[at], own[at]
+        # An area may lie around a region, with nothing of its outline there.
+        parent, rows, _ = self._members[WAY]
+        of_ways = self._way_boxes[rows]
+        x0, y0, x1, y1 = of_ways.T
+        boxes = gather_boxes(x0, y0, x1, y1, parent, count)
+        for number, area in enumerate(self._grown):
+            around = self._is_area & meets(boxes, area.box)
+            bits[around, number // 64] |= np.uint64(1 << number % 64)
         parent, rows, _ = self._members[RELATION]
         while True:  # relations of relations, as deep as they go
             before = bits.copy(), owners.copy()

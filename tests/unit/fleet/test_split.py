@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import osmium
@@ -54,9 +56,12 @@ def expected_holders(source: Elements, areas: list[shapely.Geometry]) -> list[se
         }  # fmt: skip
         ways = {
             key for key, (refs, _) in source.items()
-            if key[0] == "w" and any(("n", ref) in inside for ref in refs)  # type: ignore[union-attr]
+            if key[0] == "w" and touches(source, refs, inside, area)
         }  # fmt: skip
-        touched = inside | ways
+        touched = inside | ways | {
+            key for key, (members, tags) in source.items()
+            if key[0] == "r" and ("type", "boundary") in tags and encloses(source, members, area)
+        }  # fmt: skip
         while True:
             more = {
                 key for key, (members, _) in source.items()
@@ -80,14 +85,42 @@ def expected_holders(source: Elements, areas: list[shapely.Geometry]) -> list[se
     return held
 
 
+def locate(source: Elements, refs: Any) -> list[tuple[float, float]]:
+    found = [source["n", ref][0] for ref in refs if ("n", ref) in source]
+    return [(x / E7, y / E7) for x, y in found]  # type: ignore[misc]
+
+
+def is_near(points: list[tuple[float, float]], area: shapely.Geometry) -> bool:
+    """Whether the box of some points meets an area."""
+    return shapely.box(*shapely.MultiPoint(points).bounds).intersects(area)
+
+
+def touches(source: Elements, refs: Any, inside: set[Any], area: shapely.Geometry) -> bool:
+    at = locate(source, refs)
+    if any(("n", ref) in inside for ref in refs):
+        return True
+    if len(refs) > 3 and refs[0] == refs[-1] and is_near(at, area):
+        return True
+    return any(is_near([one, other], area) for one, other in itertools.pairwise(at))
+
+
+def encloses(source: Elements, members: Any, area: shapely.Geometry) -> bool:
+    ways = [source[t, r][0] for t, r, _ in members if t == "w" and (t, r) in source]
+    at = [point for refs in ways for point in locate(source, refs)]
+    return bool(at) and is_near(at, area)
+
+
 def make_random_map(path: Path, seed: int) -> Path:
     """Nodes over 10 × 10 km, ways between some, relations of all kinds, with gaps and cycles."""
     rng = random.Random(seed)
     nodes = {n: (9.5 + rng.random() * 0.1, 47.0 + rng.random() * 0.1) for n in range(1, 200)}
     ways = {
         w: ([rng.randint(1, 205) for _ in range(rng.randint(1, 4))], {"highway": "path"})
-        for w in range(1, 80)
+        for w in range(1, 40)
     }
+    for refs, _ in list(ways.values())[::4]:
+        if len(refs) > 2:
+            refs.append(refs[0])
     relations: dict[int, tuple[list[Member], dict[str, str]]] = {}
     for r in range(1, 30):
         members: list[Member] = []
@@ -95,7 +128,7 @@ def make_random_map(path: Path, seed: int) -> Path:
             kind = rng.choice(("node", "way", "way", "relation"))
             top = {"node": 205, "way": 85, "relation": 32}[kind]
             members.append((kind, rng.randint(1, top), "x"))
-        relations[r] = (members, {"type": "route"})
+        relations[r] = (members, {"type": rng.choice(("route", "boundary"))})
     return write_osm(path, nodes, ways, relations)
 
 
@@ -154,9 +187,10 @@ def test_drawn_areas(tmp_path: Path) -> None:
     assert [region.name for region in made.regions] == ["the-west", "east"]
     west, east = (read(tmp_path / "out" / name / "source.osm.pbf") for name in ("the-west", "east"))
     assert set(west) == {("n", 1), ("n", 2), ("n", 3), ("n", 5), ("w", 1), ("w", 3)}
-    assert set(east) == {("n", 1), ("n", 2), ("n", 5), ("w", 3)}
-    # Node 5 lies in both: the first area counts. Node 3 is only part of a way.
-    assert read_guests(tmp_path / "out" / "east") == {("n", 1), ("n", 5)}
+    # Way 1 passes the east, from 50 to 1 degrees, without a node there.
+    assert set(east) == {("n", 1), ("n", 2), ("n", 3), ("n", 5), ("w", 1), ("w", 3)}
+    # Node 5 lies in both: the first area counts. Node 3 is in none, and kept by the first.
+    assert read_guests(tmp_path / "out" / "east") == {("n", 1), ("n", 3), ("n", 5), ("w", 1)}
     assert read_guests(tmp_path / "out" / "the-west") == {("n", 2), ("w", 3)}
     assert made.left_out == {"nodes": 1, "ways": 1, "relations": 0}
 

@@ -1,0 +1,186 @@
+"""Build the datasets of all regions, each as a task of Ray, and publish them as one generation.
+
+What is uploaded is named by what it was made of, so a run that was stopped goes on with the regions
+that are not there. The generation's manifest is written last: before, nobody sees anything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from mapyard.builder.pipeline import Step, StepContext, build_dataset, estimate_source
+from mapyard.builder.preflight import Estimate
+from mapyard.builder.progress import Reporter
+from mapyard.builder.steps import select_steps
+from mapyard.dataset.manifest import FORMAT_VERSION
+from mapyard.errors import MapyardError
+from mapyard.fleet.generation import (
+    CURRENT_NAME,
+    FORMAT,
+    GUESTS_NAME,
+    Generation,
+    Region,
+    RegionFile,
+    Split,
+    read_split,
+)
+from mapyard.fleet.objects import Objects
+from mapyard.fleet.ray import load_ray
+
+SOURCE_NAME: Final = "source.osm.pbf"
+type Say = Callable[[str], None]
+
+
+class Order(msgspec.Struct, frozen=True):
+    """What a task builds."""
+
+    region: RegionFile
+    url: str
+    only: list[str] | None
+    #: Folder on the node for the work, "" for the system's temporary one.
+    scratch: str = ""
+
+    @property
+    def key(self) -> str:
+        """Return the name of what it is made of: files, format, parts."""
+        parts = [self.region.name, *(file.checksum for file in self.region.files.values())]
+        parts += [str(FORMAT_VERSION), *(self.only or ["all"])]
+        return hashlib.blake2b("\n".join(parts).encode(), digest_size=12).hexdigest()
+
+
+def build_generation(
+    folder: Path, url: str, *, only: Sequence[str] | None, ray_address: str, scratch: str, say: Say
+) -> Generation:
+    """Build all regions of a split that are not built, and publish them."""
+    split = read_split(folder)
+    objects = Objects(url)
+    steps = select_steps(list(only) if only else None)
+    orders = [
+        Order(region, objects.url, list(only) if only else None, scratch)
+        for region in split.regions
+    ]
+    built: dict[str, Region] = {}
+    for order in orders:
+        record = objects.get(f"builds/{order.key}.json")
+        if record is not None:
+            built[order.region.name] = msgspec.json.decode(record, type=Region)
+    left = [order for order in orders if order.region.name not in built]
+    if built:
+        say(f"{len(built)} of {len(orders)} regions are built already")
+    if left:
+        _upload_sources(objects, folder, left, say)
+        built |= _build_all(left, steps, ray_address, say)
+    return publish(objects, split, [built[region.name] for region in split.regions])
+
+
+def _upload_sources(objects: Objects, folder: Path, orders: Sequence[Order], say: Say) -> None:
+    for order in orders:
+        for name, expected in order.region.files.items():
+            target = f"sources/{expected.checksum}/{name}"
+            if objects.get(f"{target}.ok") is None:
+                say(f"uploading {order.region.name}/{name}")
+                objects.put_file(target, folder / order.region.name / name)
+                objects.put(f"{target}.ok", b"")
+
+
+def estimate_region(region: RegionFile, steps: Sequence[Step]) -> Estimate:
+    """Return what the build of a region takes: the most memory of its steps, all of their disk."""
+    size = region.files[SOURCE_NAME].bytes
+    needs = [estimate_source(size), *(step.estimate(size) for step in steps)]
+    return Estimate(
+        max(need.memory_bytes for need in needs),
+        sum(need.disk_bytes for need in needs),
+        sum(need.cpu_s for need in needs),
+    )
+
+
+def _build_all(
+    orders: Sequence[Order], steps: Sequence[Step], ray_address: str, say: Say
+) -> dict[str, Region]:
+    ray = load_ray(ray_address)
+    largest = max((node["Resources"].get("memory", 0.0) for node in ray.nodes() if node["Alive"]),
+                  default=0.0)  # fmt: skip
+    waiting: dict[Any, Order] = {}
+    # The longest first: else one of them would run alone at the end.
+    for order in sorted(orders, key=lambda o: -o.region.files[SOURCE_NAME].bytes):
+        needs = estimate_region(order.region, steps)
+        if needs.memory_bytes > largest:
+            raise MapyardError(
+                f"region {order.region.name} needs {needs.memory_bytes / 1e9:.1f} GB to build, the "
+                f"largest node has {largest / 1e9:.1f} GB; split into more regions, or add a node"
+            )
+        task = ray.remote(build_region).options(
+            num_cpus=1, memory=needs.memory_bytes, max_retries=3, name=order.region.name
+        )
+        waiting[task.remote(order)] = order
+    built = {}
+    while waiting:
+        done, _ = ray.wait(list(waiting), num_returns=1)
+        order = waiting.pop(done[0])
+        try:
+            region = ray.get(done[0])
+        except ray.exceptions.RayTaskError as error:
+            for task in waiting:
+                ray.cancel(task, force=True)
+            raise MapyardError(f"region {order.region.name}: {error.cause}") from None
+        built[order.region.name] = region
+        say(f"built {region.name} ({len(built)} of {len(orders)}): {region.bytes / 1e6:,.0f} MB")
+    return built
+
+
+def build_region(order: Order) -> Region:
+    """Build and upload one region; runs on any node."""
+    objects = Objects(order.url)
+    if order.scratch:
+        Path(order.scratch).mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix="mapyard-region-", dir=order.scratch or None))
+    try:
+        for name, expected in order.region.files.items():
+            objects.get_file(f"sources/{expected.checksum}/{name}", work / name, expected)
+        step = Step("region", _copy_guests, lambda size: Estimate(0, 0, 0.0))
+        steps = [*select_steps(order.only), step]
+        with Reporter(quiet=True) as progress:
+            report = build_dataset(
+                [work / SOURCE_NAME], work / "data", steps, progress, names=[order.region.name]
+            )
+        prefix = f"datasets/{order.region.name}/{report.dataset_id}"
+        names = [name for part in report.manifest.parts.values() for name in part.files]
+        for name in [*names, "report.json", "manifest.json"]:
+            objects.put_file(f"{prefix}/{name}", report.folder / name)
+        region = Region(
+            order.region.name, order.region.area, order.region.grown, report.dataset_id,
+            report.manifest.size_bytes,
+        )  # fmt: skip
+        objects.put(f"builds/{order.key}.json", msgspec.json.encode(region))
+        return region
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _copy_guests(ctx: StepContext) -> Mapping[str, Any] | None:
+    """Put the list of guests beside the dataset's other files: it lies where the source lay."""
+    shutil.copyfile(ctx.data.parent / GUESTS_NAME, ctx.folder / GUESTS_NAME)
+    return None
+
+
+def publish(objects: Objects, split: Split, regions: list[Region]) -> Generation:
+    """Write the manifest of a generation, and that it is the newest."""
+    made_of = "\n".join(f"{region.name} {region.dataset}" for region in regions)
+    number = hashlib.blake2b(made_of.encode(), digest_size=4).hexdigest()
+    when = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    generation = Generation(
+        FORMAT, f"{(split.osm_timestamp or when).replace(':', '')}-{number}", when,
+        split.osm_timestamp, split.margin_m, regions,
+    )  # fmt: skip
+    text = msgspec.json.format(msgspec.json.encode(generation), indent=1)
+    objects.put(f"generations/{generation.id}.json", text)
+    objects.put(CURRENT_NAME, msgspec.json.encode({"generation": generation.id}))
+    return generation
