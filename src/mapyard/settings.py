@@ -241,6 +241,14 @@ class Settings(msgspec.Struct, kw_only=True):
         int, Meta(ge=0, description="Bound of rendered tiles kept on disk; 0 keeps none.")
     ] = 1_000_000_000
 
+    fleet: Annotated[
+        str,
+        Meta(
+            description="Address of Ray whose fleet is served, set by `mapyard fleet serve`. "
+            "Empty: the dataset of the data folder is served."
+        ),
+    ] = ""
+
     # Accounts
     accounts_url: Annotated[
         str,

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+
+if TYPE_CHECKING:
+    from mapyard.fleet.cluster import TableState
 
 app = typer.Typer(
     help="Build and serve a map on many machines, over Ray: pip install 'mapyard[fleet]'.",
@@ -59,3 +63,113 @@ def build(
         f"generation {made.id}: {len(made.regions)} regions, {size:,.1f} GB, in {to}",
         highlight=False,
     )
+
+
+@app.command("open")
+def open_generation(
+    url: Annotated[str, typer.Argument(help="Where `fleet build` put the datasets.")],
+    generation: Annotated[str, typer.Option(help="Which one; default the newest.")] = "",
+    copies: Annotated[int, typer.Option(min=1, max=16, help="Copies of each region.")] = 2,
+    ray: Ray = "auto",
+) -> None:
+    """Serve a generation on all nodes, or switch to a newer one.
+
+    All copies pull and open it first; then one entry in Ray's store switches the whole fleet, and
+    the copies of before end.
+
+    Example:
+
+      mapyard fleet open s3://bucket/maps --copies 2
+    """
+    from mapyard.fleet.cluster import open_fleet
+
+    opened = open_fleet(ray, url if "://" in url else str(Path(url).resolve()), generation, copies)
+    typer.echo(f"generation {opened} is served", err=True)
+
+
+@app.command()
+def serve(
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(min=1, max=65535, help="Port.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, max=256, help="Processes.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Data folder of this node.")] = None,
+    ray: Ray = "auto",
+    public: Annotated[
+        bool,
+        typer.Option("--public", help="Although Ray's ports can be reached by others: they run "
+                     "any code that is sent to them."),
+    ] = False,
+) -> None:  # fmt: skip
+    """Answer requests on this node: from its own regions, else from nodes that have them.
+
+    Ray must run here (ray start). Any number of nodes may serve, behind any load balancer.
+
+    Example:
+
+      mapyard fleet serve --port 4000 --workers 8
+    """
+    from mapyard.cli.serve import command
+    from mapyard.fleet.ray import check_private, find_address
+    from mapyard.settings import get_settings
+
+    address = find_address(ray)
+    check_private(address, is_told=public)
+    os.environ["MAPYARD_FLEET"] = address
+    get_settings.cache_clear()
+    command(host=host, port=port, workers=workers, data=data)
+
+
+@app.command()
+def status(
+    ray: Ray = "auto", json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
+) -> None:
+    """Show regions, their copies, nodes, ages and load.
+
+    Exit code 1 where a region has no copy that answers.
+    """
+    import msgspec
+
+    from mapyard.fleet.cluster import read_table
+
+    state = read_table(ray)
+    if json:
+        typer.echo(msgspec.json.format(msgspec.json.encode(state), indent=1))
+    elif state.generation is None:
+        typer.echo("no generation is open")
+    else:
+        _print_status(state)
+    regions = state.generation.regions if state.generation is not None else []
+    ready = {copy.region for copy in state.copies if copy.ready}
+    if not regions or any(region.name not in ready for region in regions):
+        raise typer.Exit(1)
+
+
+def _print_status(state: TableState) -> None:
+    from rich.table import Table
+
+    assert state.generation is not None
+    console = Console()
+    console.print(
+        f"generation {state.generation.id}, data of "
+        f"{state.generation.osm_timestamp or 'unknown time'}",
+        highlight=False,
+    )
+    table = Table("Region", "Size", "Node", "State", "Asked", box=None, pad_edge=False)
+    for region in state.generation.regions:
+        copies = [copy for copy in state.copies if copy.region == region.name]
+        for copy in sorted(copies, key=lambda copy: copy.node):
+            word = "[green]ready[/green]" if copy.ready else "[red]not ready[/red]"
+            node = f"{copy.address} {copy.node[:8]}" if copy.node else "-"
+            size = f"{region.bytes / 1e6:,.0f} MB"
+            table.add_row(region.name, size, node, word, f"{copy.asked:,}")
+        if not copies:
+            table.add_row(region.name, "", "-", "[red]no copy[/red]", "")
+    console.print(table)
+
+
+@app.command()
+def close(ray: Ray = "auto") -> None:
+    """End all copies of all regions; the datasets stay where they are."""
+    from mapyard.fleet.cluster import close_fleet
+
+    close_fleet(ray)

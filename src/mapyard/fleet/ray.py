@@ -17,15 +17,18 @@ NAMESPACE: Final = "mapyard"
 def load_ray(address: str = "") -> Any:
     """Return Ray, connected: to `address`, "auto" for this node's; "" starts one for this process.
 
-    Raises MapyardError where it is not installed, or not reached.
+    HOST:PORT@IP names the address of this node, where a machine has several. Raises MapyardError
+    where Ray is not installed, or not reached.
     """
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     ray = need("ray", "fleet")
     if not ray.is_initialized():
+        address, _, own = address.partition("@")
         try:
             ray.init(
                 address=address or "local", namespace=NAMESPACE, log_to_driver=False,
+                **({"_node_ip_address": own} if own else {}),
                 logging_level=logging.ERROR, include_dashboard=False if not address else None,
             )  # fmt: skip
         except (ConnectionError, RuntimeError, ValueError) as error:
@@ -38,6 +41,7 @@ def load_ray(address: str = "") -> Any:
 
 def check_private(address: str, *, is_told: bool) -> None:
     """Raise where Ray listens on a public address, or anybody who reaches it may run code."""
+    address = address.partition("@")[0]
     host = address.rpartition(":")[0].strip("[]") or address
     try:
         found = {info[4][0] for info in socket.getaddrinfo(host, None)}
@@ -57,3 +61,17 @@ def check_private(address: str, *, is_told: bool) -> None:
             "Ray takes commands without a token; set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN_PATH "
             "on all nodes (docs/fleet.md), or say --public if nobody else is on that network"
         )
+
+
+def find_address(address: str) -> str:
+    """Return HOST:PORT of Ray; of this node for auto; raise where none runs."""
+    if address != "auto":
+        return address
+    services = need("ray._private.services", "fleet")
+    found = sorted(services.find_gcs_addresses())
+    if not found:
+        raise MapyardError(
+            "Ray does not run on this machine; start it with: ray start --head, or ray start "
+            "--address HEAD:6379 (docs/fleet.md)"
+        )
+    return str(found[0])

@@ -29,6 +29,7 @@ from mapyard.http.answer import Answer
 from mapyard.http.apart import Apart
 from mapyard.http.context import Context
 from mapyard.http.cors import Cors
+from mapyard.http.elsewhere import Elsewhere
 from mapyard.http.endpoints import Asked, Endpoint, UploadBounds
 from mapyard.http.errors import MethodNotAllowed, encode_error, internal_error
 from mapyard.http.languages import with_languages
@@ -137,6 +138,8 @@ class Application:
         self.asking = WorkPool("accounts", ASKING_THREADS, settings.queue)
         #: Processes for endpoints that are declared to run apart; None: they run in threads.
         self.apart: Apart | None = None
+        #: Finds the dataset of a request where the map has several; None: it is the current one.
+        self.elsewhere: Elsewhere | None = None
         self.requests = metrics.Requests()
         #: How many uploads of each account are on their way.
         self._uploads: Counter[int] = Counter()
@@ -282,10 +285,30 @@ class Application:
             raise NotFound(f"there is nothing at {path[:200]}; /docs lists what there is")
         if endpoint is None:
             raise MethodNotAllowed(request.method, found[0].allowed)
-        if endpoint.apart and self.apart is not None:
-            await self._run_apart(request, endpoint, values, self.apart)
-        else:
-            await self._run(request, endpoint, values)
+        body = b""
+        if endpoint.upload is not None:
+            await self._save_upload(request, endpoint.upload, values)
+        elif request.method not in ("GET", "HEAD"):
+            body = await request.read_body(self.services.settings)
+        await self._count_premium(request, endpoint, values, body)
+        snapshot: Snapshot | None = None
+        if endpoint.needs_dataset:
+            if self.elsewhere is None:
+                snapshot = self.services.snapshots.lease()
+            else:
+                found_at = await self.elsewhere.find(request, endpoint, values, body)
+                if isinstance(found_at, Reply):
+                    await self._send(request, found_at)
+                    return
+                snapshot = found_at
+        try:
+            if endpoint.apart and self.apart is not None and snapshot is not None:
+                await self._run_apart(request, body, snapshot, self.apart)
+            else:
+                await self._run(request, endpoint, values, body, snapshot)
+        finally:
+            if snapshot is not None:
+                snapshot.release()
 
     def _admit_page(self, request: Request, path: str) -> None:
         """Count what needs no key for its address; browsers get the refusal as a page."""
@@ -300,14 +323,14 @@ class Application:
                 raise error
             request.scope[REFUSAL] = error
 
-    async def _run(self, request: Request, endpoint: Endpoint, values: Mapping[str, str]) -> None:
-        body = b""
-        if endpoint.upload is not None:
-            await self._save_upload(request, endpoint.upload, values)
-        elif request.method not in ("GET", "HEAD"):
-            body = await request.read_body(self.services.settings)
-        await self._count_premium(request, endpoint, values, body)
-        snapshot = self.services.snapshots.lease() if endpoint.needs_dataset else None
+    async def _run(
+        self,
+        request: Request,
+        endpoint: Endpoint,
+        values: Mapping[str, str],
+        body: bytes,
+        snapshot: Snapshot | None,
+    ) -> None:
         deadline = RequestDeadline(self.services.settings.timeout_s)
         head = request.method == "HEAD"
 
@@ -338,27 +361,23 @@ class Application:
             return await self._in_pool(threads, job, request, deadline, snapshot)
 
         threads = self.heavy if endpoint.heavy else self.light
-        try:
-            if not endpoint.inline or len(body) > INLINE_BODY_BYTES:
-                reply = await pooled(work)
+        if not endpoint.inline or len(body) > INLINE_BODY_BYTES:
+            reply = await pooled(work)
+        else:
+            try:
+                answer = handle()
+            except Later as later:
+                make = later.make
+                reply = await pooled(lambda: encode(make()))
             else:
-                try:
-                    answer = handle()
-                except Later as later:
-                    make = later.make
-                    reply = await pooled(lambda: encode(make()))
-                else:
-                    is_long = is_long_to_encode(answer)
-                    reply = await pooled(lambda: encode(answer)) if is_long else encode(answer)
-            if reply.stream is None:
-                await self._send(request, reply, snapshot)
-            else:
-                deadline.extend(STREAM_S)
-                chunks = self._step(reply.stream, request, snapshot, deadline, threads)
-                await self._stream(request, reply.status, reply.headers, chunks, snapshot)
-        finally:
-            if snapshot is not None:
-                snapshot.release()
+                is_long = is_long_to_encode(answer)
+                reply = await pooled(lambda: encode(answer)) if is_long else encode(answer)
+        if reply.stream is None:
+            await self._send(request, reply, snapshot)
+        else:
+            deadline.extend(STREAM_S)
+            chunks = self._step(reply.stream, request, snapshot, deadline, threads)
+            await self._stream(request, reply.status, reply.headers, chunks, snapshot)
 
     async def _save_upload(
         self, request: Request, find_bounds: UploadBounds, values: Mapping[str, str]
@@ -444,25 +463,16 @@ class Application:
             raise request.admission.error
 
     async def _run_apart(
-        self, request: Request, endpoint: Endpoint, values: Mapping[str, str], apart: Apart
+        self, request: Request, body: bytes, snapshot: Snapshot, apart: Apart
     ) -> None:
-        body = b""
-        if request.method not in ("GET", "HEAD"):
-            body = await request.read_body(self.services.settings)
-        await self._count_premium(request, endpoint, values, body)
         deadline = RequestDeadline(self.services.settings.timeout_s)
-        snapshot = self.services.snapshots.lease()
-        try:
-            async with apart.ask(request, body, snapshot.id, deadline) as reply:
-                request.ignored = reply.ignored
-                if reply.chunks is None:
-                    whole = Reply(reply.status, reply.headers, reply.body)
-                    await self._send(request, whole, snapshot)
-                else:
-                    chunks = reply.chunks
-                    await self._stream(request, reply.status, reply.headers, chunks, snapshot)
-        finally:
-            snapshot.release()
+        async with apart.ask(request, body, snapshot.id, deadline) as reply:
+            request.ignored = reply.ignored
+            if reply.chunks is None:
+                whole = Reply(reply.status, reply.headers, reply.body)
+                await self._send(request, whole, snapshot)
+            else:
+                await self._stream(request, reply.status, reply.headers, reply.chunks, snapshot)
 
     async def _step(
         self,

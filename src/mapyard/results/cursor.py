@@ -23,6 +23,7 @@ _QUERY_BYTES: Final = 8
 _CHECK_BYTES: Final = 4
 _HEAD_BYTES: Final = 1 + _DATASET_BYTES + _QUERY_BYTES
 _MAX_CHARACTERS: Final = 1_024
+_PLACE: Final = "at."
 
 type Position = Sequence[int | float | str | bytes]
 
@@ -45,12 +46,27 @@ def encode_cursor(dataset_id: str, query_hash: bytes, position: Position) -> str
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
+def write_place(position: Position) -> str:
+    """Return the cursor of a place that the caller knows, bound to no dataset and no query.
+
+    For lists over several datasets, which are one by their order. A cursor gives no right that a
+    filter could not give, so anybody may send one.
+    """
+    data = msgspec.msgpack.encode(position)
+    return _PLACE + base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
 def decode_cursor(cursor: str, dataset_id: str, query_hash: bytes, kind: Any = list[Any]) -> Any:
     """Return the position in a cursor, checked to be of the msgspec type `kind`.
 
     Raises InvalidCursor when the text was not made by this server for this query, StaleCursor when
     it was made before the latest data update.
     """
+    if cursor.startswith(_PLACE):
+        try:
+            return msgspec.msgpack.decode(_decode_base64(cursor[len(_PLACE) :]), type=kind)
+        except msgspec.DecodeError:
+            raise _not_ours() from None
     data = _decode_base64(cursor)
     if len(data) <= _HEAD_BYTES + _CHECK_BYTES:
         raise _not_ours()

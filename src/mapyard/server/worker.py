@@ -17,6 +17,7 @@ import socket
 import sys
 import threading
 from collections.abc import Generator
+from importlib import import_module
 from typing import Final
 
 import uvicorn
@@ -37,6 +38,7 @@ from mapyard.settings import Settings, get_settings
 log = logging.getLogger(__name__)
 
 LOG_FLUSH_S: Final = 0.25
+_FLEET: Final = "mapyard.fleet.node"
 #: How long a thread may hold the interpreter while the loop wants it; Python's own 5 ms would be
 #: added to each request that is answered while a thread works in Python.
 SWITCH_S: Final = 0.001
@@ -120,6 +122,8 @@ async def _serve(
     sweeper = asyncio.ensure_future(guard.keep_sweeping())
     application.warm_up()
     application.apart = queries = QueryPool(settings, asked)
+    # By name, as commands are: nothing of it is imported unless it is asked for.
+    fleet = import_module(_FLEET).attach(application, settings) if settings.fleet else None
     if services.accounts is not None:
         services.accounts.start()
     sys.setswitchinterval(SWITCH_S)
@@ -133,6 +137,8 @@ async def _serve(
     finally:
         for task in (flusher, sweeper, watch, trimmer):
             task.cancel()
+        if fleet is not None:
+            await fleet.close()
         application.close()
         await queries.close()
         if services.accounts is not None:

@@ -108,16 +108,7 @@ def search(call: Call, params: Search) -> Elements:
         raise InvalidRequest.of(
             "output[sort]", "distance needs a position; use /geocode or /nearby"
         )
-    store, index = call.store, call.part("text")
-    query = FeatureQuery(
-        read_types(params.type),
-        read_tags(store, params.tags),
-        BoxRegion(params.bbox) if params.bbox else None,
-    )
-    keep: Keep | None = None
-    if query.tags or query.region is not None or len(query.types) < 3:
-        keep = lambda rows: test_rows(store, query, rows)  # noqa: E731 - one line, used once
-    find = _Finder(call, index, params.q, keep)
+    query, find = _begin(call, params)
     order = params.output.sort
 
     def find_page(limit: int) -> Listing:
@@ -138,6 +129,28 @@ def search(call: Call, params: Search) -> Elements:
     return Elements(call, read_output(params), find_page, iter_chunks)
 
 
+def _begin(call: Call, params: Search) -> tuple[FeatureQuery, _Finder]:
+    store = call.store
+    query = FeatureQuery(
+        read_types(params.type),
+        read_tags(store, params.tags),
+        BoxRegion(params.bbox) if params.bbox else None,
+    )
+    keep: Keep | None = None
+    if query.tags or query.region is not None or len(query.types) < 3:
+        keep = lambda rows: test_rows(store, query, rows)  # noqa: E731 - one line, used once
+    return query, _Finder(call, call.part("text"), params.q, keep)
+
+
+def find_tiers(call: Call, params: Search, limit: int) -> list[int]:
+    """Return the tier of each element of a page: what lists of several maps are merged by."""
+    after = None
+    if params.cursor is not None:
+        after = decode_cursor(params.cursor, call.snapshot.id, b"", tuple[int, int])
+    _, find = _begin(call, params)
+    return find.tiers(limit, after, params.offset or 0)
+
+
 class _Finder:
     """One search of a request, asked page by page."""
 
@@ -155,6 +168,13 @@ class _Finder:
             after=after, offset=offset, keep=self.keep, deadline=self.call.deadline,
         )  # fmt: skip
         return self.store.find_eid_rows(page.eids), page.next_place
+
+    def tiers(self, limit: int, after: tuple[int, int] | None, offset: int) -> list[int]:
+        """Return the tiers of the rows of a page."""
+        return search_names(
+            self.index, self.text, limit,
+            after=after, offset=offset, keep=self.keep, deadline=self.call.deadline,
+        ).tiers  # fmt: skip
 
     def page(
         self, limit: int, cursor: str | None, offset: int | None, query_hash: bytes

@@ -23,6 +23,8 @@ class Page(NamedTuple):
 
     written: list[bytes]
     end: PageEnd
+    #: Of lists by distance, meters; features have them rounded.
+    distances_m: NDArray[np.float64] | None = None
 
 
 class Elements(Features):
@@ -58,7 +60,7 @@ class Elements(Features):
     def page(self, limit: int) -> Page:
         """Return the page that was asked for by cursor or offset, the first one else."""
         found = self._find_page(limit)
-        return Page(self.write(found.rows, found.distances_m), found.end)
+        return Page(self.write(found.rows, found.distances_m), found.end, found.distances_m)
 
     def write(
         self, rows: NDArray[Any], distances_m: NDArray[np.float64] | None = None

@@ -1,0 +1,277 @@
+"""Where a request goes: to a dataset on this node, to another node, or to several regions at once.
+
+A request about a place that one region holds whole is answered by it, as one machine would: from
+this node's own disk where it lies there, else by a node that has it. Lists over several regions are
+merged; what cannot be merged is refused with the names of the regions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
+from urllib.parse import parse_qsl
+
+import orjson
+
+from mapyard.errors import MapyardError, Overloaded, TooLarge, Unsupported
+from mapyard.fleet.extent import find_extent
+from mapyard.fleet.generation import Generation, Region
+from mapyard.fleet.host import Host
+from mapyard.fleet.map import RegionMap
+from mapyard.fleet.merge import MAY_LACK, MERGES, Asked, Merge
+from mapyard.fleet.wire import Question, Reply
+from mapyard.http.answer import GEOJSON, Answer
+from mapyard.http.endpoints import Endpoint
+from mapyard.http.languages import with_languages
+from mapyard.http.parameters import read_params
+from mapyard.http.reply import Reply as Sent
+from mapyard.http.reply import encode_answer
+from mapyard.http.request import Request
+from mapyard.library.snapshot import NoDataset, Snapshot, Snapshots
+from mapyard.settings import Settings
+
+#: Header by which a client names the region that it asks.
+REGION_HEADER: Final = "x-region"
+#: Endpoints whose parameters tell where the question is.
+HEDGE_S: Final = 1.0
+#: How long a replica that failed is asked last, seconds.
+SHUN_S: Final = 5.0
+_MOST_REGIONS: Final = 256
+_EARLY: Final = ("/api/v1/elements", "/api/v1/nearby")
+
+
+class Replica(Protocol):
+    """A copy of a region on some node."""
+
+    #: What tells it apart.
+    name: str
+
+    async def ask(self, question: Question) -> Reply:
+        """Return the answer; raise ReplicaLost where it cannot be reached."""
+        ...
+
+
+class ReplicaLost(Exception):  # noqa: N818 - a signal: another one is asked
+    """A node or process is gone, or does not answer."""
+
+
+class Table:
+    """Who holds what, of one generation."""
+
+    def __init__(
+        self,
+        generation: Generation,
+        replicas: Mapping[str, Sequence[Replica]],
+        local: Mapping[str, Snapshot],
+    ) -> None:
+        self.generation = generation
+        self.map = RegionMap(generation)
+        self.replicas = replicas
+        #: Region → its dataset on this node, open.
+        self.local = local
+
+
+class Front(Snapshots):
+    """Finds where requests are answered; stands for the one dataset of a single machine."""
+
+    def __init__(self, settings: Settings, endpoints: Sequence[Endpoint]) -> None:
+        self.settings = settings
+        self._endpoints = endpoints
+        self.table: Table | None = None
+        #: Whether the table is as new as it must be to answer from it.
+        self.is_current = False
+        self._hosts: dict[str, Host] = {}
+        self._shunned: dict[str, float] = {}
+        self.on_switch = lambda new, old: None
+
+    # What Services needs of Snapshots.
+
+    @property
+    def timestamp(self) -> str:
+        """Return the time of the data."""
+        return self.table.generation.osm_timestamp if self.table is not None else ""
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether this node knows the fleet's generation."""
+        return self.table is not None and self.is_current
+
+    def lease(self) -> Snapshot:
+        """Return some dataset of this node."""
+        table = self._get_table()
+        if not table.local:
+            raise NoDataset("this node holds no region", headers={"Retry-After": "5"})
+        return next(iter(table.local.values())).lease()
+
+    def close(self) -> None:
+        """Let the datasets of this node go."""
+        if self.table is not None:
+            for snapshot in self.table.local.values():
+                snapshot.retire()
+            self.table = None
+
+    def _get_table(self) -> Table:
+        if self.table is None:
+            raise NoDataset(
+                "this node does not know its regions yet; try again in a moment",
+                headers={"Retry-After": "2"},
+            )
+        return self.table
+
+    # The seam of the application.
+
+    async def find(
+        self, request: Request, endpoint: Endpoint, values: Mapping[str, str], body: bytes
+    ) -> Snapshot | Sent:
+        """Return the dataset of this node that answers, leased, or the answer."""
+        table = self._get_table()
+        named = request.headers.get(REGION_HEADER)
+        if named is not None:
+            return await self._find_one(table, [table.generation.get_region(named)], request, body)
+        raw, params, request.ignored = read_params(endpoint, request, values, body)
+        extent = find_extent(params)
+        whole = table.map.find_whole(extent)
+        if whole:
+            return await self._find_one(table, whole, request, body)
+        regions = table.map.find_meeting(extent)
+        merge = MERGES.get(endpoint.path)
+        if len(regions) == 1 and extent is not None:
+            return await self._find_one(table, regions, request, body)
+        if merge is None:
+            raise _refuse(endpoint, regions)
+        if endpoint.languages:
+            params = with_languages(params, request.headers)
+        query = parse_qsl(request.scope["query_string"].decode("utf-8", "replace"))
+        path: str = request.scope["path"]
+        in_body = "x-stainless-lang" in request.headers or path.rstrip("/") in _EARLY
+        areas = [table.map.areas[region.name] for region in regions]
+        asked = Asked(
+            params, dict(raw), path, endpoint.path, query, table.generation.id, areas, in_body
+        )  # fmt: skip
+        return await self._merge(table, merge, asked, regions, request, endpoint)
+
+    async def _find_one(
+        self, table: Table, regions: Sequence[Region], request: Request, body: bytes
+    ) -> Snapshot | Sent:
+        """Answer from a region that holds all of it; any of them does."""
+        for region in regions:
+            if region.name in table.local:
+                return table.local[region.name].lease()
+        scope = request.scope
+        question = Question(
+            request.method, scope["path"], scope["query_string"],
+            [pair for pair in scope["headers"] if pair[0] not in (b"x-api-key", b"authorization")],
+            body, request_id=request.id, scheme=scope.get("scheme", "http"),
+        )  # fmt: skip
+        reply = await self._ask(table, regions[0], question)
+        return Sent(reply.status, reply.headers, reply.body)
+
+    async def _merge(
+        self,
+        table: Table,
+        merge: Merge,
+        asked: Asked,
+        regions: Sequence[Region],
+        request: Request,
+        endpoint: Endpoint,
+    ) -> Sent:
+        if len(regions) > _MOST_REGIONS:
+            raise TooLarge(f"over {len(regions)} regions at once; name a smaller area")
+        method = next(name for name in ("GET", "POST") if name in endpoint.methods)
+        question = Question(
+            method, endpoint.path, b"", list(request.scope["headers"]), b"", merge.ask(asked),
+            merge.owned, request.id,
+        )  # fmt: skip
+        replies = await asyncio.gather(*(self._ask(table, region, question) for region in regions))
+        if all(reply.status != 200 for reply in replies):
+            first = min(replies, key=_how_far)
+            return Sent(first.status, [*first.headers, _JSON], first.body)
+        for reply in replies:
+            if reply.status != 200 and not (endpoint.path in MAY_LACK and reply.status == 404):
+                return Sent(reply.status, [*reply.headers, _JSON], reply.body)
+        headers, body = merge.join(asked, replies)
+        answer = Answer(body, GEOJSON, headers=headers)
+        return encode_answer(answer, request.headers, head=request.method == "HEAD")
+
+    # Regions.
+
+    async def _ask(self, table: Table, region: Region, question: Question) -> Reply:
+        """Ask a region: here, else a replica, and another one where that is lost or slow."""
+        snapshot = table.local.get(region.name)
+        if snapshot is not None:
+            return await self._host_of(snapshot).ask(question)
+        replicas = self._order(table.replicas.get(region.name, ()))
+        return await self._ask_replicas(region, replicas, question)
+
+    def _host_of(self, snapshot: Snapshot) -> Host:
+        host = self._hosts.get(snapshot.id)
+        if host is None:
+            host = self._hosts[snapshot.id] = Host(snapshot, self.settings, self._endpoints)
+        return host
+
+    def forget(self, snapshot: Snapshot) -> None:
+        """Let a dataset of before go when its last request is through."""
+        self._hosts.pop(snapshot.id, None)
+        snapshot.retire()
+
+    def _order(self, replicas: Sequence[Replica]) -> list[Replica]:
+        now_s = time.monotonic()
+        mixed = random.sample(list(replicas), len(replicas))
+        return sorted(mixed, key=lambda replica: self._shunned.get(replica.name, 0.0) > now_s)
+
+    async def _ask_replicas(
+        self, region: Region, replicas: Sequence[Replica], question: Question
+    ) -> Reply:
+        """Return the first answer; the next replica is asked where one fails or takes long."""
+        waiting: dict[asyncio.Task[Reply], Replica] = {}
+        left = list(replicas)
+        deadline_s = time.monotonic() + self.settings.timeout_s
+        try:
+            while True:
+                if left:
+                    replica = left.pop(0)
+                    waiting[asyncio.ensure_future(replica.ask(question))] = replica
+                if not waiting:
+                    raise Overloaded(
+                        f"no node that holds region {region.name} answers; try again in a moment",
+                        details={"region": region.name},
+                    )
+                timeout = HEDGE_S if left else deadline_s - time.monotonic()
+                done, _ = await asyncio.wait(
+                    waiting, timeout=timeout, return_when=asyncio.FIRST_COMPLETED
+                )
+                if not done and not left:
+                    raise Overloaded(f"region {region.name} does not answer in time")
+                for replica in [waiting[task] for task in waiting if task not in done]:
+                    self._shunned[replica.name] = time.monotonic() + SHUN_S
+                for task in done:
+                    replica = waiting.pop(task)
+                    try:
+                        return task.result()
+                    except ReplicaLost:
+                        self._shunned[replica.name] = time.monotonic() + SHUN_S
+        finally:
+            for task in waiting:
+                task.cancel()
+
+
+_JSON: Final = (b"content-type", b"application/json")
+
+
+def _how_far(reply: Reply) -> float:
+    """Return how far away the nearest thing is that an error tells of."""
+    details = orjson.loads(reply.body).get("error", {}).get("details") or {}
+    return float(details.get("nearest_road_m") or "inf")
+
+
+def _refuse(endpoint: Endpoint, regions: Sequence[Region]) -> MapyardError:
+    names = [region.name for region in regions]
+    shown = ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
+    return Unsupported(
+        f"this question is over several regions ({shown}), whose answers cannot be put together; "
+        f"ask about a place inside one of them, or name it by the header X-Region: {names[0]}",
+        details={"regions": names[:100], "header": "X-Region"},
+    )

@@ -1,0 +1,217 @@
+"""One region's dataset, open, asked by requests: the ordinary application without keys."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import orjson
+
+from mapyard.errors import MapyardError, Overloaded, TooLarge
+from mapyard.fleet.generation import GUESTS_NAME
+from mapyard.fleet.wire import Question, Reply
+from mapyard.http.app import Application
+from mapyard.http.context import Context
+from mapyard.http.endpoints import Endpoint
+from mapyard.http.errors import encode_error
+from mapyard.http.languages import with_languages
+from mapyard.http.pool import RequestDeadline
+from mapyard.http.reply import Later
+from mapyard.http.request import Request
+from mapyard.http.services import Services
+from mapyard.library.questions import elements
+from mapyard.library.questions.search import find_tiers
+from mapyard.library.snapshot import Snapshot, Snapshots
+from mapyard.osm.elements import TYPE_BY_NAME, encode_eid
+from mapyard.results.pages import write_collection
+from mapyard.settings import Settings
+
+#: Headers of a whole answer that the asking node makes itself.
+_OWN: Final = frozenset((b"x-request-id", b"x-dataset-timestamp", b"vary", b"connection"))
+#: A body that a node sends to another one; larger ones are to be asked for in pages.
+MAX_BYTES: Final = 64 << 20
+_OVERASKED: Final = 3
+SEARCH_PATH: Final = "/api/v1/search"
+NEARBY_PATH: Final = "/api/v1/features/nearby"
+#: Of a list by distance: each row's, of which its body has it rounded.
+DISTANCES_HEADER: Final = b"x-distances"
+#: Of a search: how well each row fits, which its body does not tell.
+TIERS_HEADER: Final = b"x-tiers"
+
+
+class Pinned(Snapshots):
+    """One dataset, always."""
+
+    def __init__(self, snapshot: Snapshot, settings: Settings) -> None:
+        self.settings = settings
+        self._snapshot = snapshot
+        self.on_switch: Callable[[Snapshot, Snapshot | None], None] = lambda new, old: None
+
+    def lease(self) -> Snapshot:
+        """Return it, leased."""
+        assert self._snapshot is not None
+        return self._snapshot.lease()
+
+    @property
+    def is_ready(self) -> bool:
+        """Return True: it is open."""
+        return True
+
+    def close(self) -> None:
+        """Let it go when nobody uses it any more."""
+        assert self._snapshot is not None
+        self._snapshot.retire()
+
+
+class Collection(msgspec.Struct):
+    """What is read of a FeatureCollection: its features as they were written."""
+
+    features: list[msgspec.Raw] = []
+
+
+class Named(msgspec.Struct):
+    """What tells features apart."""
+
+    id: str | int | None = None
+    properties: dict[str, Any] = {}
+
+
+class Host:
+    """Answers requests from one region."""
+
+    def __init__(
+        self, snapshot: Snapshot, settings: Settings, endpoints: Sequence[Endpoint]
+    ) -> None:
+        self.snapshot = snapshot
+        self.services = Services(settings, Pinned(snapshot, settings), list(endpoints))
+        self.application = Application(self.services, endpoints)
+        self.asked = 0
+        path = snapshot.folder / GUESTS_NAME
+        self._guests = np.load(path, mmap_mode="r") if path.exists() else np.empty(0, np.int64)
+
+    async def ask(self, question: Question) -> Reply:
+        """Return the answer of a request."""
+        self.asked += 1
+        if question.raw is not None:
+            return await self._ask_raw(question, question.raw)
+        return await self._ask_whole(question)
+
+    async def _ask_whole(self, question: Question) -> Reply:
+        """Answer a request as it came, the ordinary way."""
+        start: dict[str, Any] = {}
+        chunks: list[bytes] = []
+        size = 0
+
+        async def receive() -> dict[str, Any]:
+            if not start.get("read"):
+                start["read"] = True
+                return {"type": "http.request", "body": question.body, "more_body": False}
+            await asyncio.Event().wait()  # until it is cancelled: the client stays
+            raise AssertionError
+
+        async def send(message: Any) -> None:
+            nonlocal size
+            if message["type"] == "http.response.start":
+                start.update(message)
+                return
+            chunk = message.get("body", b"")
+            size += len(chunk)
+            if size > MAX_BYTES:
+                raise TooLarge(
+                    f"the answer has more than {MAX_BYTES >> 20} MB, which a node sends to another "
+                    "one; ask in pages, or for a smaller area",
+                    details={"limit": MAX_BYTES},
+                )
+            chunks.append(chunk)
+
+        await self.application(_make_scope(question), receive, send)
+        headers = [pair for pair in start["headers"] if pair[0] not in _OWN]
+        return Reply(start["status"], headers, b"".join(chunks))
+
+    async def _ask_raw(self, question: Question, raw: dict[str, Any]) -> Reply:
+        """Answer parameters, without paths, keys and compression around."""
+        found = self.application.router.find(question.path)
+        assert found is not None, "the asking node found it"
+        endpoint = found[0].by_method[question.method]
+        request = Request(_make_scope(question), _nothing, _nothing)
+        deadline = RequestDeadline(self.services.settings.timeout_s)
+
+        def work() -> Reply:
+            params = endpoint.parser.parse(raw)
+            if endpoint.languages:
+                params = with_languages(params, request.headers)
+            if question.owned:  # guests will be left out
+                params.limit *= _OVERASKED
+            ctx = Context(self.services, self.snapshot, deadline, request, raw)
+            if endpoint.path == NEARBY_PATH:
+                return _answer_nearby(ctx, params)
+            try:
+                answer = endpoint.handler(ctx, params)
+            except Later as later:
+                answer = later.make()
+            body = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
+            if question.owned:
+                body = self.keep_owned(body)
+            headers = [
+                (name.lower().encode(), str(value).encode())
+                for name, value in (answer.headers or {}).items()
+            ]
+            if endpoint.path == SEARCH_PATH:
+                tiers = find_tiers(ctx, params, params.limit)
+                headers.append((TIERS_HEADER, orjson.dumps(tiers)))
+            return Reply(answer.status, headers, body)
+
+        try:
+            pool = self.application.heavy if endpoint.heavy else self.application.light
+            with_lease = self.snapshot.lease()
+            try:
+                return await asyncio.wrap_future(pool.submit(work))
+            finally:
+                with_lease.release()
+        except MapyardError as error:
+            headers = [(b"retry-after", b"1")] if isinstance(error, Overloaded) else []
+            return Reply(error.status, headers, encode_error(error))
+
+    def keep_owned(self, body: bytes) -> bytes:
+        """Return a collection without the features that other regions own."""
+        collection = msgspec.json.decode(body, type=Collection)
+        kept = [bytes(raw) for raw in collection.features if not self.is_guest(raw)]
+        return orjson.dumps({"features": [orjson.Fragment(raw) for raw in kept]})
+
+    def is_guest(self, raw: msgspec.Raw) -> bool:
+        """Return whether another region owns a feature's element."""
+        named = msgspec.json.decode(raw, type=Named)
+        kind, osm_id = named.properties.get("osm_type"), named.properties.get("osm_id")
+        if kind not in TYPE_BY_NAME or not isinstance(osm_id, int):
+            return False
+        eid = encode_eid(TYPE_BY_NAME[kind], osm_id)
+        at = int(np.searchsorted(self._guests, eid))
+        return at < len(self._guests) and int(self._guests[at]) == eid
+
+
+def _answer_nearby(ctx: Context, params: Any) -> Reply:
+    page = elements.nearby(ctx, params).page(params.limit)
+    assert page.distances_m is not None
+    headers = [
+        (b"x-has-more", b"true" if page.end.has_more else b"false"),
+        (DISTANCES_HEADER, orjson.dumps(page.distances_m.tolist())),
+    ]
+    return Reply(200, headers, write_collection(page.written))
+
+
+async def _nothing(*_: Any) -> Any:
+    raise RuntimeError("nothing is read or sent")
+
+
+def _make_scope(question: Question) -> dict[str, Any]:
+    headers = [pair for pair in question.headers if pair[0] != b"x-request-id"]
+    if question.request_id:
+        headers.append((b"x-request-id", question.request_id.encode()))
+    return {
+        "type": "http", "method": question.method, "path": question.path,
+        "raw_path": question.path.encode(), "query_string": question.query,
+        "headers": headers, "scheme": question.scheme, "client": ("127.0.0.1", 0),
+    }  # fmt: skip

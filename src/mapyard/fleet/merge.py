@@ -1,0 +1,293 @@
+"""Answers of several regions as one: lists by the key that they are sorted by, without doubles.
+
+A region that holds an element has it whole, so copies are equal and the first one counts. A page of
+`limit` rows from each region has all rows of the merged page: whatever a region has left comes
+behind its own `limit` rows, and these are behind the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import orjson
+import shapely
+
+from mapyard.errors import NotFound, Unsupported
+from mapyard.fleet.host import DISTANCES_HEADER, TIERS_HEADER, Collection
+from mapyard.fleet.wire import Reply
+from mapyard.osm.elements import TYPE_BY_NAME, encode_eid
+from mapyard.results.cursor import decode_cursor, encode_cursor, hash_query, write_place
+from mapyard.results.pages import PageEnd, page_headers, write_collection
+
+MAX_LIMIT: Final = 1_000
+#: The tier of a search where words may have a typo.
+_TYPOS: Final = 5
+#: Parameters that change only how a page looks, or which one it is.
+_NOT_IN_CURSOR: Final = ("limit", "cursor", "offset", "output", "format", "api_key", "lang")
+
+
+class _Row(msgspec.Struct):
+    id: str | int | None = None
+    properties: dict[str, Any] = {}
+
+
+class Asked(NamedTuple):
+    """What a merge knows of the request."""
+
+    params: Any
+    raw: dict[str, Any]
+    path: str
+    template: str
+    query: list[tuple[str, str]]
+    generation: str
+    #: The own areas of the regions that are asked, in the order of the answers.
+    areas: Sequence[Any] = ()
+    in_body: bool = False
+
+
+class Merge(NamedTuple):
+    """How an endpoint's answers are merged."""
+
+    #: Gets what was asked; returns the parameters that each region is asked with.
+    ask: Callable[[Asked], dict[str, Any]]
+    #: Gets what was asked and the answers; returns headers and body.
+    join: Callable[[Asked, Sequence[Reply]], tuple[dict[str, str], bytes]]
+    #: Whether regions leave out what others own.
+    owned: bool = False
+
+
+def _eid_of(row: _Row) -> int:
+    kind, _, number = str(row.id).partition("/")
+    return encode_eid(TYPE_BY_NAME[kind], int(number))
+
+
+def _by_eid(row: _Row) -> tuple[Any, ...]:
+    return (_eid_of(row),)
+
+
+type Key = Callable[[_Row], tuple[Any, ...]]
+type Rows = list[tuple[tuple[Any, ...], bytes]]
+
+
+def read_rows(replies: Sequence[Reply], key: Key) -> Rows:
+    """Return the features of all answers by their keys, each once."""
+    found: dict[tuple[Any, ...], bytes] = {}
+    for reply in replies:
+        for raw in msgspec.json.decode(reply.body, type=Collection).features:
+            found.setdefault(key(msgspec.json.decode(raw, type=_Row)), bytes(raw))
+    return sorted(found.items())
+
+
+def _read_by_distance(replies: Sequence[Reply]) -> Rows:
+    """Return the rows of lists by distance, by (distance, eid)."""
+    found: dict[tuple[Any, ...], bytes] = {}
+    for reply in replies:
+        distances_m = orjson.loads(dict(reply.headers)[DISTANCES_HEADER])
+        features = msgspec.json.decode(reply.body, type=Collection).features
+        for distance_m, raw in zip(distances_m, features, strict=True):
+            key = distance_m, _eid_of(msgspec.json.decode(raw, type=_Row))
+            found.setdefault(key, bytes(raw))
+    return sorted(found.items())
+
+
+def _read_searched(replies: Sequence[Reply]) -> Rows:
+    """Return the rows of searches by (tier, eid).
+
+    Rows with typos count only where no region has any without, as in one map.
+    """
+    found: dict[tuple[Any, ...], bytes] = {}
+    for reply in replies:
+        tiers = orjson.loads(dict(reply.headers)[TIERS_HEADER])
+        features = msgspec.json.decode(reply.body, type=Collection).features
+        for tier, raw in zip(tiers, features, strict=True):
+            found.setdefault((tier, _eid_of(msgspec.json.decode(raw, type=_Row))), bytes(raw))
+    exact = {key: raw for key, raw in found.items() if key[0] < _TYPOS}
+    return sorted((exact or found).items())
+
+
+def _refuse_others(asked: Asked) -> None:
+    if getattr(asked.params, "format", "json") != "json":
+        raise Unsupported("streams of several regions are not merged; read pages (format=json)")
+
+
+def _make_list(
+    read: Callable[[Sequence[Reply]], Rows], kind: Any, default: int, order: str, largest: int
+) -> Merge:
+    """Return the merge of a list with pages."""
+
+    def limit_of(asked: Asked) -> int:
+        return int(asked.params.limit or default)
+
+    def query_hash(asked: Asked) -> bytes:
+        kept = {name: asked.raw[name] for name in asked.raw if name not in _NOT_IN_CURSOR}
+        return hash_query(asked.template, kept)
+
+    def ask(asked: Asked) -> dict[str, Any]:
+        _refuse_others(asked)
+        if asked.params.output.sort != order and not (order == "distance"):
+            raise Unsupported(f"several regions are merged in the order of {order} only")
+        params = asked.params
+        raw = {k: v for k, v in asked.raw.items() if k not in ("cursor", "offset", "limit")}
+        raw["limit"] = limit_of(asked)
+        if params.cursor is not None:
+            place = decode_cursor(params.cursor, asked.generation, query_hash(asked), kind)
+            raw["cursor"] = write_place(place)
+        elif params.offset:
+            if params.offset + raw["limit"] > largest:
+                raise Unsupported(
+                    f"over several regions, offset and limit are at most {largest} together; "
+                    "follow the cursors"
+                )
+            raw["limit"] += params.offset
+        return raw
+
+    def join(asked: Asked, replies: Sequence[Reply]) -> tuple[dict[str, str], bytes]:
+        rows = read(replies)
+        limit = limit_of(asked)
+        by_offset = asked.params.cursor is None and asked.params.offset is not None
+        skip = (asked.params.offset or 0) if by_offset else 0
+        page = rows[skip : skip + limit]
+        has_more = len(rows) > skip + limit or any(
+            (b"x-has-more", b"true") in reply.headers for reply in replies
+        )
+        if not has_more or not page:
+            end = PageEnd(limit, False)
+        elif by_offset:
+            end = PageEnd(limit, True, next_offset=skip + limit)
+        else:
+            cursor = encode_cursor(asked.generation, query_hash(asked), page[-1][0])
+            end = PageEnd(limit, True, cursor)
+        body = write_collection([raw for _, raw in page], pagination=end if asked.in_body else None)
+        return page_headers(end, asked.path, asked.query), body
+
+    return Merge(ask, join)
+
+
+# ---- places -----------------------------------------------------------------------------------
+
+
+def _ask_places(asked: Asked) -> dict[str, Any]:
+    if asked.params.format not in ("json", "geojson"):
+        raise Unsupported("several regions are merged as GeoJSON only; leave format out")
+    return {**asked.raw, "limit": asked.params.limit}
+
+
+def _join_places(asked: Asked, replies: Sequence[Reply]) -> tuple[dict[str, str], bytes]:
+    rows: list[tuple[tuple[Any, ...], bytes]] = []
+    seen = set()
+    for number, reply in enumerate(replies):
+        features = msgspec.json.decode(reply.body, type=Collection).features
+        for place, raw in enumerate(features):
+            properties = msgspec.json.decode(raw, type=_Row).properties
+            name = (properties.get("osm_type"), properties.get("osm_id"))
+            if name[1] is None or properties.get("interpolated"):
+                name = ("", bytes(raw))
+            if name in seen:
+                continue
+            seen.add(name)
+            rows.append((_rank(properties, place, number), bytes(raw)))
+    rows.sort(key=lambda row: row[0])
+    return {}, write_collection([raw for _, raw in rows[: asked.params.limit]])
+
+
+def _rank(properties: Mapping[str, Any], place: int, number: int) -> tuple[float, int, int, int]:
+    """Return the place of a result: by score, then elements in the order of rows."""
+    kind, osm_id = properties.get("osm_type"), properties.get("osm_id")
+    score = -float(properties.get("score", 0.0))
+    if kind in TYPE_BY_NAME and isinstance(osm_id, int):
+        return score, TYPE_BY_NAME[kind], osm_id, 0
+    return score, len(TYPE_BY_NAME), place, number
+
+
+# ---- roads ------------------------------------------------------------------------------------
+
+
+def _join_nearest(asked: Asked, replies: Sequence[Reply]) -> tuple[dict[str, str], bytes]:
+    """Return the nearest of all: a feature, or as many as were asked for.
+
+    A region tells of roads in its own area only: farther out, beyond its margin, it has a road
+    without those that cross it, cut otherwise.
+    """
+    found: list[tuple[float, int, bytes]] = []
+    for number, (area, reply) in enumerate(zip(asked.areas, replies, strict=True)):
+        if reply.status != 200:
+            continue
+        whole = msgspec.json.decode(reply.body, type=_Nearest)
+        for raw in whole.features if whole.type == "FeatureCollection" else [reply.body]:
+            road = msgspec.json.decode(raw, type=_Road)
+            if area.covers(shapely.Point(road.geometry["coordinates"])):
+                found.append((road.properties["distance_m"], number, bytes(raw)))
+    if not found:
+        raise NotFound(
+            f"no road for mode {asked.params.mode} within {asked.params.radius:g} m",
+            code="no_road_found",
+        )
+    rows = [raw for _, _, raw in sorted(found)][: asked.params.number]
+    return {}, rows[0] if asked.params.number == 1 else write_collection(rows)
+
+
+class _Road(msgspec.Struct):
+    geometry: dict[str, Any]
+    properties: dict[str, Any]
+
+
+class _Nearest(msgspec.Struct):
+    type: str
+    features: list[msgspec.Raw] = []
+
+
+# ---- several by id ----------------------------------------------------------------------------
+
+
+def _ask_same(asked: Asked) -> dict[str, Any]:
+    return asked.raw
+
+
+def _join_first(asked: Asked, replies: Sequence[Reply]) -> tuple[dict[str, str], bytes]:
+    for reply in replies:
+        if reply.status == 200:
+            return {}, reply.body
+    raise NotFound(
+        f"{asked.params.type}/{asked.params.id} is not in this dataset",
+        details={"id": f"{asked.params.type}/{asked.params.id}"},
+    )
+
+
+def _join_batch(asked: Asked, replies: Sequence[Reply]) -> tuple[dict[str, str], bytes]:
+    found = dict(read_rows(replies, lambda row: (str(row.id),)))
+    names = [(f"{ref.type}/{ref.id}",) for ref in asked.params.elements]
+    missing = [
+        {"type": ref.type, "id": ref.id}
+        for ref, name in zip(asked.params.elements, names, strict=True)
+        if name not in found
+    ]
+    body = write_collection(
+        [found[name] for name in names if name in found],
+        members=[("missing", orjson.dumps(missing))],
+    )
+    return {}, body
+
+
+MERGES: Final[Mapping[str, Merge]] = {
+    "/api/v1/features": _make_list(
+        lambda replies: read_rows(replies, _by_eid), tuple[int], 20, "osm_id", MAX_LIMIT
+    ),
+    "/api/v1/features/nearby": _make_list(
+        _read_by_distance,
+        tuple[float, int],
+        20,
+        "distance",
+        MAX_LIMIT,
+    ),
+    "/api/v1/search": _make_list(_read_searched, tuple[int, int], 25, "relevance", 100),
+    "/api/v1/nearest": Merge(_ask_same, _join_nearest),
+    "/api/v1/geocode": Merge(_ask_places, _join_places, owned=True),
+    "/api/v1/geocode/autocomplete": Merge(_ask_places, _join_places, owned=True),
+    "/api/v1/features/batch": Merge(_ask_same, _join_batch),
+    "/api/v1/features/{type}/{id}": Merge(_ask_same, _join_first),
+    "/api/v1/features/lookup": Merge(_ask_same, _join_first),
+}
+#: Merges where a region may say that it has nothing.
+MAY_LACK: Final = ("/api/v1/nearest", "/api/v1/features/{type}/{id}", "/api/v1/features/lookup")

@@ -1,0 +1,62 @@
+"""A region's dataset from object storage onto this machine's disk: verified, whole or not there."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+from pathlib import Path
+
+import msgspec
+
+from mapyard.dataset.catalog import sync_folder
+from mapyard.dataset.manifest import Manifest, check_quickly, read_manifest
+from mapyard.errors import MapyardError
+from mapyard.fleet.generation import Region
+from mapyard.fleet.objects import Objects
+
+_PULLING = ".pulling-"
+
+
+def pull_region(objects: Objects, region: Region, data: Path) -> Path:
+    """Return the folder of a region's dataset, fetched where it is not there."""
+    folder = data / "datasets"
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / region.dataset
+    with (folder / f".{region.dataset}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another actor of this machine may fetch the same
+        if (target / "manifest.json").is_file():
+            check_quickly(target, read_manifest(target))
+            return target
+        _check_room(folder, region)
+        fresh = folder / f"{_PULLING}{region.dataset}"
+        shutil.rmtree(fresh, ignore_errors=True)
+        try:
+            _fetch(objects, f"datasets/{region.name}/{region.dataset}", fresh)
+            fresh.rename(target)
+            sync_folder(folder)
+        except BaseException:
+            shutil.rmtree(fresh, ignore_errors=True)
+            raise
+    return target
+
+
+def _fetch(objects: Objects, prefix: str, fresh: Path) -> None:
+    text = objects.get(f"{prefix}/manifest.json")
+    if text is None:
+        raise MapyardError(f"{objects.url}/{prefix} has no dataset")
+    manifest = msgspec.json.decode(text, type=Manifest)
+    fresh.mkdir()
+    (fresh / "manifest.json").write_bytes(text)
+    for part in manifest.parts.values():
+        for name, expected in part.files.items():
+            objects.get_file(f"{prefix}/{name}", fresh / name, expected)
+    read_manifest(fresh)
+
+
+def _check_room(folder: Path, region: Region) -> None:
+    free = shutil.disk_usage(folder).free
+    if free < region.bytes * 1.05:
+        raise MapyardError(
+            f"region {region.name} has {region.bytes / 1e9:.1f} GB, the disk of {folder} "
+            f"{free / 1e9:.1f} GB free"
+        )

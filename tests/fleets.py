@@ -1,0 +1,151 @@
+"""Regions of a map without Ray: what its front answers, beside one machine with the whole."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from mapyard.builder.pipeline import build_dataset
+from mapyard.builder.progress import Reporter
+from mapyard.builder.steps import select_steps
+from mapyard.fleet import build as fleet_build
+from mapyard.fleet.front import Front, Replica, Table
+from mapyard.fleet.generation import Generation, Region, Split, read_split
+from mapyard.fleet.host import Host
+from mapyard.fleet.split import split_regions
+from mapyard.fleet.wire import (
+    Question,
+    Reply,
+    decode_question,
+    decode_reply,
+    encode,
+)
+from mapyard.http.app import Application
+from mapyard.http.services import Services
+from mapyard.library.snapshot import Snapshot, Snapshots
+from mapyard.server.assembly import load_endpoints
+from mapyard.settings import Settings, get_settings
+
+
+def build_regions(source: Path, folder: Path, regions: int, margin_m: float) -> Split:
+    """Split and build once for all test processes; a region's data folder is folder/NAME/data."""
+    folder.parent.mkdir(exist_ok=True)
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if (folder / "built").exists():
+            return read_split(folder)
+        split = split_regions([source], str(regions), folder, margin_m=margin_m)
+        for region in split.regions:
+            work = folder / region.name
+            step = fleet_build.Step(
+                "region", fleet_build._copy_guests, lambda size: fleet_build.Estimate(0, 0, 0.0)
+            )
+            with Reporter(quiet=True) as progress:
+                build_dataset(
+                    [work / "source.osm.pbf"], work / "data", [*select_steps(), step], progress
+                )
+        (folder / "built").touch()
+    return split
+
+
+def open_generation(split: Split, folder: Path) -> tuple[Generation, dict[str, Snapshot]]:
+    """Return the regions as a generation, and their datasets, open."""
+    settings = get_settings()
+    snapshots = {}
+    regions = []
+    for region in split.regions:
+        path = (folder / region.name / "data" / "current").resolve()
+        snapshot = Snapshot(path, settings)
+        snapshots[region.name] = snapshot
+        regions.append(Region(region.name, region.area, region.grown, snapshot.id, 0))
+    generation = Generation(1, "generation-one", "", split.osm_timestamp, split.margin_m, regions)
+    return generation, snapshots
+
+
+class Away(Replica):
+    """A replica on another node, as far as bytes tell."""
+
+    def __init__(self, name: str, host: Host) -> None:
+        self.name, self.host = name, host
+
+    async def ask(self, question: Question) -> Reply:
+        """Answer over bytes."""
+        reply = await self.host.ask(decode_question(encode(question)))
+        return decode_reply(encode(reply))
+
+
+def make_front(
+    split: Split, folder: Path, local: set[str], data: Path | None = None
+) -> tuple[Front, Application]:
+    """Return a node that has the named regions itself and all others away."""
+    generation, snapshots = open_generation(split, folder)
+    settings = get_settings()
+    if data is not None:  # for its elevation
+        settings = settings.replace(data=data)
+    endpoints = load_endpoints()
+    replicas = {
+        name: [Away(f"{name}/0", Host(snapshot, settings, endpoints))]
+        for name, snapshot in snapshots.items()
+    }
+    front = Front(settings, endpoints)
+    here = {name: snapshot for name, snapshot in snapshots.items() if name in local}
+    front.table = Table(generation, replicas, here)
+    front.is_current = True
+    application = Application(Services(settings, front, endpoints), endpoints)
+    application.elsewhere = front
+    return front, application
+
+
+def make_single(data: Path) -> Application:
+    """Return one machine with the whole map."""
+    settings: Settings = get_settings().replace(data=data)
+    endpoints = load_endpoints()
+    return Application(Services(settings, Snapshots(settings), endpoints), endpoints)
+
+
+def ask(
+    application: Application, path: str, params: Mapping[str, Any] | None = None, json: Any = None,
+    headers: Mapping[str, str] | None = None,
+) -> httpx.Response:  # fmt: skip
+    """Return the answer of an application; POST where there is a body."""
+
+    async def send() -> httpx.Response:
+        transport = httpx.ASGITransport(application)
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+            if json is None:
+                return await client.get(path, params=params, headers=headers)
+            return await client.post(path, params=params, json=json, headers=headers)
+
+    return asyncio.run(send())
+
+
+class Questions:
+    """Random requests of a box, the same for the same seed."""
+
+    def __init__(self, bounds: tuple[float, float, float, float], seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.west, self.south, self.east, self.north = bounds
+
+    def position(self) -> tuple[float, float]:
+        """Return lon, lat."""
+        return (
+            round(self.rng.uniform(self.west, self.east), 6),
+            round(self.rng.uniform(self.south, self.north), 6),
+        )
+
+    def near(self) -> str:
+        """Return lat,lon."""
+        lon, lat = self.position()
+        return f"{lat},{lon}"
+
+    def box(self, largest: float) -> str:
+        """Return south,west,north,east."""
+        lon, lat = self.position()
+        size = self.rng.uniform(0.0005, largest)
+        return f"{lat},{lon},{lat + size / 1.5:.6f},{lon + size:.6f}"
