@@ -91,8 +91,11 @@ def find_isochrones(
     table = engine.tables.find(mode) if choice.is_usual else None
     found = None
     if table is not None:
+        places = table.find_places(position, radius_m)
+        if not len(places.edge):
+            raise explain(engine, position, mode, radius_m)
         found = find_outlines(
-            table, position, mode, radius_m, distinct, metric,
+            table, places, position, mode, radius_m, distinct, metric,
             toward=toward, least_share=least_share,
         )  # fmt: skip
     if found is None:

@@ -40,6 +40,7 @@ _USUAL_SPEEDS_M_S: Final[dict[Mode, float]] = {"auto": 11.0, "foot": 1.42, "bicy
 
 def find_outlines(
     table: ModeTable,
+    places: Places,
     position: NDArray[np.float64],
     mode: Mode,
     radius_m: float,
@@ -51,13 +52,10 @@ def find_outlines(
 ) -> tuple[tuple[float, float], list[shapely.Geometry]] | None:
     """Return the road's place of a position (1, 2), and the area within each limit, ascending.
 
-    None where no road is within the radius, and where the engine has to say. From a road without
-    connection, the area holds both what is reached from there and from the connected one that
-    routes are moved on to.
+    `places` are those of the position. From a road without connection, the area holds both what is
+    reached from there and from the connected one that routes are moved on to. None where the engine
+    has to say.
     """
-    places = table.find_places(position, radius_m)
-    if not len(places.edge):
-        return None
     need = NEEDS["destination" if toward else "origin"]
     moved_to, moved = table.find_connected(position, radius_m, need, DETOUR_M)
     if moved[0]:

@@ -16,14 +16,14 @@ from mapyard.routing.config import COSTINGS, MAX_DISTANCE_M
 from mapyard.routing.contraction.places import Places
 from mapyard.routing.contraction.roads import FERRY, MOTORWAY, TOLL
 from mapyard.routing.contraction.table import ModeTable, Way
-from mapyard.routing.contraction.tables import Tables
+from mapyard.routing.engine import Engine
 from mapyard.routing.modes import Mode
-from mapyard.routing.snapping import DETOUR_M, NEEDS
+from mapyard.routing.snapping import DETOUR_M, NEEDS, explain
 from mapyard.routing.trip import Leg, Route, Waypoint
 
 
 def find_prepared_route(
-    tables: Tables,
+    engine: Engine,
     asked: NDArray[np.float64],
     positions: NDArray[np.float64],
     mode: Mode,
@@ -31,9 +31,9 @@ def find_prepared_route(
 ) -> Route | None:
     """Return the route through positions (n, 2), None where the engine has to say.
 
-    `asked` are the positions where they are looked for on roads.
+    `asked` are the positions where they are looked for on roads. Raises `NoRoad`.
     """
-    table = tables.find(mode)
+    table = engine.tables.find(mode)
     if table is None:
         return None
     lon, lat = asked.T
@@ -42,7 +42,7 @@ def find_prepared_route(
         return None
     places = table.find_places(asked, radius_m)
     if (np.bincount(places.position, minlength=len(asked)) == 0).any():
-        return None
+        raise explain(engine, positions, mode, radius_m)
     ways = _find_ways(table, places)
     if ways is None:
         needs = np.full(len(asked), NEEDS["via"], np.uint8)

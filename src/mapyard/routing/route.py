@@ -96,7 +96,7 @@ def find_routes(
     avoids = any(one is not None for one in (avoid, avoid_lines, avoid_points))
     asked = look_over_meridian(engine, positions, mode, radius_m)
     if not (alternatives or exclude or avoids or options or stops or travel):
-        prepared = find_prepared_route(engine.tables, asked, positions, mode, radius_m)
+        prepared = find_prepared_route(engine, asked, positions, mode, radius_m)
         if prepared is not None and with_steps:
             prepared = _add_steps(engine, prepared, asked, mode, language, units)
         if prepared is not None:

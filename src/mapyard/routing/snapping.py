@@ -228,8 +228,7 @@ def explain(
     `radius_m` is one for all, or one each.
     """
     radiuses_m = np.broadcast_to(radius_m, len(positions)).tolist()
-    roads = find_roads(engine, positions, mode, EXPLAIN_RADIUS_M, reach=1)
-    distances_m = [row[0].distance_m if row else None for row in roads]
+    distances_m = _find_distances(engine, positions, mode)
     for index, (nearest_m, most_m) in enumerate(zip(distances_m, radiuses_m, strict=True)):
         if nearest_m is None or nearest_m > most_m:
             return no_road(index, nearest_m, mode, most_m)
@@ -237,6 +236,19 @@ def explain(
         f"there is no road for mode {mode} near one of the positions, of the kinds and in the "
         "direction that are asked for"
     )
+
+
+def _find_distances(
+    engine: Engine, positions: NDArray[np.float64], mode: Mode
+) -> list[float | None]:
+    """Return how far the nearest road of each position is, where there is one."""
+    table = engine.tables.find(mode)
+    if table is None:
+        roads = find_roads(engine, positions, mode, EXPLAIN_RADIUS_M, reach=1)
+        return [row[0].distance_m if row else None for row in roads]
+    places = table.find_places(positions, EXPLAIN_RADIUS_M)
+    known = dict(zip(places.position.tolist(), places.away_m.tolist(), strict=True))
+    return [known.get(index) for index in range(len(positions))]
 
 
 def no_road(index: int, nearest_m: float | None, mode: Mode, radius_m: float) -> NoRoad:
