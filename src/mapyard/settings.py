@@ -241,6 +241,15 @@ class Settings(msgspec.Struct, kw_only=True):
         int, Meta(ge=0, description="Bound of rendered tiles kept on disk; 0 keeps none.")
     ] = 1_000_000_000
 
+    image_processes: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=16,
+            description="Processes that draw maps as pictures, in each worker, started at need; "
+            "each takes 250 MB. 0 draws none.",
+        ),
+    ] = 1
     fleet: Annotated[
         str,
         Meta(

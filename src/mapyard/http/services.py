@@ -34,5 +34,8 @@ class Services(Resources):
         self.endpoints: list[Endpoint] = endpoints or []
         #: What this machine's processes note about themselves, for operators.
         self.own_folder = settings.data / "service"
+        #: Where this server's own processes ask it.
+        host = "127.0.0.1" if settings.host in ("0.0.0.0", "::", "") else settings.host  # noqa: S104
+        self.own_address = f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
         #: The server is about to stop: /readyz says so.
         self.draining = False

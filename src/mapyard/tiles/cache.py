@@ -13,8 +13,12 @@ import shutil
 import threading
 from collections import OrderedDict
 from pathlib import Path
+from typing import Final
 
 from mapyard.tiles.mercator import TileId
+
+#: Folders beside those of datasets: what is kept in them is as little lost.
+NOT_DATASETS: Final = ("glyphs", "raster")
 
 
 class TileCache:
@@ -69,7 +73,11 @@ class TileCache:
 
     def prune(self) -> int:
         """Remove old datasets and the tiles unused for longest; return the bytes left."""
-        datasets = [entry for entry in _entries(self._root) if entry.is_dir()]
+        datasets = [
+            entry
+            for entry in _entries(self._root)
+            if entry.is_dir() and entry.name not in NOT_DATASETS
+        ]
         newest = sorted(datasets, key=lambda entry: entry.name)[-2:]
         for entry in datasets:
             if entry.path != os.fspath(self._folder) and entry not in newest:

@@ -19,6 +19,8 @@ import numpy as np
 from mapyard.tiles.mvt import varint
 
 _FONTS: Final = Path(__file__).parent / "fonts"
+#: A font with Latin, Greek and Cyrillic letters.
+FONT_FILE: Final = _FONTS / "NotoSans-Regular.ttf"
 _SCRIPTS: Final = ("", "Thaana", "Arabic", "Hebrew", "Armenian", "Georgian", "Thai")
 
 #: Name of a font in styles → files; of a code point's glyphs the first file that has it counts.

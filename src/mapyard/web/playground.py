@@ -24,11 +24,10 @@ from mapyard.accounts.models import Account
 from mapyard.accounts.open import ensure_visitors, find_owner
 from mapyard.accounts.sessions import start_session
 from mapyard.errors import InvalidRequest, MapyardError
-from mapyard.features.extent import find_core
 from mapyard.http.services import Services
 from mapyard.http.session import make_session_cookie
 from mapyard.http.trust import is_own_host, is_trusted
-from mapyard.library.snapshot import Snapshot
+from mapyard.library.view import find_view
 from mapyard.version import __version__
 from mapyard.web.visit import Refused, Visit, page
 
@@ -89,20 +88,12 @@ async def _config(request: Request) -> Response:
                 "id": snapshot.id,
                 "timestamp": snapshot.timestamp,
                 "bbox": snapshot.manifest.bbox,
-                "view": await run_in_threadpool(_find_view, snapshot),
+                "view": await run_in_threadpool(find_view, snapshot),
                 "parts": sorted(snapshot.manifest.parts),
             }
         finally:
             snapshot.release()
     return Response(orjson.dumps(config), headers=_HEADERS, media_type="application/json")
-
-
-def _find_view(snapshot: Snapshot) -> list[float] | None:
-    """Return the box that the map shows first; None where the dataset has no elements."""
-    bbox = snapshot.manifest.bbox
-    if bbox is None or "store" not in snapshot.manifest.parts:
-        return bbox
-    return find_core(snapshot.store, bbox)
 
 
 async def _session(request: Request) -> Response:

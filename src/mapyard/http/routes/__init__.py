@@ -26,6 +26,7 @@ MODULES: tuple[str, ...] = (
     "sparql_protocol",
     "datasets",
     "tiles",
+    "static",
     "docs",
     "limits",
     "system",

@@ -1,0 +1,1 @@
+"""Maps as pictures: the style and the tiles that browsers draw, drawn by the server."""
