@@ -1,7 +1,7 @@
 """What a dataset of many copies takes: bytes by column, CPU, wall time and memory by stage.
 
     python -m bench.scale EXTRACT [--copies 1 20] [--distinct] [--parts store,text,tiles]
-                          [--replicate PROGRAM] [--keep FOLDER]
+                          [--jobs 1] [--replicate PROGRAM] [--keep FOLDER]
 
 The copies lie side by side, each with ids of its own. Plain copies share all tags, which hides how
 dictionaries grow: --distinct gives every copy names, addresses, users and changesets of its own.
@@ -33,7 +33,7 @@ import osmium.osm.mutable
 
 from bench.features import answer_all, choose_questions
 from mapyard.builder.pipeline import build_dataset
-from mapyard.builder.progress import Reporter
+from mapyard.builder.progress import Lane, Reporter
 from mapyard.builder.steps import select_steps
 from mapyard.store.reader import open_store
 
@@ -104,19 +104,19 @@ class StageReporter(Reporter):
         super().__init__(quiet=True)
         self._pipe = pipe
 
-    def stage(self, name: str, total: int | None = None, unit: str = "") -> None:
+    def begin_stage(self, lane: Lane, name: str, total: int | None, unit: str) -> None:
         """Begin a stage, and send it."""
-        super().stage(name, total, unit)
+        super().begin_stage(lane, name, total, unit)
         times = os.times()
         cpu_s = times.user + times.system + times.children_user + times.children_system
         self._pipe.send((name, time.monotonic(), cpu_s))
 
 
-def run_build(pipe: Connection, extract: Path, data: Path, parts: list[str]) -> None:
+def run_build(pipe: Connection, extract: Path, data: Path, parts: list[str], jobs: int) -> None:
     """Build in a process of its own."""
     reporter = StageReporter(pipe)
     with reporter:
-        build_dataset([extract], data, select_steps(parts), reporter)
+        build_dataset([extract], data, select_steps(parts), reporter, jobs=jobs)
     reporter.stage("")
 
 
@@ -131,11 +131,11 @@ def anonymous_bytes(process: int) -> int:
     return own + sum(anonymous_bytes(int(child)) for child in children)
 
 
-def watch_build(extract: Path, data: Path, parts: list[str]) -> list[Stage]:
+def watch_build(extract: Path, data: Path, parts: list[str], jobs: int) -> list[Stage]:
     """Build, and return what each stage took."""
     context = multiprocessing.get_context("spawn")
     receiving, sending = context.Pipe(duplex=False)
-    process = context.Process(target=run_build, args=(sending, extract, data, parts))
+    process = context.Process(target=run_build, args=(sending, extract, data, parts, jobs))
     process.start()
     sending.close()
     begun: list[tuple[str, float, float]] = []
@@ -183,8 +183,8 @@ def show_columns(folder: Path, pbf_bytes: int) -> None:
     print(f"{'all but metadata':24} {bare / 1e6:9.2f} {bare / pbf_bytes:6.2f}")
 
 
-def measure(extract: Path, data: Path, parts: list[str]) -> None:
-    stages = watch_build(extract, data, parts)
+def measure(extract: Path, data: Path, parts: list[str], jobs: int) -> None:
+    stages = watch_build(extract, data, parts, jobs)
     pbf_bytes = extract.stat().st_size
     print(f"\n{extract.name}: {pbf_bytes / 1e6:,.1f} MB")
     print(f"{'stage':44} {'wall s':>8} {'CPU s':>8} {'own MB':>8}")
@@ -210,6 +210,7 @@ def main() -> None:
     parser.add_argument("--copies", type=int, nargs="+", default=[1, 20])
     parser.add_argument("--distinct", action="store_true")
     parser.add_argument("--parts", default="store")
+    parser.add_argument("--jobs", type=int, default=1, help="parts that are built at a time")
     parser.add_argument("--replicate", type=Path)
     parser.add_argument("--keep", type=Path, help="where copies and datasets are left")
     arguments = parser.parse_args()
@@ -227,7 +228,8 @@ def main() -> None:
                     subprocess.run([*map(str, program), "-k", str(copies)], check=True)
                 else:
                     write_copies(arguments.extract, target, copies, distinct=arguments.distinct)
-            measure(target, folder / target.name.split(".")[0], arguments.parts.split(","))
+            data = folder / target.name.split(".")[0]
+            measure(target, data, arguments.parts.split(","), arguments.jobs)
 
 
 if __name__ == "__main__":

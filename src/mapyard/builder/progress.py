@@ -1,6 +1,6 @@
 """Progress of long work: what runs, how much of all is done, and how long the rest will take.
 
-On a terminal two lines stay at the bottom, the running stage and the whole; of each part that is
+On a terminal some lines stay at the bottom, the running stages and the whole; of each part that is
 finished one line is left. Elsewhere there is a line at the begin of each stage.
 """
 
@@ -43,65 +43,112 @@ def format_time(seconds: float) -> str:
 
 
 class Plan:
-    """How much is done of parts one after the other, and how long the rest will take.
+    """How much is done of some parts, and how long the rest will take.
 
     What the rest takes is what was expected of it, times how much longer the finished parts took
-    than was expected of them.
+    than was expected of them. Up to `jobs` parts run at a time.
     """
 
-    def __init__(self, parts: Iterable[tuple[str, float]]) -> None:
-        #: Part → seconds that are expected of it, or that it took.
+    def __init__(self, parts: Iterable[tuple[str, float]], jobs: int = 1) -> None:
+        #: Part → seconds that are expected of it.
         self._rest = dict(parts)
+        self._jobs = jobs
         self._expected = self._taken = 0.0
-        self._name = ""
-        self._begun_s = 0.0
+        self._running: dict[str, float] = {}
+        self._begun_s: float | None = None
         self._share = 0.0
 
     def begin(self, name: str, now_s: float) -> None:
-        """Begin a part, and so end the one before; a name that is none of the plan ends it only."""
-        if name == self._name:
-            return
-        if self._name in self._rest:
-            self._expected += self._rest.pop(self._name)
-            self._taken += now_s - self._begun_s
-        self._name, self._begun_s = name, now_s
+        """Begin a part, if it is one of the plan."""
+        if self._begun_s is None:
+            self._begun_s = now_s
+        if name in self._rest:
+            self._running.setdefault(name, now_s)
+
+    def end(self, name: str, now_s: float) -> None:
+        """End a part."""
+        begun_s = self._running.pop(name, None)
+        if begun_s is not None:
+            self._expected += self._rest.pop(name)
+            self._taken += now_s - begun_s
 
     def left_s(self, now_s: float) -> float:
         """Return how long the rest will take."""
         slower = self._taken / self._expected if self._taken > 1 and self._expected else 1.0
-        left_s = 0.0
+        rests = [0.0]
         for name, expected_s in self._rest.items():
             rest_s = expected_s * slower
-            if name == self._name:
-                spent_s = now_s - self._begun_s
+            if name in self._running:
+                spent_s = now_s - self._running[name]
                 rest_s = max(rest_s - spent_s, _LEAST_REST * spent_s)
-            left_s += rest_s
-        return left_s
+            rests.append(rest_s)
+        return max(max(rests), sum(rests) / self._jobs)
 
     def share(self, now_s: float) -> float:
         """Return how much of all is done by time, 0…1; it never goes back."""
-        spent_s = self._taken + (now_s - self._begun_s if self._name in self._rest else 0.0)
+        spent_s = 0.0 if self._begun_s is None else now_s - self._begun_s
         left_s = self.left_s(now_s)
         if spent_s + left_s > 0:
             self._share = max(self._share, spent_s / (spent_s + left_s))
         return self._share
 
 
+class Lane:
+    """Where stages run one after the other, named "part: what is done"."""
+
+    def __init__(self, reporter: Reporter) -> None:
+        self._reporter = reporter
+        self.name = self.unit = ""
+        self.total: int | None = None
+        self.done = 0
+        self.begun_s = self.part_begun_s = time.monotonic()
+        self.looked_s = self.told_s = 0.0
+
+    @property
+    def part(self) -> str:
+        """The part that the running stage belongs to."""
+        return self.name.partition(":")[0]
+
+    @property
+    def amount(self) -> str:
+        """How much is done, as people write it."""
+        if not self.done:
+            return ""
+        if self.total and self.unit == "%":
+            return f"{self.done} %"
+        of_all = f" of {self.total:,}" if self.total else ""
+        return f"{self.done:,}{of_all} {self.unit}".rstrip()
+
+    def stage(self, name: str, total: int | None = None, unit: str = "") -> None:
+        """Begin a stage; `total` in `unit`s if known."""
+        self._reporter.begin_stage(self, name, total, unit)
+
+    def advance(self, done: int) -> None:
+        """Say how many units are done; cheap enough to call for every block."""
+        now_s = time.monotonic()
+        self.done = done
+        if now_s - self.looked_s >= _LOOK_S:
+            self.looked_s = now_s
+            self._reporter.look(self, now_s)
+
+    def close(self) -> None:
+        """End the last stage, and its part."""
+        self._reporter.end_lane(self)
+
+
 class Reporter:
     """Tells what happens: `stage()` begins a piece of work, `advance()` says how far it is.
 
-    Stages are named "part: what is done"; those of one part in a row belong together.
+    Stages are named "part: what is done"; those of one part in a row belong together. Parts side by
+    side have a `lane()` each.
     """
 
     def __init__(self, console: Console | None = None, quiet: bool = False) -> None:
         self._console = console or Console(stderr=True)
         self._quiet = quiet
         self._plan: Plan | None = None
-        self._name = self._unit = ""
-        self._total: int | None = None
-        self._done = 0
-        self._begun_s = self._part_begun_s = time.monotonic()
-        self._looked_s = self._told_s = 0.0
+        #: Those that run, by name; the one without a name is that of `stage()`.
+        self._lanes: dict[str, Lane] = {}
         #: (stage, seconds) of finished stages.
         self.stages: list[tuple[str, float]] = []
         self.peak_memory_bytes = 0
@@ -127,58 +174,71 @@ class Reporter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        part = self._part
-        self._finish()
-        if part and kind is None:
-            self._fold(part)
+        for lane in list(self._lanes.values()):
+            self.end_lane(lane, is_whole=kind is None)
         if self._live:
             self._live.stop()
 
-    @property
-    def _part(self) -> str:
-        return self._name.partition(":")[0]
+    def plan(self, parts: Iterable[tuple[str, float]], jobs: int = 1) -> None:
+        """Say which parts will come, how many at a time, and the seconds expected of each."""
+        self._plan = Plan(parts, jobs)
 
-    def plan(self, parts: Iterable[tuple[str, float]]) -> None:
-        """Say which parts will come and how many seconds are expected of each."""
-        self._plan = Plan(parts)
+    def lane(self, name: str) -> Lane:
+        """Return where the stages of a part run that is built beside others."""
+        return self._lanes.setdefault(name, Lane(self))
 
     def stage(self, name: str, total: int | None = None, unit: str = "") -> None:
         """Begin a stage; `total` in `unit`s if known."""
-        before = self._part
-        self._finish()
-        self._name, self._unit, self._total, self._done = name, unit, total, 0
-        self._begun_s = self._told_s = time.monotonic()
-        if self._part != before:
-            if before:
-                self._fold(before)
-            self._part_begun_s = self._begun_s
-        if self._plan:
-            self._plan.begin(self._part, self._begun_s)
-        self._tell(f"{name} …{self._describe_whole()}")
+        self.lane("").stage(name, total, unit)
 
     def advance(self, done: int) -> None:
         """Say how many units are done; cheap enough to call for every block."""
+        self.lane("").advance(done)
+
+    def begin_stage(self, lane: Lane, name: str, total: int | None, unit: str) -> None:
+        """Begin a stage of a lane."""
+        part = lane.part
+        self._end_stage(lane)
         now_s = time.monotonic()
-        self._done = done
-        if now_s - self._looked_s < _LOOK_S:
-            return
-        self._looked_s = now_s
-        self.peak_memory_bytes = max(self.peak_memory_bytes, memory_bytes())
-        if now_s - self._told_s >= _LINE_S:
-            self._told_s = now_s
-            taken = format_time(now_s - self._begun_s)
-            self._tell(f"{self._name} … {self._amount()} after {taken}{self._describe_whole()}")
+        if part and part != name.partition(":")[0]:
+            self._fold(lane, part)
+            part = ""
+        if not part:
+            lane.part_begun_s = now_s
+        lane.name, lane.total, lane.unit, lane.done = name, total, unit, 0
+        lane.begun_s = lane.told_s = now_s
+        if self._plan:
+            self._plan.begin(lane.part, now_s)
+        self._tell(f"{name} …{self._describe_whole()}")
 
-    def _finish(self) -> None:
-        if not self._name:
-            return
+    def look(self, lane: Lane, now_s: float) -> None:
+        """Look at the memory, and tell how far a stage is that takes long."""
         self.peak_memory_bytes = max(self.peak_memory_bytes, memory_bytes())
-        self.stages.append((self._name, time.monotonic() - self._begun_s))
-        self._name = ""
+        if now_s - lane.told_s >= _LINE_S:
+            lane.told_s = now_s
+            taken = format_time(now_s - lane.begun_s)
+            self._tell(f"{lane.name} … {lane.amount} after {taken}{self._describe_whole()}")
 
-    def _fold(self, part: str) -> None:
+    def end_lane(self, lane: Lane, *, is_whole: bool = True) -> None:
+        """End the last stage of a lane."""
+        part = lane.part
+        self._end_stage(lane)
+        self._lanes = {name: one for name, one in self._lanes.items() if one is not lane}
+        if part and is_whole:
+            self._fold(lane, part)
+
+    def _end_stage(self, lane: Lane) -> None:
+        if lane.name:
+            self.peak_memory_bytes = max(self.peak_memory_bytes, memory_bytes())
+            self.stages.append((lane.name, time.monotonic() - lane.begun_s))
+            lane.name = ""
+
+    def _fold(self, lane: Lane, part: str) -> None:
         """Leave one line of a part that is finished."""
-        taken = format_time(time.monotonic() - self._part_begun_s)
+        now_s = time.monotonic()
+        if self._plan:
+            self._plan.end(part, now_s)
+        taken = format_time(now_s - lane.part_begun_s)
         if self._live:
             line = Text.assemble(("✓ ", "green"), (part, "bold"), f"  {taken}")
             self._console.print(line, no_wrap=True, overflow="ellipsis", crop=True)
@@ -189,14 +249,6 @@ class Reporter:
         if not self._live and not self._quiet:
             print(line, file=sys.stderr, flush=True)  # noqa: T201
 
-    def _amount(self) -> str:
-        if not self._done:
-            return ""
-        if self._total and self._unit == "%":
-            return f"{self._done} %"
-        of_all = f" of {self._total:,}" if self._total else ""
-        return f"{self._done:,}{of_all} {self._unit}".rstrip()
-
     def _describe_whole(self) -> str:
         if self._plan is None:
             return ""
@@ -205,17 +257,18 @@ class Reporter:
         return f" ({100 * share:.0f} % of all, about {format_time(left_s)} left)"
 
     def _render(self) -> Group:
-        if not self._name:
-            return Group()
         now_s, width = time.monotonic(), self._console.width
-        spent_s = now_s - self._begun_s
-        rate = f"{self._done / spent_s:,.0f}/s" if self._done > 1_000 and spent_s > 1 else ""
-        # What there is no room for is left out, the last first.
-        more = [format_time(spent_s), self._amount(), rate]
         turn = _SPINNER[int(now_s * 8) % len(_SPINNER)]
-        head = Text.assemble(f"{turn} ", (self._name, "bold"), _fit(more, width, self._name))
-        lines = [_one_line(head)]
-        if self._plan is not None:
+        lines = []
+        for lane in list(self._lanes.values()):
+            if not lane.name:
+                continue
+            spent_s = now_s - lane.begun_s
+            rate = f"{lane.done / spent_s:,.0f}/s" if lane.done > 1_000 and spent_s > 1 else ""
+            # What there is no room for is left out, the last first.
+            more = _fit([format_time(spent_s), lane.amount, rate], width, lane.name)
+            lines.append(_one_line(Text.assemble(f"{turn} ", (lane.name, "bold"), more)))
+        if lines and self._plan is not None:
             share = self._plan.share(now_s)
             filled = round(share * _BAR_WIDTH)
             whole = f"{100 * share:.0f} %"

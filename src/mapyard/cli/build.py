@@ -51,6 +51,15 @@ def command(
             "SOURCE may be a size, such as 4.5GB.",
         ),
     ] = False,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="How many parts are built at a time; by default one per core, as far as memory "
+            "suffices. What is built is the same.",
+            show_default=False,
+        ),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
     """Build a dataset out of OpenStreetMap extracts and switch to it.
@@ -89,7 +98,9 @@ def command(
                     found = list_extracts(Path(source))
                 files += found
                 names += [source] if len(found) == 1 else map(str, found)
-            report = build_dataset(files, folder, steps, progress, names=names, settings=settings)
+            report = build_dataset(
+                files, folder, steps, progress, names=names, settings=settings, jobs=jobs
+            )
     except MapyardError as error:
         console.print(f"[red]mapyard build:[/red] {error.message}", highlight=False)
         raise typer.Exit(exit_code(error)) from None

@@ -117,27 +117,66 @@ def test_the_rest_is_what_was_expected_times_how_much_longer_it_took() -> None:
     plan = Plan(PARTS)
     plan.begin("source", 0.0)
     assert plan.left_s(0.0) == 20.0
-    plan.begin("store", 2.0)  # twice as long as expected
+    plan.end("source", 2.0)  # twice as long as expected
+    plan.begin("store", 2.0)
     assert plan.left_s(2.0) == pytest.approx(2 * 19)
     assert plan.share(2.0) == pytest.approx(2 / 40)
     assert plan.left_s(12.0) == pytest.approx(28)
     # It takes longer than expected: the rest of it is unknown, but not nothing.
     assert plan.left_s(42.0) == pytest.approx(0.1 * 40 + 18)
+    plan.end("store", 42.0)
     plan.begin("text", 42.0)  # 42 s for 11 expected
     assert plan.left_s(42.0) == pytest.approx(9 * 42 / 11)
+    plan.end("text", 80.0)
     plan.begin("checks", 80.0)
     assert plan.left_s(80.0) == 0.0
     assert plan.share(90.0) == 1.0
 
 
+def test_parts_side_by_side_take_as_long_as_the_longest_or_all_by_jobs() -> None:
+    plan = Plan([("a", 10.0), ("b", 4.0), ("c", 4.0)], jobs=2)
+    plan.begin("a", 0.0)
+    plan.begin("b", 0.0)
+    assert plan.left_s(0.0) == 10.0
+    plan = Plan([("a", 10.0), ("b", 9.0), ("c", 9.0)], jobs=2)
+    assert plan.left_s(0.0) == 14.0
+    plan.begin("a", 0.0)
+    plan.begin("b", 0.0)
+    plan.end("b", 9.0)
+    plan.begin("c", 9.0)
+    assert plan.left_s(9.0) == 9.0
+    assert plan.share(9.0) == pytest.approx(0.5)
+
+
 def test_the_share_never_goes_back() -> None:
     plan = Plan(PARTS)
-    shares = []
+    shares, before = [], ""
     for name, now_s in [("source", 0), ("store", 1), ("store", 9), ("text", 90), ("text", 92)]:
+        if name != before:
+            plan.end(before, float(now_s))
         plan.begin(name, float(now_s))
         shares.append(plan.share(float(now_s)))
+        before = name
     assert all(a <= b for a, b in pairwise(shares))
     assert 0.9 > shares[-1] > 0.5
+
+
+def test_parts_side_by_side_have_a_line_each() -> None:
+    file = io.StringIO()
+    console = Console(file=file, force_terminal=True, width=80, legacy_windows=False)
+    with Reporter(console) as reporter:
+        reporter.plan([("routing", 5.0), ("text", 5.0)], jobs=2)
+        for name in ("routing", "text"):
+            reporter.lane(name).stage(f"{name}: reading")
+        time.sleep(0.3)
+        reporter.lane("text").close()
+        reporter.lane("routing").stage("routing: writing")
+        time.sleep(0.2)
+    screens = read_screens(file.getvalue())
+    both = [screen for screen in screens if any("routing: reading" in line for line in screen)]
+    assert any(any("text: reading" in line for line in screen) for screen in both)
+    left = [line.split("  ")[0] for line in screens[-1] if line.strip()]
+    assert left == ["✓ text", "✓ routing"]
 
 
 @pytest.mark.parametrize(
