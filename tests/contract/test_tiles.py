@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import gzip
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from mapyard.accounts import registry
 from mapyard.accounts.open import open_accounts
 from mapyard.server.local import LocalClient
 from mapyard.settings import Settings
+from osm_files import EXAMPLES
 from servers import copy_data
 from visitors import serving
 
@@ -36,6 +38,31 @@ def test_a_tile_is_one_under_all_its_names(client: LocalClient, ending: str) -> 
     assert answer.headers["cache-control"] == "public, max-age=3600"
     tile = mapbox_vector_tile.decode(answer.content)
     assert {"streets", "buildings", "ocean", "pois"} <= set(tile)
+
+
+def test_heights_for_maps_with_relief(monaco: Path, tmp_path: Path) -> None:
+    data = copy_data(monaco, tmp_path / "data")
+    with LocalClient(Settings(data=data)) as without:
+        answer = without.get("/api/v1/terrain.json")
+        assert answer.status_code == 501
+        assert "no elevation data" in answer.json()["error"]["message"]
+        style = without.get("/api/v1/tiles/style.json?relief=true").json()
+        assert "heights" not in style["sources"]
+    (data / "elevation").mkdir()
+    shutil.copy(EXAMPLES / "N43E007.hgt.zip", data / "elevation")
+    with LocalClient(Settings(data=data)) as client:
+        described = client.get("/api/v1/terrain.json").json()
+        assert (described["encoding"], described["minzoom"]) == ("terrarium", 9)
+        path = described["tiles"][0].partition("/api/")[2].format(z=11, x=1066, y=746)
+        answer = client.get(f"/api/{path}")
+        assert answer.content.startswith(b"\x89PNG")
+        again = client.get(f"/api/{path}", headers={"If-None-Match": answer.headers["etag"]})
+        assert again.status_code == 304
+        assert client.get("/api/v1/terrain/11/5/5.png").status_code == 204
+        for wrong in ("11/1066/746", "11/1066/746.jpg", "8/1/1.png", "11/1066/9999.png"):
+            assert client.get(f"/api/v1/terrain/{wrong}").status_code == 400
+        style = client.get("/api/v1/tiles/style.json?relief=true&buildings=3d").json()
+        assert "heights" in style["sources"]
 
 
 @pytest.mark.parametrize("accepted", ["identity", "", "deflate", "gzip;q=0"])

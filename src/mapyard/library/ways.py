@@ -125,6 +125,15 @@ def get_rasters(call: Call) -> Rasters:
     return rasters.with_spots(lambda box: find_spots(call.store, Bbox(*box)))
 
 
+def has_rasters(resources: Resources) -> bool:
+    """Return whether there are elevation rasters."""
+    try:
+        resources.get("elevation", _open_rasters)
+    except FileNotFoundError:
+        return False
+    return True
+
+
 #: What stands on the ground that its tag `ele` tells the height of.
 _SPOTS: Final = (
     ("natural", "peak"), ("natural", "volcano"), ("natural", "saddle"), ("natural", "hill"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -218,6 +219,43 @@ def _dummy(features: Features) -> Ints:
     return np.full(len(features.rows), features.values.add(1), np.int64)
 
 
+#: Meters of a level where a building tells only how many it has.
+_LEVEL_M = 3
+_MOST_HEIGHT_M = 1_000
+
+
+def _meters(features: Features, key: str, levels_key: str) -> Ints:
+    """Return heights in whole meters, out of levels where there is no height."""
+    column = features.text(key, read_height)
+    levels = features.text(levels_key, _read_levels)
+    return np.where(column == ABSENT, levels, column)
+
+
+def read_height(text: str) -> int | None:
+    """Return the meters of a height such as 12, 12.5 m, 40 ft or 40'6"; None for others."""
+    found = _HEIGHT.fullmatch(text.strip().replace(",", "."))
+    if found is None:
+        return None
+    number, unit, inches = float(found[1]), (found[2] or "m").lower(), float(found[3] or 0)
+    meters = (
+        number
+        if unit in ("m", "meter", "meters", "metre", "metres")
+        else (0.3048 * number + 0.0254 * inches)
+    )
+    return round(meters) if 0 < meters <= _MOST_HEIGHT_M else None
+
+
+def _read_levels(text: str) -> int | None:
+    found = _NUMBER.fullmatch(text.strip())
+    meters = round(float(text) * _LEVEL_M) if found else 0
+    return meters if 0 < meters <= _MOST_HEIGHT_M else None
+
+
+_HEIGHT = re.compile(
+    r"([0-9]+(?:\.[0-9]+)?) *(m|met(?:er|re)s?|ft|feet|'(?: *([0-9]+(?:\.[0-9]+)?)\")?)?", re.I
+)
+_NUMBER = re.compile(r"[0-9]{1,4}(?:\.[0-9]+)?")
+
 _MAKERS: dict[str, Callable[[Features], Ints]] = {
     "kind": _kind,
     "rail": lambda f: f.values.of_flags(is_rail(f) if f.layer.name == "streets" else f.rows < 0),
@@ -234,6 +272,8 @@ _MAKERS: dict[str, Callable[[Features], Ints]] = {
     "population": _population,
     "way_area": _way_area,
     "dummy": _dummy,
+    "height": lambda f: _meters(f, "height", "building:levels"),
+    "min_height": lambda f: _meters(f, "min_height", "building:min_level"),
 }
 
 

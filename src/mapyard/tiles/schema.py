@@ -71,6 +71,8 @@ KIND: Final = _strings("kind")
 NAME: Final = _strings("name")
 WAY_AREA: Final = (Attribute("way_area", "Number"),)
 TUNNEL_BRIDGE: Final = _booleans("tunnel", "bridge")
+#: Beyond Shortbread: meters above the ground, where the building says so.
+BUILDING_HEIGHTS: Final = (Attribute("height", "Number"), Attribute("min_height", "Number"))
 
 WATER_POLYGONS: Final = (
     Rule("glacier", 4, {"natural": ("glacier",)}),
@@ -291,7 +293,7 @@ LAYERS: Final = (
           KIND + _booleans("rail", "tunnel", "bridge") + _strings("service", "surface")),
     Layer("bridges", POLYGON, _rules(12, "man_made", "bridge"), KIND),
     Layer("buildings", POLYGON, (Rule("", 14, {"building": ()}, {"building": ("no",)}),),
-          (Attribute("dummy", "Number"),)),
+          (Attribute("dummy", "Number"), *BUILDING_HEIGHTS)),
     Layer("water_lines", LINE, WATER_LINES, KIND + TUNNEL_BRIDGE),
     Layer("dam_lines", LINE, _rules(12, "waterway", "dam"), KIND),
     Layer("pier_lines", LINE, PIERS, KIND),

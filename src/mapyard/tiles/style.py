@@ -20,6 +20,7 @@ SOURCE: Final = "osm"
 #: The land of the world for low zooms, and the box of the data.
 WORLD: Final = "world"
 EXTENT: Final = "extent"
+HEIGHTS: Final = "heights"
 #: From here to there the world, which is drawn coarsely, gives way to what is only outside.
 _WORLD_ENDS: Final = (4, 6)
 
@@ -52,8 +53,13 @@ def make_style(
     base_url: str,
     key_suffix: str = "",
     language: str = "",
+    relief: bool = False,
+    raised: bool = False,
 ) -> dict[str, Any]:
-    """Return the style; `base_url` ends in /api/v1, `key_suffix` is "" or "?api_key=…"."""
+    """Return the style; `base_url` ends in /api/v1, `key_suffix` is "" or "?api_key=…".
+
+    `relief` shades the ground by the tiles of heights, `raised` draws buildings in 3D.
+    """
     described = make_tilejson(info, "", "")
     languages = {attribute.name for attribute in info.attributes}
     own_name = f"name_{language}"
@@ -65,11 +71,15 @@ def make_style(
         "name": palette.name,
         "center": described["center"][:2],
         "zoom": 12,
+        # Walls away from the light are not to be dark holes in the map.
+        "light": {"anchor": "viewport", "intensity": 0.25},
         "sources": {
             SOURCE: {"type": "vector", "url": f"{base_url}/tiles.json{key_suffix}"},
             WORLD: {"type": "geojson", "data": f"{base_url}/tiles/world.json{key_suffix}",
                     "maxzoom": 6},
             EXTENT: {"type": "geojson", "data": _make_extent(info.bounds)},
+            **({HEIGHTS: {"type": "raster-dem", "url": f"{base_url}/terrain.json{key_suffix}",
+                          "encoding": "terrarium", "tileSize": 256}} if relief else {}),
         },
         "glyphs": f"{base_url}/tiles/glyphs/{{fontstack}}/{{range}}.pbf{key_suffix}",
         # Clients put the ending of the file before the question mark.
@@ -78,7 +88,9 @@ def make_style(
             *_world_layers(palette),
             *_ground_layers(palette),
             _edge_layer(palette),
+            *([_relief_layer(palette)] if relief else []),
             *_road_layers(palette),
+            *([_raised_buildings(palette, languages)] if raised else []),
             *label_layers(palette, name),
         ],
     }  # fmt: skip
@@ -164,6 +176,35 @@ def _fill(id_: str, source_layer: str, color: str, kinds: str = "", **options: A
 
 def _fade(start: float, end: float, opacity: float = 1.0) -> dict[str, Any]:
     return {"fill-opacity": ["interpolate", ["linear"], ["zoom"], start, 0, end, opacity]}
+
+
+def _relief_layer(p: Palette) -> Layer:
+    return {
+        "id": "relief", "type": "hillshade", "source": HEIGHTS,
+        "paint": {
+            "hillshade-exaggeration": ["interpolate", ["linear"], ["zoom"], 9, 0.35, 16, 0.15],
+            "hillshade-shadow-color": p.shadow, "hillshade-highlight-color": p.highlight,
+            "hillshade-accent-color": p.shadow,
+        },
+    }  # fmt: skip
+
+
+def _raised_buildings(p: Palette, attributes: set[str]) -> Layer:
+    """Return buildings as high as they say, the others as two floors."""
+    height: Any = ["coalesce", ["get", "height"], 6] if "height" in attributes else 6
+    base: Any = ["coalesce", ["get", "min_height"], 0] if "min_height" in attributes else 0
+    return _layer(
+        "building-raised", "buildings", "fill-extrusion",
+        {
+            "fill-extrusion-color": p.building,
+            "fill-extrusion-height": [
+                "interpolate", ["linear"], ["zoom"], 14.5, 0, 15.5, height,
+            ],
+            "fill-extrusion-base": ["interpolate", ["linear"], ["zoom"], 14.5, 0, 15.5, base],
+            "fill-extrusion-opacity": 0.85,
+        },
+        minzoom=14.5,
+    )  # fmt: skip
 
 
 def _ground_layers(p: Palette) -> Iterable[Layer]:

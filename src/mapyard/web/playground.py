@@ -28,6 +28,7 @@ from mapyard.http.services import Services
 from mapyard.http.session import make_session_cookie
 from mapyard.http.trust import is_own_host, is_trusted
 from mapyard.library.view import find_view
+from mapyard.library.ways import has_rasters
 from mapyard.version import __version__
 from mapyard.web.visit import Refused, Visit, page
 
@@ -78,6 +79,7 @@ async def _config(request: Request) -> Response:
     paths = sorted({path for endpoint in services.endpoints for path in endpoint.paths})
     config: dict[str, object] = {"version": __version__, "paths": paths, "dataset": None}
     config["keys"] = services.accounts is not None
+    config["relief"] = await run_in_threadpool(has_rasters, services)
     try:
         snapshot = services.snapshots.lease()
     except MapyardError:

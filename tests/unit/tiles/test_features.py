@@ -13,6 +13,7 @@ import pytest
 from mapyard.builder.pipeline import build_dataset
 from mapyard.builder.progress import Reporter
 from mapyard.builder.steps import select_steps
+from mapyard.tiles.attributes import read_height
 from mapyard.tiles.build import find_bounds
 from mapyard.tiles.mercator import GRID_BITS, TileId, project
 from mapyard.tiles.render import render_tile
@@ -52,8 +53,10 @@ WAYS: dict[int, Any] = {
     24: ([1, 3], {"waterway": "stream", "name": "Bach", "covered": "yes"}),
     25: ([1, 2], {"admin_level": "4"}),
     26: ([2, 4], {"natural": "coastline", "disputed": "yes"}),
-    30: ([100, 101, 102, 103, 100], {"building": "yes", "addr:housename": "Haus"}),
-    31: ([110, 111, 112, 113, 110], {"building": "shed"}),
+    30: ([100, 101, 102, 103, 100], {"building": "yes", "addr:housename": "Haus",
+                                    "building:levels": "4", "min_height": "3 m"}),
+    31: ([110, 111, 112, 113, 110], {"building": "shed", "height": "8'6\"",
+                                    "building:levels": "9"}),
     32: ([120, 121, 122, 123, 120], {"natural": "water", "water": "river"}),
     33: ([130, 131, 132, 133, 130], {"natural": "wood", "name": "Wald"}),
     34: ([3, 4], {"building": "no", "highway": "track", "tracktype": "grade2", "foot": "permissive",
@@ -163,8 +166,21 @@ def test_places_know_capitals_and_populations(find: Find) -> None:
 
 
 def test_buildings_smaller_than_the_grid_are_there(find: Find) -> None:
-    assert find("buildings") == {302: {"dummy": 1}, 312: {"dummy": 1}}
+    assert find("buildings") == {
+        302: {"dummy": 1, "height": 12, "min_height": 3},
+        312: {"dummy": 1, "height": 3},
+    }
     assert find("buildings", 13) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "meters"),
+    [("12", 12), ("12.5 m", 12), ("12,6m", 13), ("40 ft", 12), ("40'", 12), ("8'6\"", 3),
+     ("30 Meters", 30), ("0", None), ("-3", None), ("tall", None), ("12;15", None),
+     ("9000", None), ("1e3", None)],
+)  # fmt: skip
+def test_heights_as_people_write_them(text: str, meters: int | None) -> None:
+    assert read_height(text) == meters
 
 
 def test_water_and_land(find: Find) -> None:

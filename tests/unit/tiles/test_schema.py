@@ -20,7 +20,7 @@ SPECIFIED = {
     "place_labels": "kind name population",
     "land": "kind",
     "sites": "kind",
-    "buildings": "dummy",
+    "buildings": "dummy height min_height",  # the heights are ours
     "addresses": "housename housenumber",
     "streets": (
         "kind link rail tunnel bridge oneway oneway_reverse tracktype surface service motorcar "

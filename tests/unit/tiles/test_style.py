@@ -4,6 +4,7 @@ import json
 import re
 from typing import Any
 
+import msgspec
 import pytest
 
 from mapyard.tiles.glyphs import FONT_STACKS, GlyphSource, find_font, render_range
@@ -20,7 +21,7 @@ INFO = TableInfo(
 )
 
 
-def style_of(theme: str, **options: str) -> dict[str, Any]:
+def style_of(theme: str, **options: Any) -> dict[str, Any]:
     return make_style(THEMES[theme], INFO, base_url="http://maps.test/api/v1", **options)
 
 
@@ -96,6 +97,34 @@ def test_labels_take_a_language_that_the_tiles_have() -> None:
     german = json.dumps(style_of("light", language="de")["layers"])
     assert '["coalesce", ["get", "name_de"], ["get", "name"]]' in german
     assert "name_xx" not in json.dumps(style_of("light", language="xx")["layers"])
+
+
+def test_relief_and_high_buildings_are_drawn_when_asked_for() -> None:
+    plain = {layer["id"] for layer in style_of("light")["layers"]}
+    style = style_of("dark", relief=True, raised=True, key_suffix="?session=s")
+    layers = [layer["id"] for layer in style["layers"]]
+    assert set(layers) - plain == {"relief", "building-raised"}
+    # The ground is shaded below the roads; labels stay above the buildings.
+    first_road = next(i for i, id_ in enumerate(layers) if "street" in id_ and i > 40)
+    assert layers.index("relief") < first_road
+    symbols = [i for i, layer in enumerate(style["layers"]) if layer["type"] == "symbol"]
+    assert layers.index("building-raised") < symbols[-1]
+    source = style["sources"]["heights"]
+    assert source["url"] == "http://maps.test/api/v1/terrain.json?session=s"
+    assert source["encoding"] == "terrarium"
+
+
+def test_tiles_without_heights_show_all_buildings_alike() -> None:
+    def height_of(info: TableInfo) -> Any:
+        made = make_style(THEMES["light"], info, base_url="http://maps.test/api/v1", raised=True)
+        layer = next(each for each in made["layers"] if each["id"] == "building-raised")
+        return layer["paint"]["fill-extrusion-height"][-1]
+
+    attributes = [*INFO.attributes, TableAttribute(0, "height", "Number", 0)]
+    assert height_of(INFO) == 6
+    assert height_of(msgspec.structs.replace(INFO, attributes=attributes)) == [
+        "coalesce", ["get", "height"], 6,
+    ]  # fmt: skip
 
 
 def read_fields(data: bytes) -> list[tuple[int, Any]]:

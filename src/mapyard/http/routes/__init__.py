@@ -27,6 +27,7 @@ MODULES: tuple[str, ...] = (
     "datasets",
     "tiles",
     "static",
+    "terrain",
     "docs",
     "limits",
     "system",

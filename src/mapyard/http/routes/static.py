@@ -22,6 +22,7 @@ from mapyard.images.renderers import Renderers
 from mapyard.library.questions.tiles import check_address, get_source
 from mapyard.library.snapshot import Snapshot, register_part
 from mapyard.library.view import find_view
+from mapyard.library.ways import has_rasters
 from mapyard.params.parser import Bbox, Params, Position, Positions, spelled
 from mapyard.tiles.cache import TileCache
 from mapyard.tiles.glyphs import FONT_FILE
@@ -75,6 +76,12 @@ class StaticParams(Params):
     lang: Annotated[
         str, Meta(max_length=35, description="language of labels where the tiles have it")
     ] = ""
+    relief: Annotated[
+        bool, Meta(description="shade the ground by its heights, where there are rasters")
+    ] = False
+    buildings: Annotated[
+        Literal["flat", "3d"], Meta(description="3d: as high as they are, at zoom 15 and above")
+    ] = "flat"
     markers: Annotated[
         Positions | None, spelled("pins: lat,lng|lat,lng", max_points=MAX_MARKERS)
     ] = None
@@ -135,7 +142,12 @@ def static(ctx: Context, params: StaticParams) -> Answer:
     size = read_size(params.size)
     marks = _read_marks(params)
     camera = _find_camera(ctx, params, size, marks)
-    style = add_marks(_style(ctx, params.theme, params.lang), marks)
+    look = {
+        "language": params.lang,
+        "relief": params.relief and has_rasters(ctx.resources),
+        "raised": params.buildings == "3d",
+    }
+    style = add_marks(_style(ctx, params.theme, **look), marks)
     drawn = _draw(ctx, style, size, camera, params.bearing, params.pitch, marks.pins, ATTRIBUTION)
     headers = {"Cache-Control": _AGE}
     return Answer(drawn, MEDIA_TYPES[size.format], headers=headers)
@@ -244,12 +256,12 @@ def _draw_tile(ctx: Context, tile: TileId, scale: int, kind: Format, theme: str)
     unit = GRID_SIZE / (1 << tile.z)
     lon, lat = unproject((tile.x + 0.5) * unit, (tile.y + 0.5) * unit)
     camera = Camera(lon, lat, tile.z - 1.0)
-    style = _style(ctx, theme, "")
+    style = _style(ctx, theme)
     size = Size(side, side, scale, kind)
     return _draw(ctx, style, size, camera, 0.0, 0.0, [], "", margin=_MARGIN_PX)
 
 
-def _style(ctx: Context, theme: str, lang: str) -> dict[str, Any]:
+def _style(ctx: Context, theme: str, **look: Any) -> dict[str, Any]:
     """Return the style with addresses of this server, opened by a map session where keys count."""
     gate, suffix = ctx.services.accounts, ""
     if gate is not None:
@@ -259,7 +271,7 @@ def _style(ctx: Context, theme: str, lang: str) -> dict[str, Any]:
         get_source(ctx).table.info,
         base_url=f"{ctx.services.own_address}/api/v1",
         key_suffix=suffix,
-        language=lang,
+        **look,
     )
 
 

@@ -18,6 +18,7 @@ from mapyard.http.endpoints import Example, endpoint
 from mapyard.http.errors import NotOffered
 from mapyard.http.reply import Later
 from mapyard.library.questions.tiles import get_source, read_address
+from mapyard.library.ways import has_rasters
 from mapyard.params.parser import NoParams, Params
 from mapyard.tiles.glyphs import FONT_STACKS, GlyphSource, find_font
 from mapyard.tiles.mercator import MAX_ZOOM
@@ -52,6 +53,12 @@ class StyleParams(Params):
     lang: Annotated[
         str, Meta(max_length=35, description="language of labels where the tiles have it")
     ] = ""
+    relief: Annotated[
+        bool, Meta(description="shade the ground by its heights, where there are rasters")
+    ] = False
+    buildings: Annotated[
+        Literal["flat", "3d"], Meta(description="3d: as high as they are, at zoom 15 and above")
+    ] = "flat"
 
 
 class GlyphParams(Params):
@@ -103,6 +110,8 @@ def style(ctx: Context, params: StyleParams) -> Answer:
         base_url=base,
         key_suffix=ctx.key_suffix,
         language=params.lang,
+        relief=params.relief and has_rasters(ctx.resources),
+        raised=params.buildings == "3d",
     )
     return _tagged(made, "no-cache")
 

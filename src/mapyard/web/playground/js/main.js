@@ -3,7 +3,7 @@
 import { readAddress, writeAddress } from "./address.js";
 import { beginMapSession, renewSession, send } from "./api.js";
 import { Drawer } from "./drawer.js";
-import { MapView } from "./map.js";
+import { changeLook, look, MapView } from "./map.js";
 import { entriesFor, showMenu } from "./menu.js";
 import { MapSession } from "./session.js";
 import { shareDialog } from "./share.js";
@@ -53,7 +53,7 @@ class Page {
 
   /** Show what the address says, where it is not shown already: at first, on Back and Forward. */
   async openFromAddress() {
-    const { tool: name, ...state } = await readAddress();
+    const { tool: name, look: _, ...state } = await readAddress();
     const wanted = this.tools.find((tool) => tool.id === name) ?? this.current ?? this.tools[0];
     if (!wanted || (wanted === this.current && isSame(state, this.stateOf(wanted)))) return;
     this.open(wanted, { state, isNew: false });
@@ -66,7 +66,16 @@ class Page {
     const tool = this.current;
     if (this.restoring || !tool) return;
     this.states[tool.id] = this.stateOf(tool);
-    this.written = writeAddress({ tool: tool.id, ...this.states[tool.id] }, { replace });
+    this.written = writeAddress({ tool: tool.id, ...this.states[tool.id], look: [...look].join(",") }, { replace });
+  }
+
+  /** Draw relief or high buildings, or no longer. */
+  toggleLook(name, button) {
+    changeLook(name);
+    button.setAttribute("aria-pressed", String(look.has(name)));
+    this.map.restyle();
+    if (name === "3d") this.map.tilt(look.has(name));
+    this.remember({ replace: true });
   }
 
   /** Open a tool as it was last, or with a state. */
@@ -97,7 +106,7 @@ class Page {
     this.restoring = true; // what is put back is no news for the address
     try { if (Object.keys(state).length) tool.restore?.(state, this); } finally { this.restoring = false; }
     this.states[tool.id] = state;
-    if (isNew) this.written = writeAddress({ tool: tool.id, ...state });
+    if (isNew) this.written = writeAddress({ tool: tool.id, ...state, look: [...look].join(",") });
   }
 
   /** Give up what is being asked. */
@@ -168,7 +177,13 @@ class Page {
       toggle.replaceChildren(icon(dark() ? "sun" : "moon"));
       this.map.restyle();
     });
+    const looks = [["3d", "cube", "Buildings in 3D"], ...(this.config.relief ? [["relief", "peak", "Relief"]] : [])].map(([name, sign, text]) => {
+      const button = iconButton(sign, text, () => this.toggleLook(name, button));
+      button.setAttribute("aria-pressed", String(look.has(name)));
+      return button;
+    });
     document.getElementById("corner").append(
+      ...looks,
       iconButton("share", "Share", () => shareDialog(this)),
       h("a.icon-button", { href: "/docs/guides", title: "Guides and reference", "aria-label": "Guides and reference" }, icon("book")),
       h("a.icon-button", { href: "/account", title: "Account", "aria-label": "Account" }, icon("user")),

@@ -15,7 +15,22 @@ const TROUBLE = {
   503: "The server is busy. The map goes on in a moment.",
 };
 const isDark = () => document.documentElement.dataset.theme === "dark";
-const styleUrl = () => `${location.origin}/api/v1/tiles/style.json?theme=${isDark() ? "dark" : "light"}`;
+const LOOK = "mapyard-look";
+/** What the map draws besides: "relief", "3d"; from the address, else as in this browser before. */
+export const look = new Set(readLook());
+const styleUrl = () => `${location.origin}/api/v1/tiles/style.json?theme=${isDark() ? "dark" : "light"}${look.has("relief") ? "&relief=true" : ""}${look.has("3d") ? "&buildings=3d" : ""}`;
+
+function readLook() {
+  const given = new URLSearchParams(location.hash.slice(1)).get("look");
+  if (given !== null) return given.split(",");
+  try { return (localStorage.getItem(LOOK) ?? "").split(",").filter(Boolean); } catch { return []; }
+}
+
+/** Draw something besides, or no longer. */
+export function changeLook(name) {
+  look.has(name) ? look.delete(name) : look.add(name);
+  try { localStorage.setItem(LOOK, [...look].join(",")); } catch { /* for this visit only */ }
+}
 
 // Named .mjs, so that workers import it: evaluating it is against the page's security policy.
 maplibregl.setRTLTextPlugin(`${location.origin}/playground/vendor/mapbox-gl-rtl-text.mjs`, true);
@@ -113,6 +128,9 @@ export class MapView {
 
   /** Follow the page's theme. */
   restyle() { this.map.setStyle(styleUrl(), { diff: false }); }
+
+  /** Look from aside where buildings are high, and from above again. */
+  tilt(isTilted) { this.map.easeTo({ pitch: isTilted ? 55 : 0, bearing: isTilted ? -17 : 0, zoom: isTilted ? Math.max(this.map.getZoom(), 15.6) : this.map.getZoom() }); }
 
   /** Show GeoJSON; properties _color, _width, _opacity, _label, _dash say how. */
   show(data) {
