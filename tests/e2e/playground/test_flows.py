@@ -424,3 +424,44 @@ def test_the_first_map_is_light(server: Server) -> None:
     assert own + library < 800_000
     answer = httpx.get(f"{server.address}/", headers={"Accept-Encoding": "gzip"})
     assert "codemirror" not in answer.text
+
+
+def test_the_sheet_of_a_phone_is_dragged(page: Browser) -> None:
+    page.resize(*PHONE)
+    try:
+        page.evaluate(
+            "void playground.page.open(playground.page.tools.find(t => t.id === 'route'))"
+        )
+
+        def height() -> float:
+            return float(page.evaluate("document.getElementById('panel').clientHeight"))
+
+        def drag(to_y: float) -> None:
+            box = page.page.locator("#panel .handle").bounding_box()
+            assert box is not None
+            mouse = page.page.mouse
+            mouse.move(box["x"] + box["width"] / 2, box["y"] + 10)
+            mouse.down()
+            mouse.move(box["x"] + box["width"] / 2, to_y, steps=8)
+            mouse.up()
+
+        half = height()
+        drag(90)
+        full = height()
+        assert full > half + 100
+        assert page.evaluate("document.getElementById('panel').getBoundingClientRect().top") > 0
+        drag(700)
+        assert height() <= 104
+        page.click("#panel .handle")  # a tap opens it again
+        wait(page, f"document.getElementById('panel').clientHeight === {half:g}")
+        page.page.focus("#panel .handle")
+        page.page.keyboard.press("ArrowDown")
+        assert height() <= 104
+        page.page.keyboard.press("ArrowUp")
+        page.page.keyboard.press("ArrowUp")
+        assert height() == full
+        # Another tool begins at half height.
+        page.evaluate("void playground.page.open(playground.page.tools[0])")
+        assert page.evaluate("document.getElementById('panel').className") == ""
+    finally:
+        page.resize(*DESKTOP)

@@ -7,6 +7,7 @@ import { changeLook, look, MapView } from "./map.js";
 import { entriesFor, showMenu } from "./menu.js";
 import { MapSession } from "./session.js";
 import { shareDialog } from "./share.js";
+import { makeHandle, setStep } from "./sheet.js";
 import { h, icon, iconButton, toast } from "./ui.js";
 import datasets from "./panels/datasets.js";
 import elevation from "./panels/elevation.js";
@@ -93,12 +94,11 @@ class Page {
     }
     this.message = h("div.message", { role: "status" });
     this.content = h("div.content");
-    const collapse = h("button.handle", { type: "button", "aria-label": "Show more or less of the panel", onclick: () => panel.classList.toggle("low") });
     const panel = document.getElementById("panel");
-    panel.classList.remove("low");
+    setStep(panel, "half");
     panel.setAttribute("aria-label", tool.title);
     panel.replaceChildren(
-      collapse,
+      makeHandle(panel),
       h("header.panel-head", {}, h("h1", {}, tool.title), h("p", {}, tool.hint)),
       this.content, this.message, this.drawer.element);
     panel.scrollTop = 0;
