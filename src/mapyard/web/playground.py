@@ -29,6 +29,8 @@ from mapyard.http.session import make_session_cookie
 from mapyard.http.trust import is_own_host, is_trusted
 from mapyard.library.view import find_view
 from mapyard.library.ways import has_rasters
+from mapyard.params.positions import Problem, make_position
+from mapyard.routing.times import find_zone
 from mapyard.version import __version__
 from mapyard.web.visit import Refused, Visit, page
 
@@ -55,6 +57,7 @@ def routes(services: Services) -> list[BaseRoute]:
         *opening,
         Route("/", _index),
         Route("/playground/config.json", _config),
+        Route("/playground/zone.json", _zone),
         Route("/playground/session", _session, methods=["POST"]),
         Mount("/playground", _Files(directory=FOLDER)),
     ]
@@ -96,6 +99,20 @@ async def _config(request: Request) -> Response:
         finally:
             snapshot.release()
     return Response(orjson.dumps(config), headers=_HEADERS, media_type="application/json")
+
+
+async def _zone(request: Request) -> Response:
+    """Name the time zone of a position: hours on a card are those of the place."""
+    try:
+        place = make_position(request.query_params.get("lat"), request.query_params.get("lng"))
+    except Problem as problem:
+        raise InvalidRequest(str(problem)) from None
+    zone = await run_in_threadpool(find_zone, place.lon, place.lat)
+    return Response(
+        orjson.dumps({"zone": str(zone)}),
+        headers={**_HEADERS, "Cache-Control": "public, max-age=86400"},
+        media_type="application/json",
+    )
 
 
 async def _session(request: Request) -> Response:

@@ -426,6 +426,20 @@ def test_the_first_map_is_light(server: Server) -> None:
     assert "codemirror" not in answer.text
 
 
+@pytest.mark.parametrize(
+    ("zone", "now", "shown"),
+    [("Asia/Tokyo", "2026-01-05T16:30:00Z", "Tue 1:30"),
+     ("America/New_York", "2026-07-05T03:59:00Z", "Sat 23:59"),
+     ("Asia/Kathmandu", "2026-01-05T00:00:00Z", "Mon 5:45")],
+)  # fmt: skip
+def test_clocks_of_the_place(page: Browser, zone: str, now: str, shown: str) -> None:
+    found = page.evaluate(
+        f"import('/playground/js/hours.js').then(m => m.nowIn('{zone}', new Date('{now}')))"
+        ".then(d => `${d.toString().slice(0, 3)} ${d.getHours()}:${d.getMinutes()}`)"
+    )
+    assert found == shown
+
+
 def test_the_sheet_of_a_phone_is_dragged(page: Browser) -> None:
     page.resize(*PHONE)
     try:

@@ -268,3 +268,15 @@ def test_who_is_warned_of_old_data() -> None:
     assert is_old(80, is_updated=True)
     assert not is_old(80, is_updated=False)
     assert is_old(721, is_updated=False)
+
+
+@pytest.mark.parametrize(
+    ("place", "zone"),
+    [("lat=43.73&lng=7.42", "Europe/Monaco"), ("lat=27.7&lng=85.3", "Asia/Kathmandu"),
+     ("lat=40.7&lng=-74", "America/New_York")],
+)  # fmt: skip
+def test_the_time_zone_of_a_place(client: LocalClient, place: str, zone: str) -> None:
+    answer = client.request("GET", f"/playground/zone.json?{place}")
+    assert answer.json() == {"zone": zone}
+    assert client.request("GET", "/playground/zone.json?lat=99&lng=1").status_code == 400
+    assert client.request("GET", "/playground/zone.json").status_code == 400

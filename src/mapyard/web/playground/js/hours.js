@@ -18,6 +18,13 @@ export function openState(text, at) {
   return { state: "closed", until: next === undefined ? "" : clock(next) };
 }
 
+/** Return a Date whose local fields are what clocks show in a time zone now. */
+export function nowIn(zone, now = new Date()) {
+  const parts = Object.fromEntries(new Intl.DateTimeFormat("en-GB", { timeZone: zone, hourCycle: "h23", year: "numeric", month: "numeric", day: "numeric", hour: "numeric", minute: "numeric" })
+    .formatToParts(now).map((part) => [part.type, Number(part.value)]));
+  return new Date(parts.year, parts.month - 1, parts.day, parts.hour, parts.minute);
+}
+
 const clock = (minutes) => `${String(Math.floor(minutes / 60) % 24).padStart(2, "0")}:${String(minutes % 60).padStart(2, "0")}`;
 
 /** The spans of a day in minutes; a later rule replaces an earlier one for its days. */

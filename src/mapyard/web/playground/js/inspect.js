@@ -2,7 +2,7 @@
 
 import { get, post, send } from "./api.js";
 import { featureKind, featureName } from "./features.js";
-import { openState } from "./hours.js";
+import { nowIn, openState } from "./hours.js";
 import { formatDistance, formatPoint, h, toast } from "./ui.js";
 
 const CONTACTS = [
@@ -41,7 +41,7 @@ export function inspector(feature, page, actions = []) {
       h("h2", { dir: "auto" }, p.name || title),
       h("p.kind", {}, [featureKind(shown), p.distance_m !== undefined && p.distance_m !== null ? `${formatDistance(p.distance_m)} away` : ""].filter(Boolean).join(" · ")),
       addressOf(p, place) ? h("p.address", { dir: "auto" }, addressOf(p, place)) : null,
-      hoursOf(p),
+      hoursOf(p, shown),
       contactsOf(p),
       p.description ? h("p.about", { dir: "auto" }, p.description) : null,
       actions.length ? h("div.row.wrap", {}, actions) : null,
@@ -68,11 +68,26 @@ function addressOf(p, place) {
   return place.join(", ");
 }
 
-function hoursOf(p) {
+/** Hours, and whether it is open by the clocks of the place, which the server knows. */
+function hoursOf(p, feature) {
   if (!p.opening_hours) return null;
-  const { state, until } = openState(p.opening_hours, new Date());
-  const text = { open: "Open", closed: "Closed", unknown: "" }[state];
-  return h("p.hours", {}, text ? h("b", { dataset: { state } }, text) : null, text && until ? ` until ${until} · ` : text ? " · " : "", h("span", {}, p.opening_hours));
+  const line = h("p.hours", {}, h("span", {}, p.opening_hours));
+  zoneOf(feature).then((zone) => {
+    if (!zone) return;
+    const { state, until } = openState(p.opening_hours, nowIn(zone));
+    const text = { open: "Open now", closed: "Closed now", unknown: "" }[state];
+    if (!text) return;
+    line.title = `By the time in ${zone.replaceAll("_", " ")}`;
+    line.prepend(h("b", { dataset: { state } }, text), until ? ` until ${until} · ` : " · ");
+  });
+  return line;
+}
+
+async function zoneOf(feature) {
+  let at = feature.geometry?.coordinates;
+  while (Array.isArray(at?.[0])) at = at[0];
+  if (!at) return "";
+  try { return (await (await fetch(`/playground/zone.json?lat=${at[1].toFixed(2)}&lng=${at[0].toFixed(2)}`)).json()).zone ?? ""; } catch { return ""; }
 }
 
 function contactsOf(p) {
