@@ -32,6 +32,11 @@ from mapyard.store.reader import Rows, Store
 #: Rows of a type looked at in the smallest and in the largest window.
 _SMALLEST_WINDOW: Final = 128
 _LARGEST_WINDOW: Final = 8_192
+#: Where all rows will be looked at, up to so many are one window, which need not be put in order.
+_WHOLE: Final = 65_536
+#: A row of the list costs so much more than one that the R-tree finds: neighbors in the list lie
+#: anywhere, and those of a place may all come late, as ids are given out in clusters.
+_LIST_COST: Final = 4.0
 #: Postings up to this length are taken without asking the R-tree for an estimate.
 _SHORT: Final = 4_096
 
@@ -130,11 +135,13 @@ def _choose_plan(
     share = 1.0 if wanted is None else min(1.0, wanted / max(matches, 1.0))
 
     def window(count: int) -> int:
+        if share == 1.0:
+            return min(count, _WHOLE)
         return int(min(max(1.5 * share * count, _SMALLEST_WINDOW), _LARGEST_WINDOW))
 
     if rarest is not None and (boxes is None or rarest.count * share <= in_boxes):
         return _Plan(rarest.rows(), others, window(rarest.count))
-    if boxes is None or total * share < in_boxes:
+    if boxes is None or _LIST_COST * total * share < in_boxes:
         return _Plan(None, left, window(total))
     found = [search.rows() for search in searches]
     rows = found[0] if len(found) == 1 else distinct(*found)

@@ -1,7 +1,7 @@
 """Static packed Hilbert R-tree on numpy arrays: built once, searched level by level.
 
 Items lie in Hilbert order; each node of a level holds FANOUT neighbors of the level below. A
-search compares whole levels of boxes at once, so its cost is some numpy calls plus the result.
+search goes from level to level in C, so its cost is some calls plus the result.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mapyard.native import address
 from mapyard.store.columns import ColumnWriter, open_column, write_column
+from mapyard.store.kernels import load_kernels, place
 from mapyard.store.sorting import Sorter
 
 _BITS = 4
@@ -180,6 +182,29 @@ def _write_levels(folder: Path, name: str, boxes: Boxes) -> None:
     write_column(folder, f"{name}_levels", upper)
 
 
+def find_boxes(
+    boxes: Boxes, asked: NDArray[np.int64], nodes: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:
+    """Return the places of boxes that meet one, edges included, in ascending order.
+
+    All are looked at, or those below `nodes`, FANOUT each.
+    """
+    places = np.empty(len(boxes) if nodes is None else FANOUT * len(nodes), np.int64)
+    count = load_kernels().find_boxes(
+        address(boxes, np.int32),
+        boxes.shape[1],
+        len(boxes),
+        None if nodes is None else place(nodes),
+        0 if nodes is None else len(nodes),
+        FANOUT,
+        address(asked, np.int64, 4),
+        place(places),
+    )
+    if count < 0:
+        raise IndexError("the tree is damaged")
+    return places[:count]
+
+
 class Rtree:
     """Search over a written tree."""
 
@@ -193,11 +218,6 @@ class Rtree:
             count = -(-count // FANOUT)
             self._levels.append(upper[start : start + count])
             start += count
-        # Full nodes of a level, each one row, so that the boxes of a node are copied at once.
-        self._nodes = [
-            level[: len(level) // FANOUT * FANOUT].reshape(-1, FANOUT * level.shape[1])
-            for level in self._levels
-        ]
         self._top = next(
             depth for depth, level in enumerate(self._levels) if len(level) <= _AT_ONCE
         )
@@ -237,31 +257,12 @@ class Rtree:
         Return the level reached and the places there whose box meets the box; higher than `stop`
         where more than `enough` are found.
         """
-        x0, y0, x1, y1 = box
+        asked = np.array(box, np.int64)
         while True:
-            near = self._boxes_below(depth, nodes)
-            places = np.flatnonzero(
-                (near[:, 0] <= x1) & (near[:, -2] >= x0) & (near[:, 1] <= y1) & (near[:, -1] >= y0)
-            )
-            if nodes is not None:
-                places = (nodes << _BITS)[places >> _BITS] + (places & (FANOUT - 1))
-                if len(places) and places[-1] >= (length := len(self._levels[depth])):
-                    places = places[places < length]
+            places = find_boxes(self._levels[depth], asked, nodes)
             if depth == stop or not len(places) or (enough is not None and len(places) > enough):
                 return depth, places
             nodes, depth = places, depth - 1
-
-    def _boxes_below(self, depth: int, nodes: NDArray[np.int64] | None) -> Boxes:
-        """Return the boxes of a level in the nodes above it, FANOUT each."""
-        level = self._levels[depth]
-        if nodes is None:
-            return level
-        whole = self._nodes[depth]
-        if nodes[-1] < len(whole):
-            return whole.take(nodes, axis=0).reshape(-1, level.shape[1])
-        # The last node is not full: its last box stands for those it lacks.
-        places = (nodes[:, None] * FANOUT + _ARANGE).ravel()
-        return level.take(np.minimum(places, len(level) - 1), axis=0)
 
     def search_many(self, boxes: Boxes) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
         """Return all pairs (index of a query box, row) that meet, in no particular order."""

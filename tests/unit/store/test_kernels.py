@@ -15,6 +15,7 @@ from mapyard.store.columns import open_column, write_column
 from mapyard.store.frames import Frames, take_runs, write_frames
 from mapyard.store.kernels import load_kernels, place
 from mapyard.store.reader import open_store
+from mapyard.store.rtree import find_boxes
 from mapyard.store.writer import write_store
 from osm_files import write_osm
 
@@ -133,7 +134,7 @@ def test_another_library_is_not_loaded(tmp_path: Path, monkeypatch: pytest.Monke
         load_library("store", 0, {})
     monkeypatch.setenv("MAPYARD_KERNELS", str(tmp_path))
     with pytest.raises(KernelsMissing, match="make setup"):
-        load_library("store", 2, {})
+        load_library("store", 3, {})
 
 
 def test_texts_of_lines_and_what_has_none(tmp_path: Path) -> None:
@@ -178,3 +179,26 @@ def test_damaged_lines_are_told(tmp_path: Path) -> None:
             open_store(folder)._lines.texts(np.array([0]))
         write_column(folder, name, whole)
     assert len(open_store(folder)._lines.texts(np.array([0]))) == 1
+
+
+@pytest.mark.parametrize("width", [2, 4])
+def test_boxes_that_meet_one(width: int) -> None:
+    rng = np.random.default_rng(width)
+    low = rng.integers(-50, 50, (300, 2))
+    boxes = np.hstack([low, low + rng.integers(0, 9, (300, 2))])[:, :width].astype(np.int32)
+    for _ in range(100):
+        x0, y0 = rng.integers(-60, 60, 2).tolist()
+        x1, y1 = x0 + int(rng.integers(0, 60)), y0 + int(rng.integers(0, 60))
+        asked = np.array([x0, y0, x1, y1], np.int64)
+        expected = [
+            i
+            for i, box in enumerate(boxes.tolist())
+            if box[0] <= x1 and box[-2] >= x0 and box[1] <= y1 and box[-1] >= y0
+        ]
+        assert find_boxes(boxes, asked).tolist() == expected
+        nodes = np.unique(rng.integers(0, 19, 5))  # the last node has 12 boxes
+        below = [i for i in expected if i // 16 in nodes]
+        assert find_boxes(boxes, asked, nodes).tolist() == below
+    for outside in (-1, 19, 2**60):
+        with pytest.raises(IndexError, match="damaged"):
+            find_boxes(boxes, asked, np.array([0, outside]))

@@ -19,6 +19,7 @@ from mapyard.overpass.parse.syntax import BoxFilter
 from mapyard.overpass.run.budget import Budget
 from mapyard.overpass.space.lines import any_part, line_shapes, relation_parts
 from mapyard.store.reader import E7, EMPTY_ROWS, Store
+from mapyard.store.rtree import find_boxes
 
 
 class Box(NamedTuple):
@@ -139,10 +140,8 @@ def find_candidates(
             found.append(store.find_nodes(*box))
         if RELATION in types:
             own = relation_boxes(store)
-            near = (own[:, 0] <= box.x1) & (own[:, 2] >= box.x0)
-            near &= (own[:, 1] <= box.y1) & (own[:, 3] >= box.y0)
-            near &= own[:, 0] <= own[:, 2]
-            found.append((np.flatnonzero(near) + store.relation_start).astype(np.uint32))
+            near = find_boxes(own, np.array(box, np.int64))  # one without elements meets none
+            found.append((near + store.relation_start).astype(np.uint32))
     return unite(sorted(found, key=lambda rows: int(rows[0]) if len(rows) else 0))
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mapyard.native import Functions, load_library
 
 #: Has to be the one in kernels.h.
-_VERSION: Final = 2
+_VERSION: Final = 3
 _FUNCTIONS: Final[Functions] = {
     "take_frames": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p)),
     "take_frames_32": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p)),
@@ -25,6 +25,10 @@ _FUNCTIONS: Final[Functions] = {
     "measure_lines": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p)),
     "gather_lines": (None, (c_void_p, c_void_p, c_int64, c_void_p, c_void_p)),
     "find_nodes": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p, c_void_p, c_int64)),
+    "find_boxes": (
+        c_int64,
+        (c_void_p, c_int64, c_int64, c_void_p, *[c_int64] * 2, *[c_void_p] * 2),
+    ),
     "drop_repeats": (c_int64, (c_void_p, c_int64)),
 }
 

@@ -13,7 +13,7 @@
 #endif
 
 /* Rises when a function's arguments or a struct change: another library is not loaded. */
-enum { KERNELS_VERSION = 2 };
+enum { KERNELS_VERSION = 3 };
 
 EXPORT int32_t kernels_version(void);
 
@@ -95,6 +95,13 @@ typedef struct {
    a way is damaged. */
 EXPORT int64_t find_nodes(
     const Map *map, const uint32_t *rows, int64_t count, const int64_t *box, uint32_t *out, int64_t room);
+
+/* The boxes of one level of a tree that meet a box x0 y0 x1 y1: all of them, or those below some nodes of
+   the level above, `fanout` each. A box is x0 y0 x1 y1, or a point x y (width 2). Gives their places and
+   returns how many, or -1 where a node is none. */
+EXPORT int64_t find_boxes(
+    const int32_t *boxes, int64_t width, int64_t count, const int64_t *nodes, int64_t node_count,
+    int64_t fanout, const int64_t *box, int64_t *out);
 
 /* Leave one of each value of a sorted array; returns how many. */
 EXPORT int64_t drop_repeats(uint32_t *values, int64_t count);

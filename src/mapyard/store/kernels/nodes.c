@@ -76,3 +76,28 @@ int64_t drop_repeats(uint32_t *values, int64_t count) {
     }
     return kept;
 }
+
+static inline int64_t find_range(
+    const int32_t *boxes, int64_t width, int64_t start, int64_t stop, const int64_t *box, int64_t *out) {
+    const int64_t x0 = box[0], y0 = box[1], x1 = box[2], y1 = box[3];
+    int64_t found = 0;
+    for (int64_t i = start; i < stop; i++) {
+        const int32_t *own = boxes + i * width;
+        out[found] = i;
+        found += (own[0] <= x1) & (own[width - 2] >= x0) & (own[1] <= y1) & (own[width - 1] >= y0);
+    }
+    return found;
+}
+
+int64_t find_boxes(
+    const int32_t *boxes, int64_t width, int64_t count, const int64_t *nodes, int64_t node_count,
+    int64_t fanout, const int64_t *box, int64_t *out) {
+    if (!nodes) return find_range(boxes, width, 0, count, box, out);
+    int64_t found = 0;
+    for (int64_t i = 0; i < node_count; i++) {
+        if (nodes[i] < 0 || nodes[i] >= (count + fanout - 1) / fanout) return -1;
+        int64_t start = nodes[i] * fanout, stop = start + fanout;
+        found += find_range(boxes, width, start, stop < count ? stop : count, box, out + found);
+    }
+    return found;
+}
