@@ -52,6 +52,7 @@ from mapyard.routing import (
 from mapyard.routing.config import COSTINGS
 from mapyard.routing.edges import find_edges
 from mapyard.routing.engine import make_actor
+from mapyard.routing.nearest import find_ends
 from mapyard.routing.polyline import encode_polyline
 
 try:
@@ -346,11 +347,17 @@ def bench_peers(
     if table is not None:
         hundred = places[:100]
         calls = {
-            "mapyard": [partial(table.find_places, hundred, 1_000.0)] * 20,
+            "mapyard": [partial(find_ends, engine, hundred, mode, 1_000.0)] * 20,
             **{f"OSRM {kind}": [lambda peer=peer: [ask_nearest(peer, one) for one in hundred]] * 20
                for kind, peer in peers.items()},
         }  # fmt: skip
-        show(f"100 places onto roads {mode} against OSRM", compare(calls))
+        show(f"100 places onto roads, with names, {mode} against OSRM", compare(calls))
+        calls = {
+            "mapyard": [partial(find_nearest, engine, *one, mode) for one in hundred.tolist()],
+            **{f"OSRM {kind}": [partial(ask_nearest, peer, one) for one in hundred]
+               for kind, peer in peers.items()},
+        }  # fmt: skip
+        show(f"nearest road {mode} against OSRM", compare(calls))
     traces = make_traces(engine, pairs, mode, rng)
     calls = {
         "mapyard": [partial(match_trace, engine, trace, mode) for trace in traces],
@@ -376,15 +383,20 @@ def make_traces(
     return traces
 
 
-def bench_isochrones(engine: Engine, pairs: list[Floats]) -> None:
+def bench_isochrones(engine: Engine, data: Path, pairs: list[Floats], folder: Path) -> None:
+    """Compare areas with those of the engine alone; OSRM has none."""
+    folder.mkdir()
+    for part in ("tiles.tar", "hours.npz", "routing.json"):
+        (folder / part).symlink_to(data / part)
+    plain = open_routing(folder)
     for mode in COSTINGS:
+        places = [pair[0].tolist() for pair in pairs[:20] if has_route(engine, pair, mode)]
         for time_s in (300.0, 900.0, 1800.0):
-            times = [
-                cpu_ms(partial(find_isochrones, engine, *pair[0].tolist(), [time_s], mode))
-                for pair in pairs[:20]
-                if has_route(engine, pair, mode)
-            ]
-            print(f"isochrone {mode} {time_s:g} s: {np.median(times):.1f} ms (OSRM has none)")
+            calls = {
+                name: [partial(find_isochrones, one, *place, [time_s], mode) for place in places]
+                for name, one in (("mapyard", engine), ("the engine", plain))
+            }
+            show(f"isochrone {mode} {time_s:g} s", compare(calls))
 
 
 def main() -> None:
@@ -407,7 +419,7 @@ def main() -> None:
         if not options.only_osrm:
             bench_calls(engine, pairs)
             bench_server(data, engine, pairs)
-            bench_isochrones(engine, pairs)
+            bench_isochrones(engine, data / "current" / "routing", pairs, data / "plain")
         if options.elevation:
             bench_elevation(options.elevation, places)
         bench_osrm(engine, options.extract, pairs, nodes)

@@ -204,7 +204,7 @@ class Settings(msgspec.Struct, kw_only=True):
 
     # Routing
     matrix_pairs: Annotated[
-        int, Meta(ge=1, le=250_000, description="Largest matrix: origins times destinations.")
+        int, Meta(ge=1, le=1_000_000, description="Largest matrix: origins times destinations.")
     ] = 10_000
     optimize_inline_stops: Annotated[
         int, Meta(ge=2, le=100, description="Tours with more stops become jobs that are polled.")

@@ -1,5 +1,6 @@
 """Memory of a process that answers many requests of all kinds."""
 
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -45,3 +46,18 @@ def test_memory_does_not_grow_with_the_number_of_requests(engine):
         answered += ask(number)
     assert answered > 300
     assert read_anon_mb() - before_mb < 8.0
+
+
+def test_a_million_cells_take_bounded_memory(engine):
+    rng = np.random.default_rng(6)
+    places = np.column_stack([rng.uniform(7.414, 7.431, 1_000), rng.uniform(43.729, 43.743, 1_000)])
+    compute_matrix(engine, places[:10], places[:10])
+    tracemalloc.start()
+    try:
+        matrix = compute_matrix(engine, places, places, max_pairs=1_000_000)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert matrix.durations_s.shape == (1_000, 1_000)
+    assert np.isfinite(matrix.durations_s).mean() > 0.9
+    assert peak_bytes < 120e6  # 120 bytes a cell
