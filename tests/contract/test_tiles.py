@@ -7,6 +7,7 @@ import gzip
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import mapbox_vector_tile
@@ -16,6 +17,8 @@ from mapyard.accounts import registry
 from mapyard.accounts.open import open_accounts
 from mapyard.server.local import LocalClient
 from mapyard.settings import Settings
+from mapyard.tiles.mercator import TileId, tile_bounds_deg
+from mapyard.tiles.own import find_box
 from osm_files import EXAMPLES
 from servers import copy_data
 from visitors import serving
@@ -38,6 +41,42 @@ def test_a_tile_is_one_under_all_its_names(client: LocalClient, ending: str) -> 
     assert answer.headers["cache-control"] == "public, max-age=3600"
     tile = mapbox_vector_tile.decode(answer.content)
     assert {"streets", "buildings", "ocean", "pois"} <= set(tile)
+
+
+def decode(answer: httpx.Response) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = mapbox_vector_tile.decode(answer.content)["features"]["features"]
+    return found
+
+
+def test_a_layer_of_ones_own(client: LocalClient) -> None:
+    """A custom tile holds what /features lists in its box, with the same tags."""
+    tile = TileId(14, 8529, 5974)
+
+    def list_in(query: str, west: float, south: float, east: float, north: float) -> dict[int, Any]:
+        box = f"{south},{west},{north},{east}"
+        answer = client.get(f"/api/v1/features?{query}&limit=1000&bbox={box}").json()
+        return {int(f["id"].partition("/")[2]): f["properties"] for f in answer["features"]}
+
+    for query in ("tags[amenity]=cafe|bar", "tags=building&type=way", "tags[highway]=bus_stop"):
+        answer = client.get(f"/api/v1/tiles/custom/14/8529/5974.mvt?{query}")
+        assert answer.status_code == 200
+        drawn = {feature["id"]: feature["properties"] for feature in decode(answer)}
+        inside = list_in(query, *tile_bounds_deg(tile))
+        assert len(inside) > 5
+        assert inside.keys() <= drawn.keys() <= list_in(query, *find_box(tile)).keys()
+        for number, listed in inside.items():
+            assert drawn[number]
+            assert all(listed.get(key) == value for key, value in drawn[number].items())
+
+
+def test_a_layer_needs_tags(client: LocalClient) -> None:
+    answer = client.get("/api/v1/tiles/custom/14/8529/5974")
+    assert answer.status_code == 400
+    assert "tags[amenity]=cafe" in answer.json()["error"]["message"]
+    assert client.get("/api/v1/tiles/custom/14/1/1?tags=shop").status_code == 204
+    assert client.get("/api/v1/tiles/custom/14/8529/5974?tags[shop]=~(").status_code == 422
+    # All roads of a whole country in one tile: relations without a shape are left out.
+    assert client.get("/api/v1/tiles/custom/0/0/0?tags=type").status_code == 200
 
 
 def test_heights_for_maps_with_relief(monaco: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Vector tiles of people's own datasets: one layer, `features`, with all properties."""
+"""Vector tiles with one layer, `features`, and all tags: own datasets, elements by their tags."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ from mapyard.tiles.snap import snap_geometries, snap_rows
 LAYER: Final = "features"
 #: Features of one tile; of more, a fixed share is shown, the same in every tile of the zoom.
 MOST: Final = 20_000
+#: Is none of the kinds of geometry.
+_NOTHING: Final = 0
 #: Stored shapes of one tile, bytes: what takes more is left out in the same order.
 MOST_BYTES: Final = 64 << 20
 type Ints = NDArray[np.int64]
@@ -44,15 +46,23 @@ class _Values(NamedTuple):
         return [self.messages[index] for index in indexes.tolist()]
 
 
-def render_own_tile(store: Store, tile: TileId, deadline: Deadline | None = None) -> bytes:
-    """Return the uncompressed tile, b"" when nothing is in it."""
+def find_box(tile: TileId) -> Bbox:
+    """Return the box of a tile with its margin, degrees."""
     west, south, east, north = tile_bounds_deg(tile)
     margin = (east - west) * BUFFER / (1 << EXTENT_BITS)
-    box = Bbox(
+    return Bbox(
         max(west - margin, -180.0), max(south - margin, -90.0),
         min(east + margin, 180.0), min(north + margin, 90.0),
     )  # fmt: skip
-    rows = _thin(store, store.search_box(box).astype(np.int64))
+
+
+def render_own_tile(
+    store: Store, tile: TileId, deadline: Deadline | None = None, rows: Ints | None = None
+) -> bytes:
+    """Return the uncompressed tile of `rows`, else of all in its box; b"" when nothing is in it."""
+    if rows is None:
+        rows = store.search_box(find_box(tile)).astype(np.int64)
+    rows = _thin(store, rows)
     if not len(rows):
         return b""
     kinds = _find_kinds(store, rows)
@@ -69,7 +79,7 @@ def render_own_tile(store: Store, tile: TileId, deadline: Deadline | None = None
         shapes, left = cut(snapped, kind, tile, np.arange(len(snapped)))
         parts.append(shapes)
         sources.append(chosen[owner[left]])
-    source = np.concatenate(sources)
+    source = np.concatenate(sources) if sources else np.empty(0, np.int64)
     if not len(source):
         return b""
     order = np.argsort(source, kind="stable")
@@ -96,6 +106,8 @@ def _find_kinds(store: Store, rows: Ints) -> NDArray[np.uint8]:
     is_area = (store.flags(rows[shapes]) & AREA) > 0
     types = shapely.get_type_id(store.geometries(rows[shapes]))
     kinds[shapes] = np.where(is_area, POLYGON, np.where(types == 4, POINT, LINE))
+    # Without a shape, or with one of several kinds: such a relation is not drawn.
+    kinds[shapes[(types < 0) | (types == 7)]] = _NOTHING
     return kinds
 
 

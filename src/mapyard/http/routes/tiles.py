@@ -17,11 +17,13 @@ from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
 from mapyard.http.errors import NotOffered
 from mapyard.http.reply import Later
+from mapyard.library.questions.elements import TagsFilter, TypeFilter, find_rows_in
 from mapyard.library.questions.tiles import get_source, read_address
 from mapyard.library.ways import has_rasters
-from mapyard.params.parser import NoParams, Params
+from mapyard.params.parser import NoParams, Params, Tags
 from mapyard.tiles.glyphs import FONT_STACKS, GlyphSource, find_font
 from mapyard.tiles.mercator import MAX_ZOOM
+from mapyard.tiles.own import find_box, render_own_tile
 from mapyard.tiles.source import TileSource
 from mapyard.tiles.sprite import read_sprite
 from mapyard.tiles.style import THEMES, make_style
@@ -257,6 +259,42 @@ def tile(ctx: Context, params: TileParams) -> Answer:
 
         raise Later(make)
     return _answer(source, ctx.path, ready, takes_gzip)
+
+
+class CustomParams(Params):
+    """Which tile, of what."""
+
+    z: Annotated[int, Meta(ge=0, le=22, description="zoom")]
+    x: Annotated[int, Meta(ge=0, description="column, from the west")]
+    y: Annotated[str, Meta(description="row from the north, with or without .mvt or .pbf")]
+    tags: TagsFilter = Tags()
+    type: TypeFilter = ()
+
+
+@endpoint(
+    "/api/v1/tiles/custom/{z}/{x}/{y}",
+    summary="A vector tile of the elements with given tags: a layer of your own",
+    tag=TILES,
+    map_session="tile",
+    media_types=(MVT,),
+    schema={"type": "string", "format": "binary"},
+    examples=[Example({"z": 14, "x": 8529, "y": "5974", "tags[amenity]": "cafe|bar"})],
+)
+def custom(ctx: Context, params: CustomParams) -> Answer:
+    """Return the tile as Mapbox Vector Tile 2.1, layer `features`, with all tags; 204 when empty.
+
+    Its ids are OpenStreetMap's. A tile shows at most 20,000 elements; where there are more, an even
+    share of them. `tags` and `type` are those of /api/v1/features.
+    """
+    if not (params.tags.pairs or params.tags.texts):
+        raise InvalidRequest.of("tags", "at least one is needed, such as tags[amenity]=cafe")
+    wanted = read_address(params.z, params.x, params.y)
+    rows = find_rows_in(ctx, params.type, params.tags, find_box(wanted))
+    data = render_own_tile(ctx.store, wanted, ctx.deadline, rows)
+    headers = {"Cache-Control": _TILE_AGE}
+    if not data:
+        return Answer(b"", MVT, 204, headers)
+    return Answer(data, MVT, 200, {**headers, "ETag": f'W/"{_digest(data)}"'})
 
 
 def _answer(source: TileSource, path: str, data: bytes, takes_gzip: bool) -> Answer:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 import numpy as np
 from msgspec import Meta
+from numpy.typing import NDArray
 
 from mapyard.deadline import Deadline
 from mapyard.errors import InvalidRequest, NotFound
@@ -210,6 +211,15 @@ def read_output(params: Any) -> Output:
     if output.lang:
         raise InvalidRequest.of("lang", "lang and output[lang] name different languages")
     return msgspec.structs.replace(output, lang=params.lang)
+
+
+def find_rows_in(
+    call: Call, types: tuple[ElementType, ...], tags: Tags, box: Bbox
+) -> NDArray[np.int64]:
+    """Return the sorted rows of the map that meet the filters in a box."""
+    query = FeatureQuery(read_types(types), read_tags(call.store, tags), BoxRegion(box))
+    found = [rows.astype(np.int64) for rows in iter_rows(call.store, query, call.deadline)]
+    return np.sort(np.concatenate(found)) if found else np.empty(0, np.int64)
 
 
 def read_types(names: tuple[ElementType, ...]) -> tuple[int, ...]:
