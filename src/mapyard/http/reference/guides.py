@@ -18,13 +18,26 @@ if TYPE_CHECKING:
 
 #: The contents: titles of groups, and their pages in order. Pages that are not named come last.
 _GROUPS: Final = (
-    ("Begin", ("install", "playground", "library", "clients", "mcp")),
-    ("Places", ("geocoding", "search", "features", "pagination", "elevation")),
+    ("Begin", ("install", "playground", "library", "clients", "mcp", "compare")),
+    ("Places", ("geocoding", "search", "features", "pagination", "elevation", "bulk")),
     ("Ways", ("routing",)),
     ("Queries", ("overpass", "sparql", "plazaql", "datasets")),
     ("Maps", ("tiles",)),
     ("Come from another service", ("switch/",)),
-    ("Run it", ("build", "updates", "serve", "operate", "accounts", "dashboard", "releasing")),
+    (
+        "Run it",
+        (
+            "build",
+            "sizing",
+            "updates",
+            "serve",
+            "operate",
+            "fleet",
+            "accounts",
+            "dashboard",
+            "releasing",
+        ),
+    ),
     ("Reference", ("reference/",)),
     ("Conformance", ("overpass-conformance", "sparql-conformance", "sparql-w3c")),
 )
