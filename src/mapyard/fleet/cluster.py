@@ -249,7 +249,11 @@ class Keeper:
                 self.version += 1
             since_s = self.silent_since.setdefault(state.name, time.monotonic())
             is_gone = isinstance(error, self.ray.exceptions.ActorDiedError)
-            if is_gone or time.monotonic() - since_s > RESTART_S:
+            # Where its other copy is silent too, it is no fault of one process.
+            has_other = any(
+                other.ready for other in self.copies.values() if other.region == state.region
+            )
+            if is_gone or (has_other and time.monotonic() - since_s > RESTART_S):
                 self._replace(state, is_gone=is_gone)
             return
         self._note(state, info)

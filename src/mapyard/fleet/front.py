@@ -35,8 +35,10 @@ from mapyard.settings import Settings
 
 #: Header by which a client names the region that it asks.
 REGION_HEADER: Final = "x-region"
-#: Endpoints whose parameters tell where the question is.
+#: How long one copy is waited for before another one is asked too, seconds.
 HEDGE_S: Final = 1.0
+#: How long a region is asked again where none of its copies answers, seconds.
+PATIENCE_S: Final = 5.0
 #: How long a replica that failed is asked last, seconds.
 SHUN_S: Final = 5.0
 _MOST_REGIONS: Final = 256
@@ -48,6 +50,8 @@ class Replica(Protocol):
 
     #: What tells it apart.
     name: str
+    #: Whether it was well when last looked at; others are asked when all else fails.
+    ready: bool
 
     async def ask(self, question: Question) -> Reply:
         """Return the answer; raise ReplicaLost where it cannot be reached."""
@@ -203,8 +207,18 @@ class Front(Snapshots):
         snapshot = table.local.get(region.name)
         if snapshot is not None:
             return await self._host_of(snapshot).ask(question)
-        replicas = self._order(table.replicas.get(region.name, ()))
-        return await self._ask_replicas(region, replicas, question)
+        ends_s = time.monotonic() + PATIENCE_S
+        while True:
+            replicas = self._order(table.replicas.get(region.name, ()))
+            try:
+                return await self._ask_replicas(region, replicas, question)
+            except Overloaded:
+                if time.monotonic() > ends_s:
+                    raise
+            # A node has gone, and another one has its copies in a moment.
+            await asyncio.sleep(0.3)
+            if self.table is not None and self.table.generation.id == table.generation.id:
+                table = self.table
 
     def _host_of(self, snapshot: Snapshot) -> Host:
         host = self._hosts.get(snapshot.id)
@@ -220,7 +234,10 @@ class Front(Snapshots):
     def _order(self, replicas: Sequence[Replica]) -> list[Replica]:
         now_s = time.monotonic()
         mixed = random.sample(list(replicas), len(replicas))
-        return sorted(mixed, key=lambda replica: self._shunned.get(replica.name, 0.0) > now_s)
+        return sorted(
+            mixed,
+            key=lambda replica: (not replica.ready, self._shunned.get(replica.name, 0.0) > now_s),
+        )
 
     async def _ask_replicas(
         self, region: Region, replicas: Sequence[Replica], question: Question

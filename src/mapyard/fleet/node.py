@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import logging
 import time
@@ -32,8 +33,11 @@ KEPT_S: Final = 60.0
 class RayReplica:
     """A copy of a region, asked over Ray."""
 
-    def __init__(self, name: str, handle: Any, lost: tuple[type[BaseException], ...]) -> None:
+    def __init__(
+        self, name: str, handle: Any, lost: tuple[type[BaseException], ...], *, ready: bool
+    ) -> None:
         self.name = name
+        self.ready = ready
         self._handle = handle
         self._lost = lost
 
@@ -51,6 +55,7 @@ class Node:
     def __init__(self, front: Front, settings: Settings) -> None:
         self.front = front
         self.settings = settings
+        self._ray: Any = None
         self._version = -1
         self._heard_s = 0.0
         self._handles: dict[str, Any] = {}
@@ -67,14 +72,16 @@ class Node:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
+        if self._ray is not None:
+            # Where Ray has gone before, saying goodbye to it waits for ever; it sees our end itself.
+            atexit.unregister(self._ray.shutdown)
 
     async def _run(self) -> None:
-        ray: Any = None
         while True:
             try:
-                if ray is None:
-                    ray = await asyncio.to_thread(load_ray, self.settings.fleet)
-                await self._refresh(ray)
+                if self._ray is None:
+                    self._ray = await asyncio.to_thread(load_ray, self.settings.fleet)
+                await self._refresh(self._ray)
             except asyncio.CancelledError:
                 raise
             except Exception as error:  # Ray has many; whatever it is, it is tried again
@@ -107,11 +114,13 @@ class Node:
         replicas: dict[str, list[RayReplica]] = {}
         local: dict[str, Snapshot] = {}
         for copy in state.copies:
-            if copy.ready:
-                if copy.name not in self._handles:
+            if copy.node and copy.name not in self._handles:
+                with contextlib.suppress(ValueError):  # it has just ended
                     self._handles[copy.name] = ray.get_actor(copy.name)
+            if copy.name in self._handles:
                 handle = self._handles[copy.name]
-                replicas.setdefault(copy.region, []).append(RayReplica(copy.name, handle, lost))
+                replica = RayReplica(copy.name, handle, lost, ready=copy.ready)
+                replicas.setdefault(copy.region, []).append(replica)
             if copy.ready and copy.node == own:
                 snapshot = self._open(copy.dataset, Path(copy.folder))
                 if snapshot is not None:

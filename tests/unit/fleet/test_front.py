@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fleets import Away, Questions, ask, build_regions, make_front, make_single
+from fleets import (
+    Away,
+    ask,
+    build_regions,
+    exact_requests,
+    make_front,
+    make_single,
+    normalize,
+)
 from mapyard.fleet.front import Front, ReplicaLost
 from mapyard.fleet.wire import Question, Reply
 from mapyard.http.app import Application
@@ -18,9 +25,6 @@ from mapyard.results.cursor import write_place
 from osm_files import EXAMPLES
 
 pytestmark = pytest.mark.xdist_group("fleet-front")
-
-BOUNDS = (7.409, 43.724, 7.44, 43.752)
-NAMES = ["grimaldi", "monte carlo", "casino", "port hercule", "rue", "boulevrd", "jardin exotique"]
 
 
 @pytest.fixture(scope="module")
@@ -45,51 +49,6 @@ def applications(
     single = make_single(data)
     yield front, application, single
     front.close()
-
-
-def normalize(body: bytes) -> Any:
-    """Leave out what docs/fleet.md names: figures of road edges, the order of lines in one."""
-
-    def walk(value: Any) -> Any:
-        if isinstance(value, dict):
-            made = {k: walk(v) for k, v in value.items() if k not in ("edge_id", "edge_length_m")}
-            if made.get("type") == "MultiLineString":
-                made["coordinates"] = sorted(made["coordinates"])
-            return made
-        return [walk(item) for item in value] if isinstance(value, list) else value
-
-    try:
-        return walk(json.loads(body))
-    except ValueError:
-        return body
-
-
-def exact_requests(seed: int) -> Iterator[tuple[str, dict[str, Any], Any]]:
-    """Requests whose answers are exact over any regions."""
-    q = Questions(BOUNDS, seed)
-    choose = q.rng.choice
-    makers: list[Callable[[], tuple[str, dict[str, Any], Any]]] = [
-        lambda: ("/api/v1/features", {"bbox": q.box(0.03), "limit": choose([3, 20, 200])}, None),
-        lambda: ("/api/v1/features", {"near": q.near(), "radius": choose([50, 300, 1500]),
-                 "tags": choose(["amenity", "building", "highway"])}, None),
-        lambda: ("/api/v1/features", {"tags": choose(["amenity=cafe", "boundary", "shop"]),
-                 "limit": 30, "offset": choose([0, 7])}, None),
-        lambda: ("/api/v1/features", {"not_within": json.dumps({"type": "Point", "coordinates":
-                 q.position()}), "tags": "tourism"}, None),
-        lambda: ("/api/v1/features", {}, {"tags": {"amenity": True}, "limit": 5}),
-        lambda: ("/api/v1/features/nearby", {"near": q.near(), "radius": choose([100, 3000]),
-                 "tags": choose(["amenity", "shop"]), "limit": choose([3, 20])}, None),
-        lambda: ("/api/v1/search", {"q": choose(NAMES), "limit": choose([3, 25])}, None),
-        lambda: ("/api/v1/nearest", {"near": q.near(), "number": choose([1, 3])}, None),
-        lambda: ("/api/v1/elevation", {"near": q.near()}, None),
-        lambda: (f"/api/v1/features/{choose(['way/94399747', 'node/1', 'relation/2220207'])}",
-                 {}, None),
-        lambda: ("/api/v1/features/batch", {}, {"elements": [
-            {"type": "way", "id": 94399747}, {"type": "node", "id": 1},
-            {"type": "relation", "id": 5986438}]}),
-    ]  # fmt: skip
-    while True:
-        yield choose(makers)()
 
 
 def test_random_requests_are_answered_as_by_one_machine(
@@ -215,8 +174,9 @@ class Lost(Away):
 
 
 def test_another_copy_answers_for_a_lost_one(
-    applications: tuple[Front, Application, Application],
+    applications: tuple[Front, Application, Application], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("mapyard.fleet.front.PATIENCE_S", 0.5)
     front, application, _ = applications
     assert front.table is not None
     replicas = dict(front.table.replicas)

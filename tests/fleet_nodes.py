@@ -27,7 +27,7 @@ def free_port() -> int:
         return port
 
 
-def wait_for(what: Callable[[], Any], seconds: float = 90.0) -> Any:
+def wait_for(what: Callable[[], Any], seconds: float = 150.0) -> Any:
     """Return the first true answer; fail when it does not come."""
     ends = time.monotonic() + seconds
     while True:
@@ -52,31 +52,35 @@ class RayNode:
             "MAPYARD_FLEET_GRACE_S": "3", "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN,
             "RAY_USAGE_STATS_ENABLED": "0",
             "RAY_health_check_period_ms": "500", "RAY_health_check_failure_threshold": "4",
-            "RAY_health_check_initial_delay_ms": "500",
+            "RAY_health_check_initial_delay_ms": "500", "RAY_raylet_start_wait_time_s": "120",
         }  # fmt: skip
         place = ["--address", head]
         if number == 1:
             place = ["--head", "--port", head.partition(":")[2], "--include-dashboard=false"]
-        self.log = (folder / f"node{number}.log").open("ab")
-        self.process = subprocess.Popen(
+        self.log = folder / f"node{number}.log"
+        self.process = self._start(
             [str(BIN / "ray"), "start", *place, f"--node-ip-address={self.ip}", "--num-cpus=2",
              "--object-store-memory=100000000", "--block"],
-            env=self.environment, stdout=self.log, stderr=self.log, start_new_session=True,
+            self.environment,
         )  # fmt: skip
         self.server: subprocess.Popen[bytes] | None = None
         self.port = 0
         # One after the other: nodes that start at once on a busy machine give up.
-        path = folder / f"node{number}.log"
-        wait_for(lambda: b"Ray runtime started" in path.read_bytes(), 60)
+        wait_for(lambda: b"Ray runtime started" in self.log.read_bytes())
+
+    def _start(self, command: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
+        with self.log.open("ab") as log:
+            return subprocess.Popen(
+                command, env=environment, stdout=log, stderr=log, start_new_session=True
+            )
 
     def serve(self, **settings: str) -> None:
         """Start `mapyard fleet serve` on this node."""
         self.port = free_port()
-        self.server = subprocess.Popen(
+        self.server = self._start(
             [str(BIN / "mapyard"), "fleet", "serve", "--ray", f"{self.head}@{self.ip}",
              "--port", str(self.port), "--workers", "1", "--data", str(self.data)],
-            env={**self.environment, **settings}, stdout=self.log, stderr=self.log,
-            start_new_session=True,
+            {**self.environment, **settings},
         )  # fmt: skip
 
     @property
@@ -103,7 +107,7 @@ class RayNode:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(10)
+            self.process.wait(30)
         self.stop_server()
 
     def stop_server(self) -> None:
@@ -113,4 +117,5 @@ class RayNode:
                 self.server.wait(15)
             except subprocess.TimeoutExpired:
                 os.killpg(self.server.pid, signal.SIGKILL)
+                self.server.wait()
             self.server = None
