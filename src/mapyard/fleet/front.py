@@ -26,7 +26,6 @@ from mapyard.fleet.wire import Question, Reply
 from mapyard.http.answer import GEOJSON, Answer
 from mapyard.http.endpoints import Endpoint
 from mapyard.http.languages import with_languages
-from mapyard.http.parameters import read_params
 from mapyard.http.reply import Reply as Sent
 from mapyard.http.reply import encode_answer
 from mapyard.http.request import Request
@@ -127,15 +126,14 @@ class Front(Snapshots):
 
     # The seam of the application.
 
-    async def find(
-        self, request: Request, endpoint: Endpoint, values: Mapping[str, str], body: bytes
-    ) -> Snapshot | Sent:
+    async def find(self, request: Request, endpoint: Endpoint, body: bytes) -> Snapshot | Sent:
         """Return the dataset of this node that answers, leased, or the answer."""
         table = self._get_table()
         named = request.headers.get(REGION_HEADER)
         if named is not None:
             return await self._find_one(table, [table.generation.get_region(named)], request, body)
-        raw, params, request.ignored = read_params(endpoint, request, values, body)
+        assert request.read is not None
+        raw, params, request.ignored = request.read
         extent = find_extent(params)
         whole = table.map.find_whole(extent)
         if whole:

@@ -73,7 +73,7 @@ class Node:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
         if self._ray is not None:
-            # Where Ray has gone before, saying goodbye to it waits for ever; it sees our end itself.
+            # Where Ray has gone before, saying goodbye waits for ever; it sees our end itself.
             atexit.unregister(self._ray.shutdown)
 
     async def _run(self) -> None:

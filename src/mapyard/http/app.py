@@ -296,7 +296,12 @@ class Application:
             if self.elsewhere is None:
                 snapshot = self.services.snapshots.lease()
             else:
-                found_at = await self.elsewhere.find(request, endpoint, values, body)
+                read = partial(self._read_params, request, endpoint, values, body)
+                if len(body) > INLINE_BODY_BYTES:  # it would hold the loop
+                    request.read = await asyncio.wrap_future(self.asking.submit(read, always=True))
+                else:
+                    request.read = read()
+                found_at = await self.elsewhere.find(request, endpoint, body)
                 if isinstance(found_at, Reply):
                     await self._send(request, found_at)
                     return
@@ -412,6 +417,8 @@ class Application:
 
         Of a short request without a body they are kept.
         """
+        if request.read is not None:
+            return request.read
         query: bytes = request.scope["query_string"]
         name = (endpoint, request.scope["path"], query)
         known = self._read.get(name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Protocol
 
 from mapyard.http.endpoints import Endpoint
@@ -14,8 +13,9 @@ from mapyard.library.snapshot import Snapshot
 class Elsewhere(Protocol):
     """Finds datasets for requests."""
 
-    async def find(
-        self, request: Request, endpoint: Endpoint, values: Mapping[str, str], body: bytes
-    ) -> Snapshot | Reply:
-        """Return the dataset, leased, that answers in the ordinary way, or the answer."""
+    async def find(self, request: Request, endpoint: Endpoint, body: bytes) -> Snapshot | Reply:
+        """Return the dataset, leased, that answers in the ordinary way, or the answer.
+
+        `request.read` has its parameters.
+        """
         ...

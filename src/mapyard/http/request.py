@@ -16,6 +16,7 @@ from mapyard.deadline import Cancelled
 from mapyard.errors import InvalidRequest, Overloaded, Timeout, TooLarge
 from mapyard.http.admission import Admission
 from mapyard.http.endpoints import ErrorWriter
+from mapyard.params.raw import Raw
 from mapyard.settings import Settings
 
 Scope = MutableMapping[str, Any]
@@ -49,8 +50,8 @@ class Request:
     """What is known of a request while it is answered, and of its answer."""
 
     __slots__ = (
-        "admission", "body_bytes", "bytes_sent", "client", "code", "engine_calls", "headers",
-        "id", "ignored", "method", "must_close", "receive", "route", "sample", "scope", "send",
+        "admission", "body_bytes", "bytes_sent", "client", "code", "engine_calls", "headers", "id",
+        "ignored", "method", "must_close", "read", "receive", "route", "sample", "scope", "send",
         "started_s", "status", "statuses", "took_s", "upload", "vary", "write_error",
     )  # fmt: skip
 
@@ -73,6 +74,8 @@ class Request:
         self.admission = Admission()
         #: Parameters that mean nothing at this endpoint.
         self.ignored: tuple[str, ...] = ()
+        #: Raw and parsed parameters, ignored names, where they were read before the handler.
+        self.read: tuple[Raw, Any, tuple[str, ...]] | None = None
         self.status = 0
         #: How long it took until its usage was noted, just before the last byte; 0 before that.
         self.took_s = 0.0
