@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from mapyard.deadline import Deadline
@@ -33,7 +34,11 @@ def server(monaco_copy: Path) -> Iterator[Server]:
         pytest.skip(error.message)
     finally:
         probe.close()
-    with running(monaco_copy, monaco_copy.parent / "images.log", workers=1) as started:
+    log = monaco_copy.parent / "images.log"
+    with running(monaco_copy, log, workers=1, MAPYARD_TIMEOUT_S="120") as started:
+        # The first picture loads OpenGL, which takes long on a busy machine.
+        path = f"{started.address}/api/v1/static/16x16.png"
+        httpx.get(path, headers={"X-API-Key": started.key}, timeout=150)
         yield started
 
 

@@ -9,7 +9,6 @@ import select
 import subprocess
 import sys
 import tempfile
-import time
 from typing import IO, Any, Final
 
 import msgspec
@@ -19,7 +18,6 @@ from mapyard.errors import MapyardError, NotInstalled, Overloaded
 from mapyard.images.child import DRAWN, READY
 from mapyard.images.picture import Picture
 
-_START_S: Final = 20.0
 _LOOK_S: Final = 0.2
 #: An answer longer than this is none: the process has gone wrong.
 _MOST_BYTES: Final = 200_000_000
@@ -62,7 +60,7 @@ class Renderers:
                     child.end()
                     child = None
             if child is None or drawn is None:
-                child = _Child()
+                child = _Child(deadline)
                 drawn = child.ask(picture, deadline)
         except BaseException:
             if child is not None:
@@ -89,7 +87,8 @@ class Renderers:
 class _Child:
     """One process."""
 
-    def __init__(self) -> None:
+    def __init__(self, deadline: Deadline) -> None:
+        """Start it and wait until it can draw; raise NotInstalled where it never will."""
         check_installed()
         environment = {k: v for k, v in os.environ.items() if not k.startswith("MAPYARD_")}
         if "DISPLAY" not in environment:
@@ -102,14 +101,17 @@ class _Child:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, env=environment,
         )  # fmt: skip
         try:
-            kind, _ = self._read(time.monotonic() + _START_S)
-        except MapyardError:
+            kind, _ = self._read(deadline)
+        except _Ended:
             said = self._last_words()
             self.end()
             raise NotInstalled(
                 "this server cannot draw pictures: OpenGL does not work here"
                 f" ({said or 'no reason given'}). On Debian: apt-get install {_PACKAGES}"
             ) from None
+        except BaseException:
+            self.end()
+            raise
         assert kind == READY
 
     def ask(self, picture: Picture, deadline: Deadline) -> tuple[bytes, bytes]:
@@ -121,7 +123,7 @@ class _Child:
             stdin.flush()
         except OSError:
             raise _Ended("the process that draws ended; try again") from None
-        return self._read(time.monotonic() + deadline.remaining_s(), deadline)
+        return self._read(deadline)
 
     def end(self) -> None:
         """Kill it and wait for its end."""
@@ -134,24 +136,21 @@ class _Child:
             except OSError:  # what was not written to a process that is gone
                 continue
 
-    def _read(self, ends_s: float, deadline: Deadline | None = None) -> tuple[bytes, bytes]:
-        head = self._take(5, ends_s, deadline)
+    def _read(self, deadline: Deadline) -> tuple[bytes, bytes]:
+        head = self._take(5, deadline)
         length = int.from_bytes(head[1:], "big")
         if length > _MOST_BYTES:
             raise NotDrawn("the process that draws went wrong; try again")
-        return head[:1], self._take(length, ends_s, deadline)
+        return head[:1], self._take(length, deadline)
 
-    def _take(self, count: int, ends_s: float, deadline: Deadline | None) -> bytes:
-        """Return so many bytes of its output; look at the deadline while waiting."""
+    def _take(self, count: int, deadline: Deadline) -> bytes:
+        """Return so many bytes of its output; raise Timeout or Cancelled while waiting."""
         assert self._process.stdout is not None
         fd = self._process.stdout.fileno()
         parts: list[bytes] = []
         while count:
             if not select.select([fd], [], [], _LOOK_S)[0]:
-                if deadline is not None:
-                    deadline.check()
-                if time.monotonic() > ends_s:
-                    raise NotDrawn("the process that draws did not answer in time")
+                deadline.check()
                 continue
             part = os.read(fd, min(count, 1 << 20))
             if not part:
