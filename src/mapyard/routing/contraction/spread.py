@@ -38,17 +38,16 @@ class TurnArrays:
 
 def sort_turns(count: int, tail: Ints, head: Ints, cost_ms: Int32s, time_ms: Int32s) -> TurnArrays:
     """Return the turns between so many vertices."""
-    ways = np.flatnonzero(cost_ms < NO_WAY)
+    ways = np.flatnonzero(cost_ms < NO_WAY).astype(np.int32)
     ways = ways[np.argsort(tail[ways], kind="stable")]
+    turn = np.empty((len(ways), 3), np.int32)
+    for column, values in enumerate((head, cost_ms, time_ms)):
+        turn[:, column] = values[ways]
     tail, head = tail[ways], head[ways]
-    turn = np.column_stack([head, cost_ms[ways], time_ms[ways]]).astype(np.int32)
-    backward = np.argsort(head, kind="stable")
-    return TurnArrays(
-        _count_up(tail, count),
-        turn,
-        _count_up(head, count),
-        np.column_stack([tail[backward], backward]).astype(np.int32),
-    )
+    back = np.empty((len(ways), 2), np.int32)
+    back[:, 1] = np.argsort(head, kind="stable")
+    back[:, 0] = tail[back[:, 1]]
+    return TurnArrays(_count_up(tail, count), turn, _count_up(head, count), back)
 
 
 def _count_up(vertices: Ints, count: int) -> NDArray[np.uint32]:

@@ -126,28 +126,36 @@ def write_mode(graph: RoadGraph, mode: Mode, folder: Path) -> NDArray[np.uint8]:
         _to_ms(edge[turns.origin] + turn)
         for edge, turn in ((edge_cost_s, turn_cost_s), (edge_time_s, turn_time_s))
     )
-    length_cm = (_CM * graph.edges.length_m[turns.origin]).astype(np.int32)
+    del turn_cost_s, turn_time_s  # all that is per turn is large
+    length_cm = (_CM * graph.edges.length_m).astype(np.int32)
 
     def write(vertices: VertexGraph, name: str) -> None:
         order = np.argsort(rank[vertices.edge], kind="stable")
         number = np.empty(len(order), np.int32)
         number[order] = np.arange(len(order))
         _write(_number_vertices(vertices, number), folder, name)
-        arcs = (column[vertices.turn] for column in (cost_ms, time_ms, length_cm))
+        arcs = (
+            cost_ms[vertices.turn],
+            time_ms[vertices.turn],
+            length_cm[turns.origin[vertices.turn]],
+        )
         tail, head = number[vertices.tail], number[vertices.head]
         with contract(len(order), tail, head, *arcs) as arrays:
             write_arrays(arrays, folder, name)
+        del arcs
         if name == "strict":
             turn = vertices.turn
             _write(sort_turns(len(order), tail, head, cost_ms[turn], time_ms[turn]), folder, name)
 
-    strict = make_strict(
-        graph, turns, usable, costs.access,
-        destination_only=costs.avoids_destination_only,
-        avoided=costs.find_avoided(graph, turns),
+    write(
+        make_strict(
+            graph, turns, usable, costs.access,
+            destination_only=costs.avoids_destination_only,
+            avoided=costs.find_avoided(graph, turns),
+        ),
+        "strict",
     )  # fmt: skip
     relaxed = make_relaxed(graph, turns, usable, costs.access)
-    write(strict, "strict")
     write(relaxed, "relaxed")
     connected = _find_connected(graph, relaxed)
     _write(CostArrays(_to_ms(edge_cost_s), _to_ms(edge_time_s), connected), folder, "edges")

@@ -40,7 +40,7 @@ def find_turns(
     Over a node that is closed to the mode (a bollard) only the way back is left. `restricted`
     leaves out what simple turn restrictions forbid.
     """
-    edges = np.flatnonzero(usable)
+    edges = np.flatnonzero(usable).astype(np.int32)
     junction = graph.junction
     begins = junction[graph.start[edges]]
     by_begin = edges[np.argsort(begins, kind="stable")]
@@ -60,7 +60,7 @@ def find_turns(
     turns = Turns(
         origin=origin,
         destination=destination,
-        node=graph.start[destination],
+        node=graph.start[destination].astype(np.int32),
         local_index=columns.opposing_local_index[origin],
         is_reverse=is_reverse,
     )

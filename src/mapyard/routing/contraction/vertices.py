@@ -43,9 +43,9 @@ def make_relaxed(graph: RoadGraph, turns: Turns, usable: Bools, access: int) -> 
     onward = turns.select(~turns.is_reverse)
     has_onward = np.zeros(len(usable), np.bool_)
     has_onward[onward.origin] = True
-    kept = np.flatnonzero(~turns.is_reverse | ~has_onward[turns.origin])
-    edge = np.flatnonzero(usable)
-    begin = np.full(len(usable), -1)
+    kept = np.flatnonzero(~turns.is_reverse | ~has_onward[turns.origin]).astype(np.int32)
+    edge = np.flatnonzero(usable).astype(np.int32)
+    begin = np.full(len(usable), -1, np.int32)
     begin[edge] = np.arange(len(edge))
     plain = VertexGraph(
         edge=edge,
@@ -84,31 +84,38 @@ def make_strict(
     first &= ~turns.is_reverse | ~_any_of(a, first & ~turns.is_reverse & ~(into[b] & ~into[a]))
     last &= ~turns.is_reverse | ~_any_of(b, last & ~turns.is_reverse & ~(out_of[a] & ~out_of[b]))
 
-    edge = np.flatnonzero(usable)
+    # Numbers of vertices and turns have 32 bits: there are several columns of many of them.
+    edge = np.flatnonzero(usable).astype(np.int32)
     twice = edge[(into | out_of | private)[edge]]
-    before = np.full(len(usable), -1)
+    before = np.full(len(usable), -1, np.int32)
     before[edge] = np.arange(len(edge))
     after = before.copy()
     after[twice] = len(edge) + np.arange(len(twice))
     # The engine's two searches may meet on any road: on one that is a dead end from both sides, as
     # on islands without a ring, too. It has a third vertex, for where the stretches meet on it.
     met = edge[(into & out_of)[edge]]
-    middle = np.full(len(usable), -1)
+    middle = np.full(len(usable), -1, np.int32)
     middle[met] = len(edge) + len(twice) + np.arange(len(met))
-    tails, heads, kept = [], [], []
-    for tail, head, allowed in (
-        (before[a], middle[b], first & (middle[b] >= 0)),
-        (middle[a], after[b], last & (middle[a] >= 0)),
-        (before[a], before[b], first & (into[a] | ~into[b])),
-        (after[a], after[b], last & (out_of[b] | ~out_of[a])),
-        (before[a], after[b], first | last),
-    ):
-        tails.append(tail[allowed])
-        heads.append(head[allowed])
-        kept.append(np.flatnonzero(allowed))
-    tail, head, turn = np.concatenate(tails), np.concatenate(heads), np.concatenate(kept)
     vertices = np.concatenate([edge, twice, met])
-    _, unique = np.unique(tail * len(vertices) + head, return_index=True)
+    # Most edges have one vertex, and most turns would come three times.
+    one_a, one_b = before[a] == after[a], before[b] == after[b]
+    outward = first & (into[a] | ~into[b])
+    inward = last & (out_of[b] | ~out_of[a])
+    across = (first | last) & ~(outward & one_b) & ~(inward & one_a)
+    arcs = [
+        _take_arcs(tail, head, turns, allowed)
+        for tail, head, allowed in (
+            (before, middle, first & (middle[b] >= 0)),
+            (middle, after, last & (middle[a] >= 0)),
+            (before, before, outward),
+            (after, after, inward & ~(outward & one_a & one_b)),
+            (before, after, across),
+        )
+    ]
+    del first, last, one_a, one_b, outward, inward, across
+    tail, head, turn = (np.concatenate(column) for column in zip(*arcs, strict=True))
+    del arcs
+    unique = _find_unique(tail, head, len(vertices))
     is_end = np.zeros(len(vertices), np.bool_)
     is_end[after[edge]] = True
     strict = VertexGraph(
@@ -119,7 +126,26 @@ def make_strict(
         head=head[unique],
         turn=turn[unique],
     )
+    del tail, head, turn, unique
     return _forbid_paths(strict, _find_restrictions(graph, access) + avoided)
+
+
+def _take_arcs(tail: Ints, head: Ints, turns: Turns, allowed: Bools) -> tuple[Ints, Ints, Ints]:
+    """Return the arcs of allowed turns: vertices, by edge, and the turns."""
+    turn = np.flatnonzero(allowed).astype(np.int32)
+    return tail[turns.origin[turn]], head[turns.destination[turn]], turn
+
+
+def _find_unique(tail: Ints, head: Ints, count: int) -> Ints:
+    """Return the first of each arc between so many vertices, in order of tail and head."""
+    key = tail.astype(np.int64)
+    key *= count
+    key += head
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    is_first = np.ones(len(key), np.bool_)
+    np.not_equal(key[1:], key[:-1], out=is_first[1:])
+    return order[is_first]
 
 
 def _find_restrictions(graph: RoadGraph, access: int) -> list[list[int]]:
@@ -141,24 +167,33 @@ def _forbid_paths(vertices: VertexGraph, paths: list[list[int]]) -> VertexGraph:
     """
     if not paths:
         return vertices
-    touched = np.unique([edge for path in paths for edge in path[:-1]])
-    near = np.isin(vertices.edge[vertices.tail], touched)
+    touched = np.zeros(int(vertices.begin.size), np.bool_)
+    touched[[edge for path in paths for edge in path[:-1]]] = True
+    near = touched[vertices.edge[vertices.tail]]
     arcs: dict[int, dict[int, int]] = {}  # tail → head → turn, of the vertices around
     for tail, head, turn in zip(
         vertices.tail[near].tolist(), vertices.head[near].tolist(), vertices.turn[near].tolist(),
         strict=True,
     ):  # fmt: skip
         arcs.setdefault(tail, {})[head] = turn
-    edge, is_end = vertices.edge.tolist(), vertices.is_end.tolist()
+    count = len(vertices.edge)
+    added: list[int] = []  # vertices that each further one is a copy of
+    edge: dict[int, int] = {}  # of the vertices that were looked at
+
+    def edge_of(vertex: int) -> int:
+        if vertex not in edge:
+            edge[vertex] = int(vertices.edge[vertex])
+        return edge[vertex]
+
     of_edge: dict[int, list[int]] = {}
-    for vertex in np.flatnonzero(np.isin(vertices.edge, touched)).tolist():
-        of_edge.setdefault(edge[vertex], []).append(vertex)
+    for vertex in np.flatnonzero(touched[vertices.edge]).tolist():
+        of_edge.setdefault(edge_of(vertex), []).append(vertex)
 
     def copy(vertex: int) -> int:
-        edge.append(edge[vertex])
-        is_end.append(is_end[vertex])
-        twin = len(edge) - 1
-        of_edge[edge[vertex]].append(twin)
+        twin = count + len(added)
+        added.append(added[vertex - count] if vertex >= count else vertex)
+        edge[twin] = edge_of(vertex)
+        of_edge[edge[twin]].append(twin)
         arcs[twin] = dict(arcs.get(vertex, {}))
         return twin
 
@@ -167,20 +202,20 @@ def _forbid_paths(vertices: VertexGraph, paths: list[list[int]]) -> VertexGraph:
         for step in path[1:-1]:
             twins = []
             for tail in tails:
-                for head in [head for head in arcs.get(tail, ()) if edge[head] == step]:
+                for head in [head for head in arcs.get(tail, ()) if edge_of(head) == step]:
                     twin = copy(head)
                     arcs[tail][twin] = arcs[tail].pop(head)
                     twins.append(twin)
             tails = twins
         for tail in tails:
-            for head in [head for head in arcs.get(tail, ()) if edge[head] == path[-1]]:
+            for head in [head for head in arcs.get(tail, ()) if edge_of(head) == path[-1]]:
                 del arcs[tail][head]
 
     changed = [(tail, head, turn) for tail, heads in arcs.items() for head, turn in heads.items()]
-    tail, head, turn = np.array(changed, np.int64).reshape(-1, 3).T
+    tail, head, turn = np.array(changed, np.int32).reshape(-1, 3).T
     return VertexGraph(
-        edge=np.array(edge),
-        is_end=np.array(is_end),
+        edge=np.concatenate([vertices.edge, vertices.edge[np.array(added, np.int64)]]),
+        is_end=np.concatenate([vertices.is_end, vertices.is_end[np.array(added, np.int64)]]),
         begin=vertices.begin,
         tail=np.concatenate([vertices.tail[~near], tail]),
         head=np.concatenate([vertices.head[~near], head]),
