@@ -24,7 +24,8 @@ from mapyard.http.app import Application
 from mapyard.results.cursor import write_place
 from osm_files import EXAMPLES
 
-pytestmark = pytest.mark.xdist_group("fleet-front")
+# Five datasets are built first.
+pytestmark = [pytest.mark.xdist_group("fleet-front"), pytest.mark.timeout(400)]
 
 
 @pytest.fixture(scope="module")
