@@ -76,6 +76,8 @@ class StepContext:
     settings: Settings
     progress: Reporter
     header: Header = field(default_factory=Header)
+    #: How many processes it may use.
+    jobs: int = 1
     #: In an update: the dataset that it starts from, and what changed.
     previous: Path | None = None
     patched: Patched | None = None
@@ -98,7 +100,7 @@ def _run_store(ctx: StepContext) -> Mapping[str, Any]:
         ctx.progress.advance(count)
 
     memory_bytes = sort_bytes(ctx.settings)
-    return write_store(ctx.folder / "elements", ctx.source, advance, stage, memory_bytes)
+    return write_store(ctx.folder / "elements", ctx.source, advance, stage, memory_bytes, ctx.jobs)
 
 
 def estimate_source(pbf: int, sorting_bytes: int = 0) -> Estimate:
@@ -164,11 +166,12 @@ def build_dataset(
         needs += [step.estimate(size) for step in steps]
         check_room(data, needs)
         if jobs is None:
-            takes_long = sum(need.cpu_s for need in needs[2:]) > _WORTH_S
+            takes_long = sum(need.cpu_s for need in needs) > _WORTH_S
             jobs = (os.cpu_count() or 1) if takes_long else 1
         progress.plan(plan_parts(size, needs, steps), jobs)
         with new_dataset(catalog, settings, progress) as ctx:
             progress.stage("source: reading")
+            ctx.jobs = jobs
             found: Problems = {}
             parts: dict[str, Part] = {}
 

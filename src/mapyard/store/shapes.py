@@ -10,6 +10,7 @@ update those that changed.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,8 +20,9 @@ from numpy.typing import NDArray
 
 from mapyard.geo.geojson import write_geometries
 from mapyard.osm.area_rule import AREA, NOT_AREA
-from mapyard.osm.elements import WAY
+from mapyard.osm.elements import RELATION, WAY
 from mapyard.osm.multipolygon import assemble
+from mapyard.processes import map_in_processes
 from mapyard.store import flags as bit
 from mapyard.store.columns import ColumnWriter, Heap, open_column, ranges
 from mapyard.store.distinct import distinct
@@ -34,6 +36,8 @@ Ints = NDArray[np.int64]
 Problems = dict[str, list[tuple[str, str]]]
 _CHUNK_WAYS = 50_000
 _CHUNK_RELATIONS = 2_000
+#: From so many chunks on further processes are worth their start.
+_LEAST_CHUNKS = 8
 NO_BOX = np.array([2**31 - 1, 2**31 - 1, -(2**31) + 1, -(2**31) + 1], np.int32)
 HALF_TURN = 1_800_000_000
 
@@ -90,13 +94,68 @@ class ShapeSource:
         return f"{'way' if row < self.nodes + self.ways else 'relation'}/{self.ids[row]}"
 
 
-def write_shapes(folder: Path, counts: list[int]) -> Problems:
+class _Chunk(NamedTuple):
+    """Some ways or relations, by their indexes."""
+
+    kind: int
+    start: int
+    stop: int
+
+
+def _chunks(counts: list[int]) -> Iterator[_Chunk]:
+    for kind, size in ((WAY, _CHUNK_WAYS), (RELATION, _CHUNK_RELATIONS)):
+        for start in range(0, counts[kind], size):
+            yield _Chunk(kind, start, min(start + size, counts[kind]))
+
+
+class _Shaper:
+    """Shapes chunks, in this process or in another."""
+
+    def __init__(self, folder: Path, counts: list[int]) -> None:
+        self._source = ShapeSource(folder, counts)
+        self._way_bits = open_column(folder, "way_bits")
+
+    def shape(self, chunk: _Chunk) -> tuple[Shapes, Problems]:
+        """Return the shapes of a chunk, and what could not be assembled."""
+        problems: Problems = {}
+        indexes = np.arange(chunk.start, chunk.stop)
+        if chunk.kind == WAY:
+            return shape_ways(self._source, indexes, self._way_bits[indexes], problems), problems
+        return shape_relations(self._source, indexes, problems), problems
+
+
+_shaper: _Shaper | None = None
+
+
+def _open(folder: Path, counts: list[int]) -> None:
+    global _shaper
+    _shaper = _Shaper(folder, counts)
+
+
+def _shape(chunk: _Chunk) -> tuple[Shapes, Problems]:
+    assert _shaper is not None
+    return _shaper.shape(chunk)
+
+
+def _shape_all(
+    folder: Path, counts: list[int], jobs: int
+) -> Iterator[tuple[_Chunk, Shapes, Problems]]:
+    """Yield the shapes of all chunks in order, made in so many processes where that pays."""
+    chunks = list(_chunks(counts))
+    if jobs == 1 or len(chunks) < _LEAST_CHUNKS:
+        results: Iterator[tuple[Shapes, Problems]] = map(_Shaper(folder, counts).shape, chunks)
+    else:
+        results = map_in_processes(_shape, chunks, jobs, _open, (folder, counts))
+    for chunk, (shapes, problems) in zip(chunks, results, strict=True):
+        yield chunk, shapes, problems
+
+
+def write_shapes(folder: Path, counts: list[int], jobs: int = 1) -> Problems:
     """Write box, flags and geometry columns; return what could not be assembled, with reasons.
 
-    `way_bits`, what the tags of ways say of areas (osm/area_rule), are read and removed.
+    `way_bits`, what the tags of ways say of areas (osm/area_rule), are read and removed. What is
+    written is the same for any number of jobs.
     """
-    way_bits = open_column(folder, "way_bits")
-    source = ShapeSource(folder, counts)
     problems: Problems = {}
     stored, texts = (HeapWriter(folder, n) for n in ("geometry", "relation_json"))
     line_counts = OffsetsWriter(folder, "line_offsets")
@@ -113,15 +172,13 @@ def write_shapes(folder: Path, counts: list[int]) -> Problems:
             stored_rows.append(np.array([row for row, _ in shapes.stored], np.uint32))
             stored.append([packed for _, packed in shapes.stored])
 
-        for start in range(0, source.ways, _CHUNK_WAYS):
-            ways = np.arange(start, min(start + _CHUNK_WAYS, source.ways))
-            shapes = shape_ways(source, ways, way_bits[ways], problems)
+        for chunk, shapes, found in _shape_all(folder, counts, jobs):
+            for kind, elements in found.items():
+                problems.setdefault(kind, []).extend(elements)
             store(shapes)
-            way_flags.append(shapes.flags)
-        for start in range(0, source.relations, _CHUNK_RELATIONS):
-            relations = np.arange(start, min(start + _CHUNK_RELATIONS, source.relations))
-            shapes = shape_relations(source, relations, problems)
-            store(shapes)
+            if chunk.kind == WAY:
+                way_flags.append(shapes.flags)
+                continue
             relation_flags.append(shapes.flags)
             texts.append(shapes.texts)
             line_counts.append(np.fromiter(map(len, shapes.lines), np.int64))

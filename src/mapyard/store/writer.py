@@ -204,24 +204,30 @@ def write_store(
     progress: Progress | None = None,
     stage: Callable[[str], None] | None = None,
     memory_bytes: int = UNLIMITED,
+    jobs: int = 1,
 ) -> dict[str, Any]:
     """Write the store of a sorted source.osm.pbf into an empty folder; return its store.json.
 
     Raises NotSorted when the source is not sorted by type and id without doubles. `memory_bytes` is
-    what tables and sorts may take; the store is the same for any.
+    what tables and sorts may take, `jobs` how many processes shape ways and relations; the store is
+    the same for any.
     """
     say = stage or (lambda _: None)
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="work-", dir=folder) as work:
         loader = _Loader(folder, Path(work), memory_bytes)
         try:
-            return _write_store(loader, source, progress, say)
+            return _write_store(loader, source, progress, say, jobs)
         finally:
             loader.abandon()
 
 
 def _write_store(
-    loader: _Loader, source: Path, progress: Progress | None, say: Callable[[str], None]
+    loader: _Loader,
+    source: Path,
+    progress: Progress | None,
+    say: Callable[[str], None],
+    jobs: int,
 ) -> dict[str, Any]:
     folder, counts, memory_bytes = loader.folder, loader.counts, loader.memory_bytes
     say("reading elements")
@@ -237,7 +243,7 @@ def _write_store(
     say("relations of elements")
     _write_topology(loader)
     say("geometry")
-    problems = write_shapes(folder, counts)
+    problems = write_shapes(folder, counts, jobs)
     say("spatial index")
     write_listed(folder, counts)
     write_feature_rtree(folder, counts, memory_bytes)

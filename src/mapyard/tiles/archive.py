@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, ProcessPoolExecutor
-from itertools import islice
+from itertools import islice, tee
 from pathlib import Path
 from typing import Any, Protocol
 
+from mapyard.processes import map_in_processes
 from mapyard.tiles.mercator import TileId
 from mapyard.tiles.pmtiles import tile_number
 from mapyard.tiles.render import render_tile
@@ -81,17 +80,10 @@ def _render_chunks(
         for chunk in chunks:
             yield chunk, [_compressed(table, tile) for tile in chunk]
         return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, context, _open, (folder,)) as pool:
-        # A few tasks ahead of the writer, not all: memory stays bounded.
-        waiting: list[tuple[list[TileId], Future[list[bytes]]]] = []
-        for chunk in chunks:
-            waiting.append((chunk, pool.submit(_render_many, chunk)))
-            if len(waiting) > 3 * processes:
-                first, future = waiting.pop(0)
-                yield first, future.result()
-        for chunk, future in waiting:
-            yield chunk, future.result()
+    done, asked = tee(chunks)  # as far ahead as results wait
+    yield from zip(
+        done, map_in_processes(_render_many, asked, processes, _open, (folder,)), strict=False
+    )
 
 
 _table: Table | None = None

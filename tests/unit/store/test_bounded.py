@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mapyard.osm.source import prepare_source
-from mapyard.store import dictionary, sorting, tag_spool
+from mapyard.store import dictionary, shapes, sorting, tag_spool
 from mapyard.store.writer import write_store
 from osm_files import EXAMPLES, write_osm
 
@@ -60,6 +60,19 @@ def test_monaco_is_the_same_with_almost_no_memory(
     assert free.keys() == bound.keys()
     assert [name for name in free if free[name] != bound[name]] == []
     assert not [path for path in (tmp_path / "bound").iterdir() if path.is_dir()]
+
+
+def test_for_every_number_of_jobs_the_same_comes_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shapes, "_CHUNK_WAYS", 700)
+    monkeypatch.setattr(shapes, "_CHUNK_RELATIONS", 40)
+    source = EXAMPLES / "monaco.osm.pbf"
+    alone = write_store(tmp_path / "alone", source)
+    together = write_store(tmp_path / "together", source, jobs=3)
+    assert read_all(tmp_path / "alone") == read_all(tmp_path / "together")
+    assert alone["problem_ids"] == together["problem_ids"]
+    assert list(alone["problem_ids"]) == list(together["problem_ids"])
 
 
 def test_doubled_keys_and_broken_text_are_the_same(tmp_path: Path) -> None:
