@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Protocol
 from urllib.parse import parse_qsl
 
@@ -165,7 +165,7 @@ class Front(Snapshots):
         scope = request.scope
         question = Question(
             request.method, scope["path"], scope["query_string"],
-            [pair for pair in scope["headers"] if pair[0] not in (b"x-api-key", b"authorization")],
+            without_secrets(scope["headers"]),
             body, request_id=request.id, scheme=scope.get("scheme", "http"),
         )  # fmt: skip
         reply = await self._ask(table, regions[0], question)
@@ -184,7 +184,8 @@ class Front(Snapshots):
             raise TooLarge(f"over {len(regions)} regions at once; name a smaller area")
         method = next(name for name in ("GET", "POST") if name in endpoint.methods)
         question = Question(
-            method, endpoint.path, b"", list(request.scope["headers"]), b"", merge.ask(asked),
+            method, endpoint.path, b"", without_secrets(request.scope["headers"]), b"",
+            merge.ask(asked),
             merge.owned, request.id,
         )  # fmt: skip
         replies = await asyncio.gather(*(self._ask(table, region, question) for region in regions))
@@ -273,7 +274,13 @@ class Front(Snapshots):
                 task.cancel()
 
 
+_SECRETS: Final = frozenset((b"x-api-key", b"authorization", b"cookie"))
 _JSON: Final = (b"content-type", b"application/json")
+
+
+def without_secrets(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """Return the headers that another node needs: who asks has been admitted here."""
+    return [pair for pair in headers if pair[0] not in _SECRETS]
 
 
 def _how_far(reply: Reply) -> float:

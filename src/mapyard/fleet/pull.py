@@ -49,6 +49,8 @@ def _fetch(objects: Objects, prefix: str, fresh: Path) -> None:
     (fresh / "manifest.json").write_bytes(text)
     for part in manifest.parts.values():
         for name, expected in part.files.items():
+            if not (fresh / name).resolve().is_relative_to(fresh.resolve()):
+                raise MapyardError(f"{objects.url}/{prefix} names a file outside of it: {name}")
             objects.get_file(f"{prefix}/{name}", fresh / name, expected)
     read_manifest(fresh)
 

@@ -1,0 +1,57 @@
+"""A dataset out of object storage: whole and as it was written, or not there at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from mapyard.dataset.manifest import Manifest, Part, describe_file
+from mapyard.errors import MapyardError
+from mapyard.fleet.front import without_secrets
+from mapyard.fleet.objects import Objects
+from mapyard.fleet.pull import _fetch
+
+pytest.importorskip("obstore")
+
+
+def upload(folder: Path, name: str, content: bytes = b"abc") -> Path:
+    file = folder / "datasets" / "elements.bin"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content)
+    part = Part(files={name: describe_file(file)})
+    manifest = Manifest(id="d", created="2026-01-01T00:00:00Z", parts={"store": part})
+    (file.parent / "manifest.json").write_bytes(msgspec.json.encode(manifest))
+    return file
+
+
+def test_a_dataset_is_fetched(tmp_path: Path) -> None:
+    upload(tmp_path / "bucket", "elements.bin")
+    _fetch(Objects(str(tmp_path / "bucket")), "datasets", tmp_path / "fresh")
+    assert (tmp_path / "fresh" / "elements.bin").read_bytes() == b"abc"
+
+
+def test_what_was_changed_is_refused(tmp_path: Path) -> None:
+    file = upload(tmp_path / "bucket", "elements.bin")
+    file.write_bytes(b"abd")
+    with pytest.raises(MapyardError, match="checksum differs"):
+        _fetch(Objects(str(tmp_path / "bucket")), "datasets", tmp_path / "fresh")
+
+
+@pytest.mark.parametrize("name", ["../outside", "a/../../outside", "/tmp/outside"])
+def test_no_file_is_written_outside(tmp_path: Path, name: str) -> None:
+    upload(tmp_path / "bucket", name)
+    with pytest.raises(MapyardError, match="a file outside of it"):
+        _fetch(Objects(str(tmp_path / "bucket")), "datasets", tmp_path / "fresh")
+    assert not (tmp_path / "outside").exists()
+
+
+def test_what_goes_on_carries_no_key() -> None:
+    sent = [
+        (b"accept", b"*/*"),
+        (b"x-api-key", b"pk"),
+        (b"authorization", b"pk"),
+        (b"cookie", b"s"),
+    ]
+    assert without_secrets(sent) == [(b"accept", b"*/*")]
