@@ -10,6 +10,7 @@ from mapyard.builder.steps import PART_NAMES, select_steps
 from mapyard.dataset.catalog import Catalog
 from mapyard.dataset.manifest import FORMAT_VERSION, Origin, describe_file, read_origin
 from mapyard.errors import MapyardError
+from mapyard.routing.contraction.tables import is_outdated
 from mapyard.settings import Settings
 
 SOURCE = "source.osm.pbf"
@@ -27,12 +28,13 @@ def find_origin(data: Path, dataset_id: str) -> tuple[Path, Origin]:
 def upgrade_dataset(
     data: Path, dataset_id: str, progress: Reporter, settings: Settings
 ) -> BuildReport | None:
-    """Build a dataset of an older format anew, and switch to it; None when it needs none.
+    """Build a dataset of an older format, or with older prepared ways, anew, and switch to it.
 
     It gets the parts that it had. Updates go on where they were: the source's header says where.
+    Returns None when nothing needs it.
     """
     folder, origin = find_origin(data, dataset_id)
-    if origin.format == FORMAT_VERSION:
+    if origin.format == FORMAT_VERSION and not is_outdated(folder / "routing"):
         return None
     if origin.format > FORMAT_VERSION:
         raise MapyardError(

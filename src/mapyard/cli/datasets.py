@@ -98,11 +98,13 @@ def upgrade(
 ) -> None:
     """Build a dataset that an older Mapyard made anew, out of its own source, and switch to it.
 
+    Also one whose ways were prepared by another version: they are answered, but slowly.
+
     It gets the parts that it had and the data that it has, updates included. The old one stays
     until it is pruned. A server that runs goes on with what it has open; it takes the new dataset
     if it can read its format, else when it is started again.
 
-    Exit codes: 0 upgraded or of this format already, 1 failed, 3 too little disk or memory, 4 the
+    Exit codes: 0 upgraded or of this version already, 1 failed, 3 too little disk or memory, 4 the
     data folder is in use by another build.
     """
     from mapyard.builder.progress import Reporter
@@ -120,7 +122,7 @@ def upgrade(
     if quiet:
         return
     if report is None:
-        console.print("[green]✓[/green] it is of this format already")
+        console.print("[green]✓[/green] it is of this version already")
     else:
         print_report(report, console)
 

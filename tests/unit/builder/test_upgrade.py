@@ -70,6 +70,16 @@ def test_one_of_this_format_needs_nothing(data: Path) -> None:
     assert len(Catalog(data).ids()) == 1
 
 
+def test_ways_that_were_prepared_by_another_version(data: Path) -> None:
+    """The format is the same, but the engine would answer what was prepared."""
+    folder = data / "current" / "routing"
+    folder.mkdir()
+    meta = {"format": 1, "engine": "3.0", "modes": {"auto": {}}}
+    (folder / "matrix.json").write_text(json.dumps(meta))
+    assert upgrade(data) is not None
+    assert upgrade(data) is None
+
+
 def test_without_a_served_one_the_newest_is_meant(data: Path) -> None:
     change(data, format=1)
     (data / "current").unlink()
@@ -126,7 +136,7 @@ def test_every_format_has_its_line_in_the_docs() -> None:
 def test_the_command_says_what_it_did(data: Path) -> None:
     app = build_app(["datasets"])
     done = runner.invoke(app, ["datasets", "upgrade", "--data", str(data)])
-    assert (done.exit_code, "of this format already" in done.output) == (0, True)
+    assert (done.exit_code, "of this version already" in done.output) == (0, True)
     old = change(data, format=2)
     listed = runner.invoke(app, ["datasets", "list", "--data", str(data)], env={"COLUMNS": "200"})
     assert "mapyard datasets upgrade" in listed.output

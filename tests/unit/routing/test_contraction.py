@@ -144,7 +144,7 @@ def test_tables_of_other_rules_or_without_the_library_are_not_used(copy, monkeyp
         (copy / "matrix.json").write_text(json.dumps(meta | other))
         caplog.clear()
         assert Tables(copy).find("auto") is None
-        assert "build the dataset again" in caplog.text
+        assert "datasets upgrade" in caplog.text
         assert read_checks(copy) == {}
     (copy / "matrix.json").write_text(json.dumps(meta))
     load_kernels.cache_clear()

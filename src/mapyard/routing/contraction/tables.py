@@ -91,7 +91,7 @@ def _can_search() -> bool:
     try:
         load_kernels()
     except KernelsMissing as error:
-        log.warning("matrices are left to the engine, which is slower: %s", error)
+        log.warning("all ways are left to the engine, which is slower: %s", error)
         return False
     return True
 
@@ -101,15 +101,14 @@ def read_checks(directory: Path) -> dict[Mode, ModeCheck]:
 
     Nothing where it was made under other rules, or compared with routes of another engine.
     """
-    path = directory / _META_NAME
-    content: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {}
-    made = (content.get("format"), content.get("engine"))
-    if made != (_FORMAT, version("pyvalhalla")):
+    content = _read_meta(directory)
+    made, wanted = _made_by(content), (_FORMAT, version("pyvalhalla"))
+    if made != wanted:
         if content.get("modes"):
             log.warning(
-                "matrices are left to the engine, which is slower: they were prepared by another "
-                "version (format %s for engine %s, not %s for %s); build the dataset again",
-                *made, _FORMAT, version("pyvalhalla"),
+                "all ways are left to the engine, which is slower: they were prepared by another "
+                "version (format %s for engine %s, not %s for %s); run: mapyard datasets upgrade",
+                *made, *wanted,
             )  # fmt: skip
         return {}
     return {
@@ -117,3 +116,19 @@ def read_checks(directory: Path) -> dict[Mode, ModeCheck]:
         for mode in TABLE_MODES
         if mode in content["modes"]
     }
+
+
+def is_outdated(directory: Path) -> bool:
+    """Return whether ways were prepared by another version, so that the engine answers them."""
+    content = _read_meta(directory)
+    return bool(content.get("modes")) and _made_by(content) != (_FORMAT, version("pyvalhalla"))
+
+
+def _read_meta(directory: Path) -> dict[str, Any]:
+    path = directory / _META_NAME
+    content: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {}
+    return content
+
+
+def _made_by(content: dict[str, Any]) -> tuple[Any, Any]:
+    return content.get("format"), content.get("engine")
