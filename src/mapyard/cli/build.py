@@ -102,7 +102,7 @@ def command(
                 files, folder, steps, progress, names=names, settings=settings, jobs=jobs
             )
     except MapyardError as error:
-        console.print(f"[red]mapyard build:[/red] {error.message}", highlight=False)
+        console.print(f"[red]mapyard build:[/red] {error.message}", highlight=False, soft_wrap=True)
         raise typer.Exit(exit_code(error)) from None
     if not quiet:
         print_report(report, console)

@@ -117,7 +117,9 @@ def upgrade(
         with Reporter(console, quiet) as progress:
             report = upgrade_dataset(data or settings.data, dataset_id, progress, settings)
     except MapyardError as error:
-        console.print(f"[red]mapyard datasets upgrade:[/red] {error.message}", highlight=False)
+        console.print(
+            f"[red]mapyard datasets upgrade:[/red] {error.message}", highlight=False, soft_wrap=True
+        )
         raise typer.Exit(exit_code(error)) from None
     if quiet:
         return

@@ -52,7 +52,9 @@ def command(
         with Reporter(console, quiet) as progress:
             runs = update_dataset(folder, steps, progress, settings, source)
     except MapyardError as error:
-        console.print(f"[red]mapyard update:[/red] {error.message}", highlight=False)
+        console.print(
+            f"[red]mapyard update:[/red] {error.message}", highlight=False, soft_wrap=True
+        )
         codes = {NoRoom: NO_ROOM, Busy: BUSY, SourceUnreachable: UNREACHABLE}
         raise typer.Exit(codes.get(type(error), FAILED)) from None
     if quiet:

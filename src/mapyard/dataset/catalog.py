@@ -19,6 +19,8 @@ from mapyard.private import check_data_folder
 _BUILDING = ".building-"
 _REMOVING = ".removing-"
 _DAMAGED = "damaged"
+#: In a region of a fleet: the sorted eids of elements that other regions own.
+GUESTS_NAME = "guests.npy"
 #: Where `current` points when no dataset may be served.
 WITHDRAWN = "datasets/.withdrawn"
 
@@ -140,8 +142,14 @@ class Catalog:
     def prune(self, keep: int) -> list[str]:
         """Remove all but the newest `keep` datasets and the served one; return what was removed.
 
-        A reader that has a removed dataset open keeps its files until it closes them.
+        A reader that has a removed dataset open keeps its files until it closes them. Raises
+        MapyardError where regions of a fleet lie here: which of them are served is not known.
         """
+        if any((self.path(name) / GUESTS_NAME).is_file() for name in self.ids()):
+            raise MapyardError(
+                "this data folder holds regions of a fleet, of which the newest are not all that "
+                "is served; docs/fleet.md tells which ones may go"
+            )
         current = self.find_current()
         others = [i for i in self.ids() if i != current]
         spare = others[: max(0, len(others) - max(0, keep - (current is not None)))]

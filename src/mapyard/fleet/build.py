@@ -20,12 +20,12 @@ from mapyard.builder.pipeline import Step, StepContext, build_dataset, estimate_
 from mapyard.builder.preflight import Estimate
 from mapyard.builder.progress import Reporter
 from mapyard.builder.steps import select_steps
+from mapyard.dataset.catalog import GUESTS_NAME
 from mapyard.dataset.manifest import FORMAT_VERSION
 from mapyard.errors import MapyardError
 from mapyard.fleet.generation import (
     CURRENT_NAME,
     FORMAT,
-    GUESTS_NAME,
     Generation,
     Region,
     RegionFile,

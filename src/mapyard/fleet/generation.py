@@ -13,8 +13,6 @@ from mapyard.fleet.objects import Objects
 
 FORMAT: Final = 1
 SPLIT_NAME: Final = "split.json"
-#: File in a region's folder, and in its dataset: eids of elements that other regions own.
-GUESTS_NAME: Final = "guests.npy"
 
 
 class RegionFile(msgspec.Struct):

@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 import orjson
 
+from mapyard.dataset.catalog import GUESTS_NAME
 from mapyard.errors import MapyardError, Overloaded, TooLarge
-from mapyard.fleet.generation import GUESTS_NAME
 from mapyard.fleet.wire import Question, Reply
 from mapyard.http.app import Application
 from mapyard.http.context import Context

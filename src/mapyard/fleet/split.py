@@ -18,12 +18,12 @@ import osmium
 import osmium.io
 from numpy.typing import NDArray
 
+from mapyard.dataset.catalog import GUESTS_NAME
 from mapyard.dataset.manifest import describe_file
 from mapyard.errors import InvalidRequest, MapyardError
 from mapyard.fleet.areas import E7, MAX_REGIONS, Area, cut_boxes, find_owners, read_areas
 from mapyard.fleet.generation import (
     FORMAT,
-    GUESTS_NAME,
     SPLIT_NAME,
     RegionFile,
     Split,

@@ -18,7 +18,7 @@ from mapyard.builder.preflight import Estimate, NoRoom, check_room
 from mapyard.builder.progress import Reporter
 from mapyard.builder.steps import select_steps
 from mapyard.cli import build_app
-from mapyard.dataset.catalog import Busy, Catalog
+from mapyard.dataset.catalog import GUESTS_NAME, Busy, Catalog
 from mapyard.dataset.manifest import verify_files
 from mapyard.errors import InvalidRequest, MapyardError
 from mapyard.osm import source
@@ -150,6 +150,15 @@ def test_one_build_at_a_time(tmp_path: Path) -> None:
     with Catalog(data).lock(), pytest.raises(Busy, match=f"process {os.getpid()}"):
         build(small(tmp_path), data)
     build(small(tmp_path), data)
+
+
+def test_regions_of_a_fleet_are_not_pruned(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    built = [build(small(tmp_path), data).dataset_id for _ in range(2)]
+    (data / "datasets" / built[0] / GUESTS_NAME).touch()
+    with pytest.raises(MapyardError, match="regions of a fleet"):
+        Catalog(data).prune(keep=1)
+    assert Catalog(data).ids() == sorted(built)
 
 
 def test_an_extract_without_elements_is_refused(tmp_path: Path) -> None:
