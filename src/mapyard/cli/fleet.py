@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 from rich.console import Console
@@ -131,24 +132,34 @@ def status(
 
     from mapyard.fleet.cluster import read_table
 
-    state = read_table(ray)
-    if json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(state), indent=1))
-    elif state.generation is None:
-        typer.echo("no generation is open")
-    else:
-        _print_status(state)
+    # Ray prints what it thinks of nodes that went, also when this process ends.
+    with take_output() as output:
+        state = read_table(ray)
+        if json:
+            output.write(msgspec.json.format(msgspec.json.encode(state), indent=1).decode() + "\n")
+        elif state.generation is None:
+            output.write("no generation is open\n")
+        else:
+            _print_status(state, output)
     regions = state.generation.regions if state.generation is not None else []
     ready = {copy.region for copy in state.copies if copy.ready}
     if not regions or any(region.name not in ready for region in regions):
         raise typer.Exit(1)
 
 
-def _print_status(state: TableState) -> None:
+def take_output() -> TextIO:
+    """Return standard output for us alone: what libraries print there goes to standard error."""
+    sys.stdout.flush()
+    output = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return output
+
+
+def _print_status(state: TableState, output: TextIO) -> None:
     from rich.table import Table
 
     assert state.generation is not None
-    console = Console()
+    console = Console(file=output)
     console.print(
         f"generation {state.generation.id}, data of "
         f"{state.generation.osm_timestamp or 'unknown time'}",
