@@ -7,6 +7,8 @@ fill, fill-opacity; and label, which is written into a pin (one or two character
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any, Final
 
 import msgspec
@@ -88,6 +90,26 @@ def read_marks(value: dict[str, Any], name: str = "geojson") -> Marks:
     if points:
         marks.lonlat = np.concatenate(points)
     return marks
+
+
+def make_line(lonlat: NDArray[np.float64], color: str, width_px: float) -> Marks:
+    """Return a line through positions (n, 2)."""
+    properties = {"stroke": color, "stroke-width": width_px}
+    return read_marks(_feature("LineString", lonlat.tolist(), properties))
+
+
+def make_pins(lonlat: NDArray[np.float64], labels: Sequence[str], color: str) -> Marks:
+    """Return pins at positions (n, 2), the first ones with labels."""
+    pins = [
+        _feature("Point", place, {"marker-color": color, "label": label.strip()})
+        for place, label in zip_longest(lonlat.tolist(), labels, fillvalue="")
+    ]
+    return read_marks({"type": "FeatureCollection", "features": pins})
+
+
+def _feature(kind: str, coordinates: Any, properties: dict[str, Any]) -> dict[str, Any]:
+    geometry = {"type": kind, "coordinates": coordinates}
+    return {"type": "Feature", "geometry": geometry, "properties": properties}
 
 
 def join_marks(parts: list[Marks]) -> Marks:

@@ -16,7 +16,15 @@ from mapyard.http.endpoints import Example, endpoint
 from mapyard.http.errors import NotOffered
 from mapyard.http.services import Services
 from mapyard.images.camera import MAX_ZOOM, Camera, fit
-from mapyard.images.marks import Marks, add_marks, join_marks, read_color, read_marks
+from mapyard.images.marks import (
+    Marks,
+    add_marks,
+    join_marks,
+    make_line,
+    make_pins,
+    read_color,
+    read_marks,
+)
 from mapyard.images.picture import MEDIA_TYPES, Format, Picture
 from mapyard.images.renderers import Renderers
 from mapyard.library.questions.tiles import check_address, get_source
@@ -210,24 +218,16 @@ def _read_marks(params: StaticParams) -> Marks:
     if params.path is not None:
         if len(params.path) < 2:
             raise InvalidRequest.of("path", "needs two positions or more")
-        line = {"type": "LineString", "coordinates": params.path.lonlat.tolist()}
-        properties = {
-            "stroke": read_color(params.stroke, "stroke"), "stroke-width": params.stroke_width,
-        }  # fmt: skip
-        parts.append(read_marks({"type": "Feature", "geometry": line, "properties": properties}))
+        parts.append(
+            make_line(params.path.lonlat, read_color(params.stroke, "stroke"), params.stroke_width)
+        )
     labels = params.labels.split("|") if params.labels else []
-    places = params.markers.lonlat.tolist() if params.markers is not None else []
-    if len(labels) > len(places):
-        raise InvalidRequest.of("labels", f"{len(labels)} texts for {len(places)} markers")
+    count = 0 if params.markers is None else len(params.markers)
+    if len(labels) > count:
+        raise InvalidRequest.of("labels", f"{len(labels)} texts for {count} markers")
     color = read_color(params.marker_color, "marker_color")
-    labels += [""] * (len(places) - len(labels))
-    if places:
-        pins = [
-            {"type": "Feature", "geometry": {"type": "Point", "coordinates": place},
-             "properties": {"marker-color": color, "label": label.strip()}}
-            for place, label in zip(places, labels, strict=True)
-        ]  # fmt: skip
-        parts.append(read_marks({"type": "FeatureCollection", "features": pins}))
+    if params.markers is not None:
+        parts.append(make_pins(params.markers.lonlat, labels, color))
     return join_marks(parts)
 
 
