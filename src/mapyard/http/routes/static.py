@@ -27,7 +27,7 @@ from mapyard.images.marks import (
 )
 from mapyard.images.picture import MEDIA_TYPES, Format, Picture
 from mapyard.images.renderers import Renderers
-from mapyard.library.questions.tiles import check_address, get_source
+from mapyard.library.questions.tiles import Look, check_address, get_source
 from mapyard.library.snapshot import Snapshot, register_part
 from mapyard.library.view import find_view
 from mapyard.library.ways import has_rasters
@@ -62,7 +62,7 @@ class Size(NamedTuple):
     format: Format
 
 
-class StaticParams(Params):
+class StaticParams(Look, kw_only=True):
     """What is drawn, and what it shows."""
 
     size: Annotated[
@@ -80,16 +80,6 @@ class StaticParams(Params):
     ] = 40
     bearing: Annotated[float, Meta(ge=-360, le=360, description="degrees; 90: east is up")] = 0.0
     pitch: Annotated[float, Meta(ge=0, le=60, description="degrees; 0 looks straight down")] = 0.0
-    theme: Annotated[Literal["light", "dark"], Meta(description="colors of the map")] = "light"
-    lang: Annotated[
-        str, Meta(max_length=35, description="language of labels where the tiles have it")
-    ] = ""
-    relief: Annotated[
-        bool, Meta(description="shade the ground by its heights, where there are rasters")
-    ] = False
-    buildings: Annotated[
-        Literal["flat", "3d"], Meta(description="3d: as high as they are, at zoom 15 and above")
-    ] = "flat"
     markers: Annotated[
         Positions | None, spelled("pins: lat,lng|lat,lng", max_points=MAX_MARKERS)
     ] = None

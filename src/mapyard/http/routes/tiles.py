@@ -6,7 +6,7 @@ import datetime as dt
 import gzip
 import hashlib
 from functools import lru_cache
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
 from msgspec import Meta
 
@@ -18,7 +18,7 @@ from mapyard.http.endpoints import Example, endpoint
 from mapyard.http.errors import NotOffered
 from mapyard.http.reply import Later
 from mapyard.library.questions.elements import TagsFilter, TypeFilter, find_rows_in
-from mapyard.library.questions.tiles import get_source, read_address
+from mapyard.library.questions.tiles import Look, get_source, read_address
 from mapyard.library.ways import has_rasters
 from mapyard.params.parser import NoParams, Params, Tags
 from mapyard.tiles.glyphs import FONT_STACKS, GlyphSource, find_font
@@ -48,19 +48,8 @@ class TileParams(Params):
     y: Annotated[str, Meta(description="row from the north, with or without .mvt or .pbf")]
 
 
-class StyleParams(Params):
+class StyleParams(Look):
     """Which style."""
-
-    theme: Annotated[Literal["light", "dark"], Meta(description="colors of the style")] = "light"
-    lang: Annotated[
-        str, Meta(max_length=35, description="language of labels where the tiles have it")
-    ] = ""
-    relief: Annotated[
-        bool, Meta(description="shade the ground by its heights, where there are rasters")
-    ] = False
-    buildings: Annotated[
-        Literal["flat", "3d"], Meta(description="3d: as high as they are, at zoom 15 and above")
-    ] = "flat"
 
 
 class GlyphParams(Params):

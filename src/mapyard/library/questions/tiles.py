@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from typing import Annotated, Final, cast
+from typing import Annotated, Final, Literal, cast
 
 from msgspec import Meta
 
@@ -36,6 +36,21 @@ class TileAddress(Params):
     z: Annotated[int, Meta(ge=0, le=MAX_ZOOM, description="zoom; 14 is drawn at higher zooms too")]
     x: Annotated[int, Meta(ge=0, description="column, from the west")]
     y: Annotated[int, Meta(ge=0, description="row, from the north")]
+
+
+class Look(Params, kw_only=True):
+    """How a map looks: the choices of a style, and of pictures by it."""
+
+    theme: Annotated[Literal["light", "dark"], Meta(description="colors of the style")] = "light"
+    lang: Annotated[
+        str, Meta(max_length=35, description="language of labels where the tiles have it")
+    ] = ""
+    relief: Annotated[
+        bool, Meta(description="shade the ground by its heights, where there are rasters")
+    ] = False
+    buildings: Annotated[
+        Literal["flat", "3d"], Meta(description="3d: as high as they are, at zoom 15 and above")
+    ] = "flat"
 
 
 @question("tile", path="/api/v1/tiles/{z}/{x}/{y}", method="GET", leading=("z", "x", "y"))
