@@ -247,7 +247,7 @@ class Settings(msgspec.Struct, kw_only=True):
             ge=0,
             le=16,
             description="Processes that draw maps as pictures, in each worker, started at need; "
-            "each takes 250 MB. 0 draws none.",
+            "each takes up to 320 MB. 0 draws none.",
         ),
     ] = 1
     fleet: Annotated[

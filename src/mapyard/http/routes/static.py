@@ -164,8 +164,9 @@ def static(ctx: Context, params: StaticParams) -> Answer:
 def raster(ctx: Context, params: RasterParams) -> Answer:
     """Return 256 × 256 pixels, with @2x 512 × 512, of the usual scheme of web maps.
 
-    Each tile is drawn once and kept. Drawing takes a second, so vector tiles serve better wherever
-    the client can draw them. The map that shows the tiles has to name OpenStreetMap's contributors.
+    Each tile is drawn once and kept. Drawing takes a tenth of a second and more, so vector tiles
+    serve better wherever the client can draw them. The map that shows the tiles has to name
+    OpenStreetMap's contributors.
     """
     found = _ROW.fullmatch(params.y)
     if found is None:
