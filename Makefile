@@ -50,6 +50,9 @@ chaos: setup  ## kill, stop, silence and lock everything under load; CHAOS_S=720
 docs: setup  ## write the generated reference pages again
 	@.venv/bin/mapyard docs
 
+words: setup  ## update and compile the catalogs of the map page, src/mapyard/web/catalogs
+	@.venv/bin/python scripts/words.py
+
 site:  ## build the docs as a site in dist/site (needs uv and a network)
 	@$(UV) tool run --quiet 'mkdocs>=1.6,<2' build --quiet --strict && echo dist/site/index.html
 
@@ -69,4 +72,4 @@ audit: setup  ## ask the list of known holes about all dependencies (needs a net
 	@$(UV) audit --frozen --no-dev --preview-features audit \
 	  || { echo "audit: read the lines above; without a network nothing can be asked" >&2; exit 1; }
 
-.PHONY: help setup serve wheelhouse fresh-root test lint soak fuzz sanitize bench chaos docs site release sbom audit
+.PHONY: help setup serve wheelhouse fresh-root test lint soak fuzz sanitize bench chaos docs words site release sbom audit

@@ -1,9 +1,11 @@
 // One request to the API of this origin, and the same request in other languages.
 
+import { t } from "./words.js";
+
 export class ApiError extends Error {
   constructor(result) {
     const error = result.json?.error;
-    super(error?.message ?? `the server answered ${result.status}`);
+    super(error?.message ?? t("the server answered {status}", { status: result.status }));
     this.code = error?.code ?? "";
     this.result = result;
   }

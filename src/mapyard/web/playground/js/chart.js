@@ -1,6 +1,7 @@
 // An elevation profile as an SVG chart; pointing at it shows the place on the map.
 
 import { formatDistance, h, svg } from "./ui.js";
+import { number, t } from "./words.js";
 
 const WIDTH = 320, HEIGHT = 130, LEFT = 38, BOTTOM = 18, TOP = 8;
 
@@ -19,7 +20,7 @@ export function profileChart(coordinates, onpoint) {
     return { at, m: along, height: at[2] ?? null };
   });
   const known = samples.filter((s) => s.height !== null);
-  if (!known.length) return h("p.empty", {}, "No elevation data covers this line.");
+  if (!known.length) return h("p.empty", {}, t("No elevation data covers this line."));
   const low = Math.min(...known.map((s) => s.height)), high = Math.max(...known.map((s) => s.height));
   const span = Math.max(high - low, 10);
   const x = (m) => LEFT + (m / (along || 1)) * (WIDTH - LEFT - 6);
@@ -39,7 +40,7 @@ export function profileChart(coordinates, onpoint) {
     svg("line", { class: "grid", x1: LEFT, x2: WIDTH - 6, y1: y(v), y2: y(v) }),
     svg("text", { x: LEFT - 6, y: y(v) + 3.5, "text-anchor": "end" }, `${Math.round(v)}`)));
   const chart = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "profile", role: "img", tabindex: "0",
-    "aria-label": `Elevation from ${Math.round(low)} to ${Math.round(high)} metres over ${formatDistance(along)}; arrow keys move along it` },
+    "aria-label": t("Elevation from {low} to {high} metres over {distance}; arrow keys move along it", { low: number(low), high: number(high), distance: formatDistance(along) }) },
     ...ticks, svg("path", { class: "area", d: area }), svg("path", { class: "line", d: line }),
     svg("text", { x: LEFT, y: HEIGHT - 4 }, "0"),
     svg("text", { x: WIDTH - 6, y: HEIGHT - 4, "text-anchor": "end" }, formatDistance(along)),
@@ -57,7 +58,7 @@ export function profileChart(coordinates, onpoint) {
     const right = x(sample.m) > WIDTH * 0.6;
     text.setAttribute("x", x(sample.m) + (right ? -6 : 6));
     text.setAttribute("text-anchor", right ? "end" : "start");
-    text.textContent = `${Math.round(sample.height)} m at ${formatDistance(sample.m)}`;
+    text.textContent = t("{height} m at {distance}", { height: number(sample.height), distance: formatDistance(sample.m) });
     onpoint(sample.at);
   };
   chart.addEventListener("pointermove", (event) => {

@@ -3,6 +3,7 @@
 import { featureCenter, featureName } from "./features.js";
 import { columnsOf } from "./table.js";
 import { h, toast } from "./ui.js";
+import { t } from "./words.js";
 
 const KINDS = [["geojson", "GeoJSON"], ["csv", "CSV"], ["gpx", "GPX"], ["kml", "KML"]];
 const TYPES = { geojson: "application/geo+json", csv: "text/csv", gpx: "application/gpx+xml", kml: "application/vnd.google-earth.kml+xml", json: "application/json", xml: "application/xml", txt: "text/plain" };
@@ -20,13 +21,13 @@ export function saveFile(name, content) {
 
 /** A menu that saves features in the kinds that suit them; `features()` is asked when one is chosen. */
 export function downloadMenu(name, features, kinds = KINDS) {
-  const select = h("select.download", { "aria-label": "Download", onchange: () => {
+  const select = h("select.download", { "aria-label": t("Download"), onchange: () => {
     const kind = select.value;
     select.value = "";
     const found = features();
-    if (!found.length) return toast("There is nothing to download.");
+    if (!found.length) return toast(t("There is nothing to download."));
     saveFile(`${name}.${kind}`, WRITERS[kind](found));
-  } }, h("option", { value: "" }, "Download"), kinds.map(([kind, text]) => h("option", { value: kind }, text)));
+  } }, h("option", { value: "" }, t("Download")), kinds.map(([kind, text]) => h("option", { value: kind }, text)));
   return select;
 }
 

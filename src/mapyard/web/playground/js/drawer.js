@@ -2,8 +2,9 @@
 
 import { snippets } from "./api.js";
 import { h, icon, toast } from "./ui.js";
+import { number, t } from "./words.js";
 
-const TABS = [["answer", "Answer"], ["curl", "curl"], ["python", "Python"], ["javascript", "JavaScript"]];
+const TABS = [["answer", t("Answer")], ["curl", "curl"], ["python", "Python"], ["javascript", "JavaScript"]];
 const MAX_SHOWN = 60_000;
 
 export class Drawer {
@@ -11,9 +12,9 @@ export class Drawer {
     this.tab = "answer";
     this.call = null;
     this.result = null;
-    this.title = h("span.drawer-title", {}, "Request");
-    this.code = h("pre.code", { tabIndex: 0, "aria-label": "Request and answer" });
-    this.tabs = h("div.tabs", { role: "tablist", "aria-label": "Show the request as" }, TABS.map(([id, text]) =>
+    this.title = h("span.drawer-title", {}, t("Request"));
+    this.code = h("pre.code", { tabIndex: 0, "aria-label": t("Request and answer") });
+    this.tabs = h("div.tabs", { role: "tablist", "aria-label": t("Show the request as") }, TABS.map(([id, text]) =>
       h("button", { type: "button", role: "tab", id: `tab-${id}`, dataset: { tab: id }, onclick: () => this.choose(id) }, text)));
     this.tabs.addEventListener("keydown", (event) => {
       const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
@@ -22,7 +23,7 @@ export class Drawer {
       this.choose(TABS[(index + step + TABS.length) % TABS.length][0]);
       this.tabs.querySelector('[aria-selected="true"]').focus();
     });
-    const copy = h("button.icon-button.small", { type: "button", title: "Copy", "aria-label": "Copy", onclick: () => this.copy() }, icon("copy"));
+    const copy = h("button.icon-button.small", { type: "button", title: t("Copy"), "aria-label": t("Copy"), onclick: () => this.copy() }, icon("copy"));
     this.element = h("details.drawer", { hidden: true },
       h("summary", {}, this.title),
       h("div.drawer-bar", {}, this.tabs, copy),
@@ -53,7 +54,7 @@ export class Drawer {
   }
 
   copy() {
-    navigator.clipboard?.writeText(this.text(false)).then(() => toast("Copied"), () => toast("The browser did not allow copying"));
+    navigator.clipboard?.writeText(this.text(false)).then(() => toast(t("Copied")), () => toast(t("The browser did not allow copying")));
   }
 
   text(shortened) {
@@ -62,7 +63,7 @@ export class Drawer {
     if (!this.result) return "…";
     const text = this.result.json ? JSON.stringify(this.result.json, null, 2) : this.result.text;
     if (!shortened || text.length <= MAX_SHOWN) return compactNumbers(text);
-    return `${compactNumbers(text.slice(0, MAX_SHOWN))}\n… ${size(text.length)} in all; Copy takes it whole`;
+    return `${compactNumbers(text.slice(0, MAX_SHOWN))}\n… ${t("{size} in all; Copy takes it whole", { size: size(text.length) })}`;
   }
 
   draw() {
@@ -75,7 +76,7 @@ export class Drawer {
   }
 }
 
-const size = (bytes) => (bytes < 1000 ? `${bytes} B` : bytes < 1e6 ? `${(bytes / 1000).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`);
+const size = (bytes) => (bytes < 1000 ? `${bytes} B` : bytes < 1e6 ? `${number(bytes / 1000, 1)} kB` : `${number(bytes / 1e6, 1)} MB`);
 
 /** Put positions on one line: they make JSON long and tell little. */
 const compactNumbers = (text) => text.replace(/\[\s+(-?[\d.e-]+),\s+(-?[\d.e-]+)(?:,\s+(-?[\d.e-]+))?\s+\]/g, (_, a, b, c) => (c ? `[${a}, ${b}, ${c}]` : `[${a}, ${b}]`));

@@ -1,12 +1,13 @@
 // How features look in lists and cards, whatever endpoint they come from.
 
 import { formatDistance, h } from "./ui.js";
+import { t } from "./words.js";
 
 const KIND_KEYS = ["amenity", "shop", "tourism", "leisure", "historic", "railway", "public_transport", "highway", "natural", "place", "building", "landuse", "waterway", "boundary", "office", "craft", "man_made"];
 
 export function featureName(feature) {
   const p = feature.properties ?? {};
-  return p.display_name || p.name || p["name:en"] || p.ref || p["addr:housename"] || `${featureKind(feature) || "Element"} ${feature.id ?? ""}`.trim();
+  return p.display_name || p.name || p["name:en"] || p.ref || p["addr:housename"] || `${featureKind(feature) || t("Element")} ${feature.id ?? ""}`.trim();
 }
 
 export function featureKind(feature) {

@@ -4,15 +4,16 @@ import { get, post, send } from "./api.js";
 import { featureKind, featureName } from "./features.js";
 import { nowIn, openState } from "./hours.js";
 import { formatDistance, formatPoint, h, toast } from "./ui.js";
+import { t } from "./words.js";
 
 const CONTACTS = [
-  ["phone", ["phone", "contact:phone", "mobile", "contact:mobile"], (v) => `tel:${v.split(";")[0].replace(/[^+\d]/g, "")}`],
-  ["website", ["website", "contact:website", "url"], (v) => (/^https?:\/\//i.test(v) ? v : `https://${v}`)],
-  ["email", ["email", "contact:email"], (v) => `mailto:${v.split(";")[0].trim()}`],
+  [t("phone"), ["phone", "contact:phone", "mobile", "contact:mobile"], (v) => `tel:${v.split(";")[0].replace(/[^+\d]/g, "")}`],
+  [t("website"), ["website", "contact:website", "url"], (v) => (/^https?:\/\//i.test(v) ? v : `https://${v}`)],
+  [t("email"), ["email", "contact:email"], (v) => `mailto:${v.split(";")[0].trim()}`],
 ];
 /** What answers add to the tags of an element. */
 const ANSWERED = new Set(["display_name", "distance_m", "score", "confidence", "match_type", "osm_type", "osm_id", "category", "subcategory"]);
-const TYPE_NAMES = { node: "Node", way: "Way", relation: "Relation" };
+const TYPE_NAMES = { node: t("Node"), way: t("Way"), relation: t("Relation") };
 
 /** Return the OSM id of a feature as "way/123", "" where it has none. */
 export function osmId(feature) {
@@ -39,7 +40,7 @@ export function inspector(feature, page, actions = []) {
     const [title, ...place] = featureName(shown).split(", ");
     card.replaceChildren(...[
       h("h2", { dir: "auto" }, p.name || title),
-      h("p.kind", {}, [featureKind(shown), p.distance_m !== undefined && p.distance_m !== null ? `${formatDistance(p.distance_m)} away` : ""].filter(Boolean).join(" · ")),
+      h("p.kind", {}, [featureKind(shown), p.distance_m !== undefined && p.distance_m !== null ? t("{distance} away", { distance: formatDistance(p.distance_m) }) : ""].filter(Boolean).join(" · ")),
       addressOf(p, place) ? h("p.address", { dir: "auto" }, addressOf(p, place)) : null,
       hoursOf(p, shown),
       contactsOf(p),
@@ -48,8 +49,8 @@ export function inspector(feature, page, actions = []) {
       namesOf(p),
       tagsOf(p),
       id ? partsOf(id, page) : null,
-      id ? h("p.links", {}, h("button.link", { type: "button", onclick: () => copyPosition(shown) }, "Copy position"), " · ",
-        h("a", { href: `https://www.openstreetmap.org/${id}`, target: "_blank", rel: "noopener" }, `${TYPE_NAMES[id.split("/")[0]]} ${id.split("/")[1]} on openstreetmap.org`)) : null,
+      id ? h("p.links", {}, h("button.link", { type: "button", onclick: () => copyPosition(shown) }, t("Copy position")), " · ",
+        h("a", { href: `https://www.openstreetmap.org/${id}`, target: "_blank", rel: "noopener" }, t("{element} on openstreetmap.org", { element: `${TYPE_NAMES[id.split("/")[0]]} ${id.split("/")[1]}` }))) : null,
     ].filter(Boolean));
   }
 }
@@ -57,7 +58,7 @@ export function inspector(feature, page, actions = []) {
 function copyPosition(feature) {
   let at = feature.geometry?.coordinates;
   while (Array.isArray(at?.[0])) at = at[0];
-  if (at) navigator.clipboard?.writeText(formatPoint(at)).then(() => toast("Position copied"), () => toast("The browser did not allow copying"));
+  if (at) navigator.clipboard?.writeText(formatPoint(at)).then(() => toast(t("Position copied")), () => toast(t("The browser did not allow copying")));
 }
 
 function addressOf(p, place) {
@@ -75,10 +76,10 @@ function hoursOf(p, feature) {
   zoneOf(feature).then((zone) => {
     if (!zone) return;
     const { state, until } = openState(p.opening_hours, nowIn(zone));
-    const text = { open: "Open now", closed: "Closed now", unknown: "" }[state];
+    const text = { open: t("Open now"), closed: t("Closed now"), unknown: "" }[state];
     if (!text) return;
-    line.title = `By the time in ${zone.replaceAll("_", " ")}`;
-    line.prepend(h("b", { dataset: { state } }, text), until ? ` until ${until} · ` : " · ");
+    line.title = t("By the time in {zone}", { zone: zone.replaceAll("_", " ") });
+    line.prepend(h("b", { dataset: { state } }, text), until ? ` ${t("until {time}", { time: until })} · ` : " · ");
   });
   return line;
 }
@@ -92,19 +93,19 @@ async function zoneOf(feature) {
 
 function contactsOf(p) {
   const rows = CONTACTS.flatMap(([name, keys, address]) => keys.filter((key) => p[key]).slice(0, 1).map((key) =>
-    h("li", {}, h("span.muted", {}, name), " ", h("a", { href: address(p[key]), target: name === "website" ? "_blank" : undefined, rel: "noopener nofollow", dir: "auto" }, p[key].replace(/^https?:\/\/(www\.)?/i, "").replace(/\/$/, "")))));
+    h("li", {}, h("span.muted", {}, name), " ", h("a", { href: address(p[key]), target: keys.includes("website") ? "_blank" : undefined, rel: "noopener nofollow", dir: "auto" }, p[key].replace(/^https?:\/\/(www\.)?/i, "").replace(/\/$/, "")))));
   if (p.wikidata) rows.push(h("li", {}, h("span.muted", {}, "Wikidata"), " ", h("a", { href: `https://www.wikidata.org/wiki/${encodeURIComponent(p.wikidata)}`, target: "_blank", rel: "noopener" }, p.wikidata)));
   return rows.length ? h("ul.contacts", {}, rows) : null;
 }
 
 function namesOf(p) {
   const names = Object.entries(p).filter(([key]) => /^(name:|alt_name|old_name|official_name|short_name|loc_name)/.test(key));
-  return names.length ? details(`Names (${names.length})`, () => tagTable(names)) : null;
+  return names.length ? details(t("Names ({count})", { count: names.length }), () => tagTable(names)) : null;
 }
 
 function tagsOf(p) {
   const tags = Object.entries(p).filter(([key, value]) => !key.startsWith("_") && !key.startsWith("@") && !ANSWERED.has(key) && value !== null && value !== "" && typeof value !== "object");
-  return details(`All tags (${tags.length})`, () => tagTable(tags), tags.length <= 12);
+  return details(t("All tags ({count})", { count: tags.length }), () => tagTable(tags), tags.length <= 12);
 }
 
 /** Tags with links to what they mean, in the wiki. */
@@ -120,7 +121,7 @@ function tagTable(tags) {
 function partsOf(id, page) {
   if (!page.has("/api/v1/overpass")) return null;
   const [type, number] = id.split("/");
-  return details("Version, parents and members", async () => {
+  return details(t("Version, parents and members"), async () => {
     const letter = { node: "n", way: "w", relation: "r" }[type];
     const [own, parents, members] = await Promise.all([
       send(get(`/api/v1/features/${id}`, { "output[include]": "meta", "output[geometry]": "false" })),
@@ -130,8 +131,8 @@ function partsOf(id, page) {
     const m = own.json.properties;
     const list = (title, found) => (found?.length ? [h("h3", {}, title), h("ul.parts", {}, found.map((f) => h("li", {}, h("a", { href: `#tool=search&id=${osmId(f)}` }, featureName(f)), h("small", {}, ` ${osmId(f)}`))))] : []);
     return [
-      m["@version"] ? h("p", {}, `Version ${m["@version"]}, ${String(m["@timestamp"] ?? "").slice(0, 10)}${m["@user"] ? ` by ${m["@user"]}` : ""}`) : h("p.empty", {}, "The dataset has no versions."),
-      ...list("Part of", parents.json.features), ...list("Members", members?.json.features)];
+      m["@version"] ? h("p", {}, [t("Version {version}, {date}", { version: m["@version"], date: String(m["@timestamp"] ?? "").slice(0, 10) }), m["@user"] ? t("by {user}", { user: m["@user"] }) : ""].filter(Boolean).join(", ")) : h("p.empty", {}, t("The dataset has no versions.")),
+      ...list(t("Part of"), parents.json.features), ...list(t("Members"), members?.json.features)];
   });
 }
 

@@ -24,6 +24,7 @@ import search from "./panels/search.js";
 import sparql from "./panels/sparql.js";
 import tags from "./panels/tags.js";
 import tiles from "./panels/tiles.js";
+import { LANGUAGES, language, number, setLanguage, t } from "./words.js";
 
 const TOOLS = [search, route, isochrone, nearest, matrix, optimize, match, elevation, features, tags, overpass, sparql, plazaql, datasets, tiles];
 
@@ -112,7 +113,7 @@ class Page {
   /** Give up what is being asked. */
   stop() {
     this.abort?.abort();
-    this.say("Stopped.");
+    this.say(t("Stopped."));
   }
 
   /** Send a call, show it in the drawer; null when it failed, was stopped, or another one came. */
@@ -122,7 +123,7 @@ class Page {
     const tool = this.current;
     if (!quiet) this.say("", "busy");
     this.drawer.show(call);
-    const progress = (bytes) => { if (!quiet && bytes > 200_000) this.say(`${(bytes / 1e6).toFixed(1)} MB so far …`); };
+    const progress = (bytes) => { if (!quiet && bytes > 200_000) this.say(t("{size} MB so far …", { size: number(bytes / 1e6, 1) })); };
     try {
       const result = await send(call, { signal: abort.signal, progress });
       if (abort.signal.aborted || tool !== this.current) return null;
@@ -144,8 +145,8 @@ class Page {
   }
 
   explain(error) {
-    if (["missing_key", "invalid_key"].includes(error.code)) return "Sign in to use the API from this page.";
-    if (!error.result) return "The server did not answer. Is it running?";
+    if (["missing_key", "invalid_key"].includes(error.code)) return t("Sign in to use the API from this page.");
+    if (!error.result) return t("The server did not answer. Is it running?");
     return error.message;
   }
 
@@ -171,22 +172,25 @@ class Page {
 
   drawCorner() {
     const dark = () => document.documentElement.dataset.theme === "dark";
-    const toggle = iconButton(dark() ? "sun" : "moon", "Light or dark", () => {
+    const toggle = iconButton(dark() ? "sun" : "moon", t("Light or dark"), () => {
       document.documentElement.dataset.theme = dark() ? "light" : "dark";
       try { localStorage.setItem("mapyard-theme", document.documentElement.dataset.theme); } catch { /* for this visit only */ }
       toggle.replaceChildren(icon(dark() ? "sun" : "moon"));
       this.map.restyle();
     });
-    const looks = [["3d", "cube", "Buildings in 3D"], ...(this.config.relief ? [["relief", "peak", "Relief"]] : [])].map(([name, sign, text]) => {
+    const looks = [["3d", "cube", t("Buildings in 3D")], ...(this.config.relief ? [["relief", "peak", t("Relief")]] : [])].map(([name, sign, text]) => {
       const button = iconButton(sign, text, () => this.toggleLook(name, button));
       button.setAttribute("aria-pressed", String(look.has(name)));
       return button;
     });
+    const tongue = h("select.language", { title: t("Language"), "aria-label": t("Language"), onchange: () => setLanguage(tongue.value) },
+      LANGUAGES.map(([code, name]) => h("option", { value: code, lang: code, selected: code === language }, name)));
     document.getElementById("corner").append(
+      tongue,
       ...looks,
-      iconButton("share", "Share", () => shareDialog(this)),
-      h("a.icon-button", { href: "/docs/guides", title: "Guides and reference", "aria-label": "Guides and reference" }, icon("book")),
-      h("a.icon-button", { href: "/account", title: "Account", "aria-label": "Account" }, icon("user")),
+      iconButton("share", t("Share"), () => shareDialog(this)),
+      h("a.icon-button", { href: "/docs/guides", title: t("Guides and reference"), "aria-label": t("Guides and reference") }, icon("book")),
+      h("a.icon-button", { href: "/account", title: t("Account"), "aria-label": t("Account") }, icon("user")),
       toggle);
   }
 
@@ -230,21 +234,25 @@ function dropFiles(page) {
 }
 
 async function start() {
+  document.title = t("Map · Mapyard");
+  document.querySelector(".skip").textContent = t("Skip the map");
+  document.getElementById("tools").setAttribute("aria-label", t("Tools"));
+  document.getElementById("corner").setAttribute("aria-label", t("Pages and theme"));
   const [config, hasAccount] = await Promise.all([fetch("/playground/config.json").then((r) => r.json()), renewSession()]);
   const renew = () => document.hidden || renewSession().catch(() => {});
   setInterval(renew, 300_000); // a session ends after a quarter of an hour
   document.addEventListener("visibilitychange", renew);
   const panel = document.getElementById("panel");
   if (!config.dataset) {
-    panel.append(h("header.panel-head", {}, h("h1", {}, "No map yet"), h("p", {}, "Nothing has been built on this server. Run mapyard build with an OpenStreetMap extract, then load this page again.")));
+    panel.append(h("header.panel-head", {}, h("h1", {}, t("No map yet")), h("p", {}, t("Nothing has been built on this server. Run mapyard build with an OpenStreetMap extract, then load this page again."))));
     return;
   }
   const allowed = hasAccount || (await fetch("/api/v1/tiles.json")).ok;
   if (!allowed) {
-    panel.append(h("header.panel-head", {}, h("h1", {}, "Sign in to use the map"),
-      h("p", {}, "This page asks the API in the name of your account: it needs no key, only that you are signed in."),
-      h("p", {}, h("a.button", { href: "/sign-in?next=/" }, "Sign in"), " ", h("a", { href: "/docs" }, "Read the reference")),
-      h("p", {}, "You run this server? ", h("code", {}, "mapyard open"), " prints a link that opens the map in this browser.")));
+    panel.append(h("header.panel-head", {}, h("h1", {}, t("Sign in to use the map")),
+      h("p", {}, t("This page asks the API in the name of your account: it needs no key, only that you are signed in.")),
+      h("p", {}, h("a.button", { href: "/sign-in?next=/" }, t("Sign in")), " ", h("a", { href: "/docs" }, t("Read the reference"))),
+      h("p", {}, t("You run this server? This command prints a link that opens the map in this browser:"), " ", h("code", {}, "mapyard open"))));
     return;
   }
   const session = new MapSession(() => beginMapSession(config));
@@ -257,5 +265,5 @@ async function start() {
 
 start().catch((error) => {
   console.error(error);
-  toast("The map could not be started. Load the page again.");
+  toast(t("The map could not be started. Load the page again."));
 });

@@ -3,22 +3,23 @@
 import * as maplibregl from "/playground/vendor/maplibre-gl.mjs";
 import { featureBox, featureCenter } from "./features.js";
 import { h } from "./ui.js";
+import { language, t } from "./words.js";
 
 const TILE_LAYERS = ["own-fill", "own-line", "own-point"];
 const EMPTY = { type: "FeatureCollection", features: [] };
 const TROUBLE = {
-  401: "Sign in to see the map.",
-  403: "This account may not see the map.",
-  404: "The map has gone: load the page again.",
-  429: "The map waits: too many requests in a minute, or the plan's requests are used up.",
-  501: "This dataset was built without tiles: run mapyard build with them.",
-  503: "The server is busy. The map goes on in a moment.",
+  401: t("Sign in to see the map."),
+  403: t("This account may not see the map."),
+  404: t("The map has gone: load the page again."),
+  429: t("The map waits: too many requests in a minute, or the plan's requests are used up."),
+  501: t("This dataset was built without tiles: run mapyard build with them."),
+  503: t("The server is busy. The map goes on in a moment."),
 };
 const isDark = () => document.documentElement.dataset.theme === "dark";
 const LOOK = "mapyard-look";
 /** What the map draws besides: "relief", "3d"; from the address, else as in this browser before. */
 export const look = new Set(readLook());
-const styleUrl = () => `${location.origin}/api/v1/tiles/style.json?theme=${isDark() ? "dark" : "light"}${look.has("relief") ? "&relief=true" : ""}${look.has("3d") ? "&buildings=3d" : ""}`;
+const styleUrl = () => `${location.origin}/api/v1/tiles/style.json?theme=${isDark() ? "dark" : "light"}${language === "en" ? "" : `&lang=${language}`}${look.has("relief") ? "&relief=true" : ""}${look.has("3d") ? "&buildings=3d" : ""}`;
 
 function readLook() {
   const given = new URLSearchParams(location.hash.slice(1)).get("look");
@@ -77,6 +78,16 @@ export class MapView {
       maxZoom: 22,
       attributionControl: false,
       cooperativeGestures: false,
+      locale: {
+        "AttributionControl.ToggleAttribution": t("Show or hide the sources"),
+        "GeolocateControl.FindMyLocation": t("Where am I?"),
+        "GeolocateControl.LocationNotAvailable": t("The place of this device is not known"),
+        "Map.Title": t("Map"),
+        "Marker.Title": t("Marker"),
+        "NavigationControl.ResetBearing": t("Turn by dragging; click for north"),
+        "NavigationControl.ZoomIn": t("Zoom in"),
+        "NavigationControl.ZoomOut": t("Zoom out"),
+      },
     });
     this.map.addControl(new maplibregl.AttributionControl({ compact: innerWidth < 700 }), "bottom-right");
     this.map.addControl(new maplibregl.ScaleControl({ maxWidth: 110 }), "bottom-right");
@@ -84,7 +95,7 @@ export class MapView {
     this.map.addControl(new maplibregl.GeolocateControl({ trackUserLocation: true }), "bottom-right");
     const controls = this.map.getContainer().querySelector(".maplibregl-control-container");
     controls.setAttribute("role", "complementary");
-    controls.setAttribute("aria-label", "Map controls and attribution");
+    controls.setAttribute("aria-label", t("Map controls and attribution"));
     this.data = EMPTY;
     this.tiles = null;
     this.markers = [];
@@ -167,7 +178,7 @@ export class MapView {
   /** Add a marker; `onmove` is called with [lng, lat] after it was moved by mouse, touch or arrow keys. */
   addMarker(point, text, { color = "", onmove, label = "" } = {}) {
     // The map moves the outer element; the inner one is turned into the shape of a pin.
-    const element = h("div.pin", { tabIndex: onmove ? 0 : -1, "aria-label": label || `Point ${text}` }, h("div.pin-head", {}, h("span", {}, text)));
+    const element = h("div.pin", { tabIndex: onmove ? 0 : -1, "aria-label": label || t("Point {letter}", { letter: text }) }, h("div.pin-head", {}, h("span", {}, text)));
     if (color) element.style.setProperty("--pin", color);
     const marker = new maplibregl.Marker({ element, anchor: "bottom", draggable: Boolean(onmove) }).setLngLat(point).addTo(this.map);
     const moved = () => onmove?.(marker.getLngLat().toArray());
@@ -300,7 +311,7 @@ export class MapView {
       }
       return;
     }
-    this.onTrouble(TROUBLE[status] ?? `The map cannot be drawn: the server answered ${status}.`);
+    this.onTrouble(TROUBLE[status] ?? t("The map cannot be drawn: the server answered {status}.", { status }));
   }
 
   #addOverlay() {

@@ -1,6 +1,7 @@
 // The menu of a right click, or a long press, on the map.
 
 import { formatPoint, h, toast } from "./ui.js";
+import { t } from "./words.js";
 
 let shown = null;
 
@@ -8,7 +9,7 @@ let shown = null;
 export function showMenu({ x, y }, entries) {
   hideMenu();
   const buttons = entries.map(([text, call]) => h("button", { type: "button", role: "menuitem", onclick: () => { hideMenu(); call(); } }, text));
-  shown = h("div.menu", { role: "menu", "aria-label": "At this place", onkeydown: (event) => {
+  shown = h("div.menu", { role: "menu", "aria-label": t("At this place"), onkeydown: (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (event.key === "Escape") { event.preventDefault(); event.stopPropagation(); hideMenu(); } else if (step) {
       event.preventDefault();
@@ -38,11 +39,11 @@ export function entriesFor(point, page) {
   const withRoute = (call) => { if (page.current !== route) page.open(route); call(route.points); };
   return [
     ...(route ? [
-      ["Route from here", () => withRoute((points) => points.set(0, point))],
-      ...(page.current === route && route.points.isComplete ? [["Via here", () => route.addVia(point)]] : []),
-      ["Route to here", () => withRoute((points) => points.set(Math.max(1, points.points.length - 1), point))]] : []),
-    ...(search ? [["What is here?", () => { if (page.current !== search) page.open(search); search.click(point, page); }]] : []),
-    ...(reach ? [["Reach from here", () => { if (page.current !== reach) page.open(reach); reach.points.set(0, point); }]] : []),
-    ["Copy coordinates", () => navigator.clipboard?.writeText(formatPoint(point)).then(() => toast(`Copied ${formatPoint(point)}`), () => toast("The browser did not allow copying"))],
+      [t("Route from here"), () => withRoute((points) => points.set(0, point))],
+      ...(page.current === route && route.points.isComplete ? [[t("Via here"), () => route.addVia(point)]] : []),
+      [t("Route to here"), () => withRoute((points) => points.set(Math.max(1, points.points.length - 1), point))]] : []),
+    ...(search ? [[t("What is here?"), () => { if (page.current !== search) page.open(search); search.click(point, page); }]] : []),
+    ...(reach ? [[t("Reach from here"), () => { if (page.current !== reach) page.open(reach); reach.points.set(0, point); }]] : []),
+    [t("Copy coordinates"), () => navigator.clipboard?.writeText(formatPoint(point)).then(() => toast(t("Copied {text}", { text: formatPoint(point) })), () => toast(t("The browser did not allow copying")))],
   ];
 }

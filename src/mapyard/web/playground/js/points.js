@@ -5,6 +5,7 @@ import { readPoints, writePoints } from "./address.js";
 import { get, send } from "./api.js";
 import { featureCenter, featureKind, featureName } from "./features.js";
 import { debounce, formatPoint, h, iconButton, parsePoint, toast } from "./ui.js";
+import { t, tn } from "./words.js";
 
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const SUGGEST = "/api/v1/geocode/autocomplete", GEOCODE = "/api/v1/geocode";
@@ -12,7 +13,7 @@ let lists = 0;
 
 export class PointList {
   /** names: labels of fixed points; max: further points may be added up to this number. */
-  constructor({ page, names = [], min = 1, max = names.length, color, onchange, addText = "Add a point" }) {
+  constructor({ page, names = [], min = 1, max = names.length, color, onchange, addText = t("Add a point") }) {
     Object.assign(this, { page, map: page.map, names, min, max, color, onchange, addText, id: ++lists });
     this.points = Array(Math.max(min, names.length)).fill(null);
     /** What a point was found by, beside it: an address, or nothing. */
@@ -52,7 +53,7 @@ export class PointList {
   }
 
   insert(index, point) {
-    if (this.points.length >= this.max) return toast(`At most ${this.max} points.`);
+    if (this.points.length >= this.max) return toast(tn(this.max, "At most {n} point.", "At most {n} points."));
     this.points.splice(index, 0, point);
     this.texts.splice(index, 0, "");
     this.draw();
@@ -88,21 +89,21 @@ export class PointList {
       if (!point) return;
       this.map.addMarker(point, this.max === 1 ? "" : LETTERS[index] ?? String(index + 1), {
         color: this.color,
-        label: `${this.label(index)}, move with the arrow keys`,
+        label: t("{point}, move with the arrow keys", { point: this.label(index) }),
         onmove: (moved) => this.set(index, moved),
       });
     });
   }
 
-  label(index) { return this.names[index] ?? `Point ${LETTERS[index] ?? index + 1}`; }
+  label(index) { return this.names[index] ?? t("Point {letter}", { letter: LETTERS[index] ?? index + 1 }); }
 
   draw() {
     this.element.replaceChildren(
       ...this.points.map((point, index) => h("div.point", {},
         h("span.letter", { "aria-hidden": "true" }, this.max === 1 ? "•" : LETTERS[index] ?? index + 1),
         this.drawField(point, index),
-        iconButton("nearest", "Take the middle of the map", () => this.set(index, this.map.center), "button.icon-button.small"),
-        this.points.length > this.min || point ? iconButton("close", `Remove ${this.label(index)}`, () => this.remove(index), "button.icon-button.small") : null)),
+        iconButton("nearest", t("Take the middle of the map"), () => this.set(index, this.map.center), "button.icon-button.small"),
+        this.points.length > this.min || point ? iconButton("close", t("Remove {point}", { point: this.label(index) }), () => this.remove(index), "button.icon-button.small") : null)),
       this.points.length < this.max && this.isComplete
         ? h("button.link", { type: "button", onclick: () => { this.points.push(null); this.active = this.points.length - 1; this.draw(); } }, `+ ${this.addText}`)
         : "",
@@ -139,16 +140,16 @@ export class PointList {
       if (!text) { this.points[index] = null; this.texts[index] = ""; this.drawMarkers(); return this.onchange(this); }
       const position = parsePoint(text);
       if (position) return this.set(index, position);
-      if (!this.page.has(GEOCODE)) return toast("Write a point as latitude, longitude: 47.1410, 9.5209");
+      if (!this.page.has(GEOCODE)) return toast(t("Write a point as latitude, longitude: 47.1410, 9.5209"));
       const [lng, lat] = this.map.center;
       const result = await send(get(GEOCODE, { q: text, lat: lat.toFixed(4), lng: lng.toFixed(4), limit: 1 })).catch(() => null);
       const [best] = result?.json.features ?? [];
       if (best) take(best);
-      else toast(`“${text}” was not found. Write an address, or latitude, longitude.`);
+      else toast(t("“{text}” was not found. Write an address, or latitude, longitude.", { text }));
     };
     const input = h("input", {
-      type: "text", value: point ? this.texts[index] || formatPoint(point) : "", placeholder: `${this.label(index)}: address, or click the map`,
-      "aria-label": `${this.label(index)}: address, or latitude and longitude`, autocomplete: "off", spellcheck: false,
+      type: "text", value: point ? this.texts[index] || formatPoint(point) : "", placeholder: t("{point}: address, or click the map", { point: this.label(index) }),
+      "aria-label": t("{point}: address, or latitude and longitude", { point: this.label(index) }), autocomplete: "off", spellcheck: false,
       role: "combobox", "aria-expanded": "false", "aria-controls": id, "aria-autocomplete": "list",
       onfocus: () => { this.active = index; },
       oninput: () => { if (this.page.has(SUGGEST)) suggest(); },

@@ -6,6 +6,7 @@ import { inspector } from "./inspect.js";
 import { colorBy } from "./styling.js";
 import { columnsOf, sortedTable } from "./table.js";
 import { h } from "./ui.js";
+import { language, t, tn } from "./words.js";
 
 const SHOWN_IN_LIST = 100, SHOWN_RAW = 60_000;
 const COLOR_KEYS = 30;
@@ -32,9 +33,9 @@ export class Results {
 
   tabs() {
     return [
-      ...(this.placed.length || !(this.features.length || this.raw) ? [["list", "List"]] : []),
-      ...(this.features.length ? [["table", "Table"]] : []),
-      ...(this.raw ? [["raw", "Raw"]] : []),
+      ...(this.placed.length || !(this.features.length || this.raw) ? [["list", t("List")]] : []),
+      ...(this.features.length ? [["table", t("Table")]] : []),
+      ...(this.raw ? [["raw", t("Raw")]] : []),
     ];
   }
 
@@ -48,31 +49,31 @@ export class Results {
   draw() {
     const count = this.features.length;
     const bar = h("div.row.wrap.results-bar", {},
-      h("div.tabs", { role: "tablist", "aria-label": "Show results as" }, this.tabs().map(([id, text]) =>
+      h("div.tabs", { role: "tablist", "aria-label": t("Show results as") }, this.tabs().map(([id, text]) =>
         h("button", { type: "button", role: "tab", "aria-selected": String(id === this.tab), dataset: { show: id }, onclick: () => { this.tab = id; this.draw(); } }, text))),
       this.placed.length > 1 ? this.colorMenu() : null,
-      count ? downloadMenu(this.name, () => this.features) : this.raw ? h("button.small.quiet", { type: "button", onclick: () => saveFile(`${this.name}.${this.rawKind}`, this.raw) }, "Download") : null);
-    const more = this.more ? h("button.small.quiet", { type: "button", onclick: () => this.more() }, "Load more") : null;
+      count ? downloadMenu(this.name, () => this.features) : this.raw ? h("button.small.quiet", { type: "button", onclick: () => saveFile(`${this.name}.${this.rawKind}`, this.raw) }, t("Download")) : null);
+    const more = this.more ? h("button.small.quiet", { type: "button", onclick: () => this.more() }, t("Load more")) : null;
     this.element.replaceChildren(...[
       ...this.values,
       count || this.raw ? bar : null,
-      count ? h("p.count", { role: "status" }, `${count.toLocaleString("en")} result${count === 1 ? "" : "s"}${this.more ? ", there are more" : ""}${this.placed.length < count ? `, ${this.placed.length.toLocaleString("en")} on the map` : ""} `, more) : null,
-      this.legend.length ? h("ul.legend", { "aria-label": `Colors of ${this.color}` }, this.legend.map(([color, text, n]) => {
+      count ? h("p.count", { role: "status" }, `${[tn(count, "{n} result", "{n} results"), this.more ? t("there are more") : "", this.placed.length < count ? tn(this.placed.length, "{n} on the map", "{n} on the map") : ""].filter(Boolean).join(", ")} `, more) : null,
+      this.legend.length ? h("ul.legend", { "aria-label": t("Colors of {key}", { key: this.color }) }, this.legend.map(([color, text, n]) => {
         const swatch = h("span.swatch");
         swatch.style.background = color;
-        return h("li", {}, swatch, h("b", { dir: "auto" }, text), h("span", {}, n.toLocaleString("en")));
+        return h("li", {}, swatch, h("b", { dir: "auto" }, text), h("span", {}, n.toLocaleString(language)));
       })) : null,
       this.body(),
     ].filter(Boolean));
   }
 
   body() {
-    if (this.tab === "raw" && this.raw) return h("pre.code.raw", { tabIndex: 0, "aria-label": "Answer" }, this.raw.length > SHOWN_RAW ? `${this.raw.slice(0, SHOWN_RAW)}\n…` : this.raw);
+    if (this.tab === "raw" && this.raw) return h("pre.code.raw", { tabIndex: 0, "aria-label": t("Answer") }, this.raw.length > SHOWN_RAW ? `${this.raw.slice(0, SHOWN_RAW)}\n…` : this.raw);
     if (!this.features.length) return null;
     if (this.tab === "table") return this.table();
     return h("div", {},
       h("ul.list", {}, this.placed.slice(0, SHOWN_IN_LIST).map((f) => featureItem(f, () => this.choose(f)))),
-      this.placed.length > SHOWN_IN_LIST ? h("p.empty", {}, "The list holds the first 100; the map and the table show all.") : null);
+      this.placed.length > SHOWN_IN_LIST ? h("p.empty", {}, t("The list holds the first 100; the map and the table show all.")) : null);
   }
 
   table() {
@@ -85,8 +86,8 @@ export class Results {
 
   colorMenu() {
     const keys = columnsOf(this.features).slice(0, COLOR_KEYS);
-    const select = h("select.download", { "aria-label": "Color by", onchange: () => { this.color = select.value; this.drawMap(); this.draw(); } },
-      h("option", { value: "" }, "Color by"), keys.map((key) => h("option", { value: key, selected: key === this.color }, key)));
+    const select = h("select.download", { "aria-label": t("Color by"), onchange: () => { this.color = select.value; this.drawMap(); this.draw(); } },
+      h("option", { value: "" }, t("Color by")), keys.map((key) => h("option", { value: key, selected: key === this.color }, key)));
     return select;
   }
 
@@ -97,7 +98,7 @@ export class Results {
       if (feature.geometry.type === "Point") map.fly(feature.geometry.coordinates, 17);
       else map.fit(feature, 18);
     }
-    this.element.replaceChildren(h("button.link", { type: "button", onclick: () => { this.chosen = null; this.draw(); } }, "← all results"), inspector(feature, this.page));
+    this.element.replaceChildren(h("button.link", { type: "button", onclick: () => { this.chosen = null; this.draw(); } }, t("← all results")), inspector(feature, this.page));
   }
 
   click(event) {
@@ -129,6 +130,6 @@ export function readCsv(text, separator = ",") {
   return body.map((row) => ({
     type: "Feature",
     geometry: lat >= 0 && lon >= 0 && row[lat] !== "" && row[lon] !== "" ? { type: "Point", coordinates: [Number(row[lon]), Number(row[lat])] } : null,
-    properties: Object.fromEntries(head.map((name, i) => [name || `column ${i + 1}`, row[i] ?? ""])),
+    properties: Object.fromEntries(head.map((name, i) => [name || t("column {number}", { number: i + 1 }), row[i] ?? ""])),
   }));
 }

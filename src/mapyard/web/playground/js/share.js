@@ -2,23 +2,24 @@
 
 import { saveFile } from "./download.js";
 import { h, iconButton, toast } from "./ui.js";
+import { t } from "./words.js";
 
-const copy = (text) => navigator.clipboard?.writeText(text).then(() => toast("Copied"), () => toast("The browser did not allow copying"));
+const copy = (text) => navigator.clipboard?.writeText(text).then(() => toast(t("Copied")), () => toast(t("The browser did not allow copying")));
 
 /** Open the dialog of sharing. */
 export async function shareDialog(page) {
   page.remember({ replace: true });
   await page.written;
-  const link = h("input", { type: "text", readOnly: true, value: location.href, "aria-label": "Link", onfocus: () => link.select() });
-  const snippet = h("textarea.editor", { readOnly: true, rows: 8, value: embed(page), "aria-label": "Snippet for a page of yours", spellcheck: false });
-  const dialog = h("dialog.share", { "aria-label": "Share", onclose: () => dialog.remove(), onclick: (event) => { if (event.target === dialog) dialog.close(); } },
-    h("div.row.spread", {}, h("h2", {}, "Share"), iconButton("close", "Close", () => dialog.close())),
-    h("div.field", {}, h("span.field-label", {}, "Link to what you see"), h("div.row", {}, link, h("button.small", { type: "button", onclick: () => copy(link.value) }, "Copy"))),
-    h("div.field", {}, h("span.field-label", {}, "Map in a page of yours"), snippet,
-      h("small", {}, "Your backend begins a map session with your key and gives its token to the page, so that the key stays with you. ", h("a", { href: "/docs/tiles" }, "How"), "."),
-      h("div.row", {}, h("button.small", { type: "button", onclick: () => copy(snippet.value) }, "Copy"))),
-    h("div.field", {}, h("span.field-label", {}, "Picture of the map"), h("div.row", {}, h("button.small", { type: "button", onclick: async () => saveFile("map.png", await page.map.picture()) }, "Save as PNG")),
-      h("small", {}, "Name the source where you show it: © OpenStreetMap contributors.")));
+  const link = h("input", { type: "text", readOnly: true, value: location.href, "aria-label": t("Link"), onfocus: () => link.select() });
+  const snippet = h("textarea.editor", { readOnly: true, rows: 8, value: embed(page), "aria-label": t("Snippet for a page of yours"), spellcheck: false });
+  const dialog = h("dialog.share", { "aria-label": t("Share"), onclose: () => dialog.remove(), onclick: (event) => { if (event.target === dialog) dialog.close(); } },
+    h("div.row.spread", {}, h("h2", {}, t("Share")), iconButton("close", t("Close"), () => dialog.close())),
+    h("div.field", {}, h("span.field-label", {}, t("Link to what you see")), h("div.row", {}, link, h("button.small", { type: "button", onclick: () => copy(link.value) }, t("Copy")))),
+    h("div.field", {}, h("span.field-label", {}, t("Map in a page of yours")), snippet,
+      h("small", {}, t("Your backend begins a map session with your key and gives its token to the page, so that the key stays with you."), " ", h("a", { href: "/docs/tiles" }, t("How to do it"))),
+      h("div.row", {}, h("button.small", { type: "button", onclick: () => copy(snippet.value) }, t("Copy")))),
+    h("div.field", {}, h("span.field-label", {}, t("Picture of the map")), h("div.row", {}, h("button.small", { type: "button", onclick: async () => saveFile("map.png", await page.map.picture()) }, t("Save as PNG"))),
+      h("small", {}, t("Name the source where you show it: © OpenStreetMap contributors."))));
   document.body.append(dialog);
   dialog.showModal();
 }

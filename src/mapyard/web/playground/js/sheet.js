@@ -1,6 +1,7 @@
 // The panel on a phone: a sheet that is dragged by its handle, and stays low, at half height, or full.
 
 import { h } from "./ui.js";
+import { t } from "./words.js";
 
 const STEPS = ["low", "half", "full"];
 const LOW_PX = 104;
@@ -14,12 +15,12 @@ export function setStep(panel, step) {
   panel.classList.remove(...STEPS);
   if (step !== "half") panel.classList.add(step);
   panel.style.height = panel.style.maxHeight = "";
-  panel.querySelector(".handle")?.setAttribute("aria-label", step === "low" ? "Show more of the panel" : "Show less of the panel");
+  panel.querySelector(".handle")?.setAttribute("aria-label", step === "low" ? t("Show more of the panel") : t("Show less of the panel"));
 }
 
 /** Return the handle of a panel: dragged, tapped, or moved by arrow keys. */
 export function makeHandle(panel) {
-  const handle = h("button.handle", { type: "button", "aria-label": "Show less of the panel" });
+  const handle = h("button.handle", { type: "button", "aria-label": t("Show less of the panel") });
   const room = () => panel.parentElement.clientHeight;
   const heights = () => ({ low: LOW_PX, half: room() * 0.54, full: room() - 130 });
   let drag = null;

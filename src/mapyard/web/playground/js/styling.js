@@ -1,5 +1,7 @@
 // Colors for results: by the values of a tag, with a legend, or by MapCSS as overpass turbo has it.
 
+import { t } from "./words.js";
+
 const COLORS = ["#0a7d57", "#c8553d", "#2f6fb3", "#b58900", "#8a4fa3", "#17a2a2", "#d1478c", "#5c7a29"];
 const OTHERS = "#8a958e";
 
@@ -15,7 +17,7 @@ export function colorBy(features, key) {
   const others = features.length - best.reduce((sum, [, count]) => sum + count, 0);
   return {
     paint: (feature) => ({ _color: colors.get(String(feature.properties?.[key])) ?? OTHERS }),
-    legend: [...best.map(([value, count]) => [colors.get(value), value, count]), ...(others ? [[OTHERS, "others", others]] : [])],
+    legend: [...best.map(([value, count]) => [colors.get(value), value, count]), ...(others ? [[OTHERS, t("others"), others]] : [])],
   };
 }
 

@@ -1,6 +1,7 @@
 // A table of features or rows: sorted by a click on a column, in pages, and complete.
 
 import { h } from "./ui.js";
+import { number, t, tn } from "./words.js";
 
 const PAGE = 50, MOST_COLUMNS = 40;
 
@@ -37,8 +38,8 @@ export function sortedTable(columns, rows, { onchoose, caption = "" } = {}) {
       return h("tr", {}, cells);
     }));
     const step = (by, text) => h("button.small.quiet", { type: "button", disabled: page + by < 0 || page + by >= pages, onclick: () => { page += by; draw(); } }, text);
-    foot.replaceChildren(...(pages > 1 ? [step(-1, "Back"), h("span", {}, `${(page * PAGE + 1).toLocaleString("en")}–${Math.min(rows.length, (page + 1) * PAGE).toLocaleString("en")} of ${rows.length.toLocaleString("en")}`), step(1, "Next")] : []),
-      ...(columns.length > MOST_COLUMNS ? [h("small", {}, `${columns.length - MOST_COLUMNS} more columns are in the download.`)] : []));
+    foot.replaceChildren(...(pages > 1 ? [step(-1, t("Back")), h("span", {}, t("{from}–{to} of {all}", { from: number(page * PAGE + 1), to: number(Math.min(rows.length, (page + 1) * PAGE)), all: number(rows.length) })), step(1, t("Next"))] : []),
+      ...(columns.length > MOST_COLUMNS ? [h("small", {}, tn(columns.length - MOST_COLUMNS, "{n} more column is in the download.", "{n} more columns are in the download."))] : []));
   }
 
   draw();

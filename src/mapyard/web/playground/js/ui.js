@@ -1,5 +1,7 @@
 // Small helpers for building the page. Text is always set as text, never as HTML.
 
+import { number } from "./words.js";
+
 /** Make an element: h("button.primary", {onclick}, "Go"). */
 export function h(spec, attributes = {}, ...children) {
   const [tag, ...classes] = spec.split(".");
@@ -106,7 +108,7 @@ export function debounce(ms, call) {
 }
 
 export const formatDistance = (m) =>
-  m === null || m === undefined ? "–" : m < 950 ? `${Math.round(m)} m` : `${(m / 1000).toFixed(m < 9950 ? 1 : 0)} km`;
+  m === null || m === undefined ? "–" : m < 950 ? `${Math.round(m)} m` : `${number(m / 1000, m < 9950 ? 1 : 0)} km`;
 
 export function formatDuration(s) {
   if (s === null || s === undefined) return "–";

@@ -3,19 +3,20 @@
 import { ApiError, get, post } from "../api.js";
 import { inspector } from "../inspect.js";
 import { h } from "../ui.js";
+import { t, tn } from "../words.js";
 
 const POLL_MS = 700;
 const slugOf = (name) => name.toLowerCase().replace(/\.[a-z0-9]+$/, "").replace(/[^a-z0-9_-]+/g, "-").replace(/^[-_]+|[-_]+$/g, "").slice(0, 64) || "dataset";
 
 export default {
-  id: "datasets", name: "Your data", title: "Your datasets", icon: "datasets",
+  id: "datasets", name: t("Your data"), title: t("Your datasets"), icon: "datasets",
   paths: ["/api/v1/datasets/{id}/source"],
-  hint: "Put a file of your own on the map: CSV, GeoJSON, GeoParquet, GeoPackage, or a Shapefile in a .zip.",
+  hint: t("Put a file of your own on the map: CSV, GeoJSON, GeoParquet, GeoPackage, or a Shapefile in a .zip."),
 
   open(content, page) {
     this.isOpen = true;
     this.chosen = "";
-    const file = h("input", { type: "file", accept: ".csv,.tsv,.geojson,.json,.ndjson,.geojsonl,.parquet,.gpkg,.zip", "aria-label": "File to import",
+    const file = h("input", { type: "file", accept: ".csv,.tsv,.geojson,.json,.ndjson,.geojsonl,.parquet,.gpkg,.zip", "aria-label": t("File to import"),
       onchange: () => {
         const [chosen] = file.files;
         file.value = ""; // so that the same file may be chosen again
@@ -24,7 +25,7 @@ export default {
     this.datasets = [];
     this.list = h("ul.list");
     this.card = h("div");
-    content.append(h("label.drop", {}, h("b", {}, "Choose a file"), h("span", {}, "a table needs columns lat and lon, wkt, or address"), file), h("h2", {}, "Datasets"), this.list, this.card);
+    content.append(h("label.drop", {}, h("b", {}, t("Choose a file")), h("span", {}, t("a table needs columns lat and lon, wkt, or address")), file), h("h2", {}, t("Datasets")), this.list, this.card);
     this.load(page);
   },
 
@@ -48,7 +49,7 @@ export default {
     this.datasets = datasets;
     this.list.replaceChildren(...datasets.map((d) => h("li", {}, h("button.item", { type: "button", disabled: d.feature_count === null, onclick: () => this.choose(d, page) },
       h("span.item-text", {}, h("b", { dir: "auto" }, d.name), h("small", {}, describe(d)))))));
-    if (!datasets.length) page.say("You have no datasets yet.");
+    if (!datasets.length) page.say(t("You have no datasets yet."));
     const wanted = datasets.find((dataset) => dataset.id === this.wanted && dataset.feature_count !== null);
     this.wanted = "";
     if (wanted) this.choose(wanted, page);
@@ -65,9 +66,9 @@ export default {
     const columns = Object.entries(dataset.schema_definition ?? {});
     this.card.replaceChildren(h("article.card", {},
       h("h3", { dir: "auto" }, dataset.name), h("p.kind", {}, `dataset("${dataset.slug}") · ${describe(dataset)}`),
-      dataset.problems.length ? h("ul.warnings", { "aria-label": "Problems" }, dataset.problems.map((p) => h("li", { dir: "auto" }, `Row ${p.row}: ${p.message}`))) : null,
-      h("table.tags", {}, h("tbody", {}, columns.map(([name, { type, count }]) => h("tr", {}, h("th", { scope: "row", dir: "auto" }, name), h("td", {}, `${type}, ${count.toLocaleString("en")} rows`))))),
-      h("div.row", {}, h("button.quiet", { type: "button", onclick: () => this.remove(dataset, page) }, "Delete"))));
+      dataset.problems.length ? h("ul.warnings", { "aria-label": t("Problems") }, dataset.problems.map((p) => h("li", { dir: "auto" }, t("Row {row}: {message}", { row: p.row, message: p.message })))) : null,
+      h("table.tags", {}, h("tbody", {}, columns.map(([name, { type, count }]) => h("tr", {}, h("th", { scope: "row", dir: "auto" }, name), h("td", {}, `${type}, ${tn(count, "{n} row", "{n} rows")}`))))),
+      h("div.row", {}, h("button.quiet", { type: "button", onclick: () => this.remove(dataset, page) }, t("Delete")))));
   },
 
   click(_point, page, event) {
@@ -79,7 +80,7 @@ export default {
     page.say("", "busy");
     try {
       const made = await this.make(slugOf(file.name), file.name);
-      page.say(`Sending ${file.name} …`, "busy");
+      page.say(t("Sending {file} …", { file: file.name }), "busy");
       const query = new URLSearchParams({ name: file.name });
       const answer = await fetch(`/api/v1/datasets/${made}/source?${query}`, { method: "PUT", body: file });
       if (!answer.ok) throw new ApiError({ status: answer.status, json: await answer.json() });
@@ -112,13 +113,13 @@ export default {
         else this.choose(dataset, page);
         return;
       }
-      page.say("Reading …", "busy");
+      page.say(t("Reading …"), "busy");
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     }
   },
 
   async remove(dataset, page) {
-    if (!confirm(`Delete ${dataset.name} and all its rows?`)) return;
+    if (!confirm(t("Delete {name} and all its rows?", { name: dataset.name }))) return;
     await fetch(`/api/v1/datasets/${dataset.id}`, { method: "DELETE" });
     page.map.showTiles(null);
     this.card.replaceChildren();
@@ -127,8 +128,8 @@ export default {
 };
 
 function describe(dataset) {
-  if (dataset.status === "processing") return "is being read …";
-  const rows = dataset.feature_count === null ? "no rows yet" : `${dataset.feature_count.toLocaleString("en")} rows`;
-  const problems = dataset.problem_count ? `, ${dataset.problem_count.toLocaleString("en")} with problems` : "";
-  return dataset.status === "error" ? `${rows}; the last file failed` : `${rows}${problems}`;
+  if (dataset.status === "processing") return t("is being read …");
+  const rows = dataset.feature_count === null ? t("no rows yet") : tn(dataset.feature_count, "{n} row", "{n} rows");
+  const problems = dataset.problem_count ? `, ${tn(dataset.problem_count, "{n} with problems", "{n} with problems")}` : "";
+  return dataset.status === "error" ? t("{rows}; the last file failed", { rows }) : `${rows}${problems}`;
 }

@@ -5,13 +5,14 @@ import { post } from "../api.js";
 import { distanceBetween, profileChart } from "../chart.js";
 import { downloadMenu } from "../download.js";
 import { formatDistance, h } from "../ui.js";
+import { number, t } from "../words.js";
 
 const PATH = "/api/v1/elevation/profile";
 
 export default {
-  id: "elevation", name: "Elevation", title: "Elevation profile", icon: "elevation",
+  id: "elevation", name: t("Elevation"), title: t("Elevation profile"), icon: "elevation",
   paths: [PATH],
-  hint: "Click a line point by point, or take the route that you made.",
+  hint: t("Click a line point by point, or take the route that you made."),
 
   open(content, page) {
     this.line = [];
@@ -19,9 +20,9 @@ export default {
     this.marker = null;
     content.append(
       h("div.row.wrap", {},
-        page.shared.line ? h("button", { type: "button", onclick: () => this.openLine(page) }, "Take my route") : null,
-        h("button.quiet", { type: "button", onclick: () => { this.line.pop(); this.update(page); } }, "Undo"),
-        h("button.quiet", { type: "button", onclick: () => { this.line = []; this.update(page); } }, "Clear")),
+        page.shared.line ? h("button", { type: "button", onclick: () => this.openLine(page) }, t("Take my route")) : null,
+        h("button.quiet", { type: "button", onclick: () => { this.line.pop(); this.update(page); } }, t("Undo")),
+        h("button.quiet", { type: "button", onclick: () => { this.line = []; this.update(page); } }, t("Clear"))),
       this.output);
   },
 
@@ -58,12 +59,12 @@ export default {
     const result = await page.run(post(PATH, { geometry }));
     if (!result) return;
     const p = result.json.properties;
-    const figure = (value, text) => h("div.choice", {}, h("b", {}, value === null || value === undefined ? "–" : `${Math.round(value)} m`), h("span", {}, text));
+    const figure = (value, text) => h("div.choice", {}, h("b", {}, value === null || value === undefined ? "–" : `${number(value)} m`), h("span", {}, text));
     this.output.replaceChildren(
       profileChart(result.json.geometry.coordinates, (at) => this.point(at, page)),
-      h("div.choices", {}, figure(p.min_elevation_m, "lowest"), figure(p.max_elevation_m, "highest"), figure(p.total_ascent_m, "up"), figure(p.total_descent_m, "down")),
-      downloadMenu("profile", () => [{ ...result.json, properties: { name: "Profile" } }]),
-      p.distance_m ? h("p", {}, `${formatDistance(p.distance_m)} in all`) : "");
+      h("div.choices", {}, figure(p.min_elevation_m, t("lowest")), figure(p.max_elevation_m, t("highest")), figure(p.total_ascent_m, t("up")), figure(p.total_descent_m, t("down"))),
+      downloadMenu("profile", () => [{ ...result.json, properties: { name: t("Profile") } }]),
+      p.distance_m ? h("p", {}, t("{distance} in all", { distance: formatDistance(p.distance_m) })) : "");
   },
 
   point(at, page) {

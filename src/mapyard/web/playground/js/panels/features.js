@@ -4,16 +4,17 @@ import { readPoints, writePoints } from "../address.js";
 import { get } from "../api.js";
 import { Results } from "../results.js";
 import { debounce, field, h, segmented } from "../ui.js";
+import { t } from "../words.js";
 
 const EXAMPLES = ["amenity=restaurant", "amenity=cafe|bar|pub", "shop=*", "tourism=hotel", "natural=tree", "highway=bus_stop", "building=*", "historic=*"];
-const SHAPES = [["view", "In view"], ["box", "Box"], ["circle", "Circle"], ["area", "Area"]];
-const HINTS = { box: "Click two corners on the map.", circle: "Click the middle, then a point of the rim.", area: "Click the corners of the area, then press Find." };
+const SHAPES = [["view", t("In view")], ["box", t("Box")], ["circle", t("Circle")], ["area", t("Area")]];
+const HINTS = { box: t("Click two corners on the map."), circle: t("Click the middle, then a point of the rim."), area: t("Click the corners of the area, then press Find.") };
 const MOST = 20_000;
 
 export default {
-  id: "features", name: "Features", title: "Features by tag", icon: "features",
+  id: "features", name: t("Features"), title: t("Features by tag"), icon: "features",
   paths: ["/api/v1/features"],
-  hint: "Everything with a tag in view, or inside a shape that you draw.",
+  hint: t("Everything with a tag in view, or inside a shape that you draw."),
 
   open(content, page) {
     this.page = page;
@@ -29,15 +30,15 @@ export default {
     this.drawShapes();
     content.append(
       h("form", { onsubmit: (event) => { event.preventDefault(); this.update(page); } },
-        field("Tag", this.input, "key=value, key=a|b, key=* or key=~regex"), this.examples,
+        field(t("Tag"), this.input, t("key=value, key=a|b, key=* or key=~regex")), this.examples,
         h("div.row.wrap", {}, EXAMPLES.slice(0, 6).map((text) => h("button.chip", { type: "button", onclick: () => { this.input.value = text; this.update(page); } }, text))),
         this.shapePlace,
-        h("button.primary", {}, "Find")),
+        h("button.primary", {}, t("Find"))),
       this.results.element);
   },
 
   drawShapes() {
-    this.shapePlace.replaceChildren(segmented("Where", SHAPES, this.shape, (shape) => {
+    this.shapePlace.replaceChildren(segmented(t("Where"), SHAPES, this.shape, (shape) => {
       this.shape = shape;
       this.corners = [];
       this.page.map.show(null);
@@ -98,7 +99,7 @@ export default {
     const result = await page.run(get("/api/v1/features", query));
     if (!result) return;
     this.show(result.json.features, query, result.headers, page, this.shape !== "view");
-    if (!result.json.features.length) page.say("Nothing with this tag is there.");
+    if (!result.json.features.length) page.say(t("Nothing with this tag is there."));
   },
 
   show(found, query, headers, page, move) {

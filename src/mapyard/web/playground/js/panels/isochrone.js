@@ -5,21 +5,22 @@ import { downloadMenu } from "../download.js";
 import { PointList } from "../points.js";
 import { debounce, h, segmented } from "../ui.js";
 import { asPoint, MODES } from "./route.js";
+import { number, t } from "../words.js";
 
 const COLORS = ["#0a7d57", "#3a9a4d", "#a5a52c", "#d98b2b", "#c8553d"];
 
 export default {
-  id: "isochrone", name: "Reach", title: "Isochrone", icon: "isochrone",
+  id: "isochrone", name: t("Reach"), title: t("Isochrone"), icon: "isochrone",
   paths: ["/api/v1/isochrone"],
-  hint: "Click the map: the areas that can be reached in the chosen times.",
+  hint: t("Click the map: the areas that can be reached in the chosen times."),
 
   open(content, page) {
     this.mode = "foot";
     this.minutes = 15;
     this.ask = debounce(150, () => this.update(page));
-    this.points = new PointList({ page, names: ["Start"], onchange: () => this.ask() });
+    this.points = new PointList({ page, names: [t("Start")], onchange: () => this.ask() });
     const value = h("output", {}, `${this.minutes} min`);
-    const slider = h("input", { type: "range", min: 5, max: 60, step: 5, value: this.minutes, "aria-label": "Longest time, minutes",
+    const slider = h("input", { type: "range", min: 5, max: 60, step: 5, value: this.minutes, "aria-label": t("Longest time, minutes"),
       oninput: (event) => { this.minutes = Number(event.target.value); value.textContent = `${this.minutes} min`; this.ask(); } });
     this.output = h("div");
     this.modePlace = h("div.mode-place");
@@ -27,10 +28,10 @@ export default {
     this.shown = value;
     this.drawModes();
     content.append(this.modePlace, this.points.element,
-      h("div.slider", {}, h("span", {}, "Within"), slider, value), this.output);
+      h("div.slider", {}, h("span", {}, t("Within")), slider, value), this.output);
   },
 
-  drawModes() { this.modePlace.replaceChildren(segmented("Mode", MODES, this.mode, (mode) => { this.mode = mode; this.ask(); })); },
+  drawModes() { this.modePlace.replaceChildren(segmented(t("Mode"), MODES, this.mode, (mode) => { this.mode = mode; this.ask(); })); },
 
   state() { return { p: this.points.text, mode: this.mode === "foot" ? "" : this.mode, min: this.minutes === 15 ? "" : this.minutes }; },
 
@@ -58,7 +59,7 @@ export default {
       const swatch = h("span.swatch");
       swatch.style.background = f.properties._color;
       const area = f.properties.area_m2;
-      return h("li", {}, swatch, h("b", {}, `${Math.round(f.properties.time_seconds / 60)} min`), h("span", {}, area ? `${(area / 1e6).toFixed(area < 1e7 ? 1 : 0)} km²` : ""));
+      return h("li", {}, swatch, h("b", {}, `${Math.round(f.properties.time_seconds / 60)} min`), h("span", {}, area ? `${number(area / 1e6, area < 1e7 ? 1 : 0)} km²` : ""));
     })));
   },
 };

@@ -5,22 +5,23 @@ import { post } from "../api.js";
 import { downloadMenu } from "../download.js";
 import { readGpx } from "../gpx.js";
 import { formatDistance, formatDuration, h } from "../ui.js";
+import { t, tn } from "../words.js";
 
 export default {
-  id: "match", name: "Match", title: "Map matching", icon: "match",
+  id: "match", name: t("Match"), title: t("Map matching"), icon: "match",
   paths: ["/api/v1/map-match"],
-  hint: "Drop a GPX file on the map, or click a trace point by point.",
+  hint: t("Drop a GPX file on the map, or click a trace point by point."),
 
   open(content, page) {
     this.trace = [];
-    const file = h("input", { type: "file", accept: ".gpx,application/gpx+xml,text/xml", "aria-label": "GPX file",
+    const file = h("input", { type: "file", accept: ".gpx,application/gpx+xml,text/xml", "aria-label": t("GPX file"),
       onchange: async () => file.files[0] && this.load(await file.files[0].text(), file.files[0].name, page) });
-    this.status = h("p.empty", {}, "No trace yet.");
+    this.status = h("p.empty", {}, t("No trace yet."));
     this.output = h("div");
     content.append(
-      h("label.drop", {}, h("b", {}, "Choose a GPX file"), h("span", {}, "or drop it anywhere on the page"), file),
-      h("div.row", {}, h("button", { type: "button", onclick: () => this.update(page) }, "Match"),
-        h("button.quiet", { type: "button", onclick: () => { this.trace = []; this.draw(page); } }, "Clear")),
+      h("label.drop", {}, h("b", {}, t("Choose a GPX file")), h("span", {}, t("or drop it anywhere on the page")), file),
+      h("div.row", {}, h("button", { type: "button", onclick: () => this.update(page) }, t("Match")),
+        h("button.quiet", { type: "button", onclick: () => { this.trace = []; this.draw(page); } }, t("Clear"))),
       this.status, this.output);
     this.draw(page);
   },
@@ -50,7 +51,7 @@ export default {
   },
 
   draw(page, matched = null) {
-    this.status.textContent = this.trace.length ? `${this.trace.length} trace points` : "No trace yet.";
+    this.status.textContent = this.trace.length ? tn(this.trace.length, "{n} trace point", "{n} trace points") : t("No trace yet.");
     this.output.replaceChildren();
     const features = this.trace.map((p) => ({ type: "Feature", geometry: { type: "Point", coordinates: p }, properties: { _color: "#c8553d" } }));
     if (matched) features.unshift({ ...matched, properties: { _width: 6 } });
@@ -58,7 +59,7 @@ export default {
   },
 
   async update(page) {
-    if (this.trace.length < 2) return page.say("A trace needs two points or more.", "error");
+    if (this.trace.length < 2) return page.say(t("A trace needs two points or more."), "error");
     page.remember();
     const trace = { type: "LineString", coordinates: this.trace.map((p) => p.map((v) => Number(v.toFixed(6)))) };
     const result = await page.run(post("/api/v1/map-match", { trace }));
@@ -69,10 +70,10 @@ export default {
     const names = [...new Set(legs.flatMap((leg) => leg.names ?? []).filter(Boolean))];
     this.output.replaceChildren(
       h("div.choices", {},
-        h("div.choice", {}, h("b", {}, formatDistance(p.distance)), h("span", {}, "matched")),
-        h("div.choice", {}, h("b", {}, formatDuration(p.duration)), h("span", {}, "driving")),
-        h("div.choice", {}, h("b", {}, `${Math.round((p.confidence ?? 0) * 100)} %`), h("span", {}, "confidence"))),
-      downloadMenu("matched", () => [{ ...result.json, legs: undefined, properties: { ...p, name: "Matched" } }]),
-      names.length ? h("p", {}, `Along ${names.slice(0, 12).join(", ")}${names.length > 12 ? " …" : ""}`) : "");
+        h("div.choice", {}, h("b", {}, formatDistance(p.distance)), h("span", {}, t("matched"))),
+        h("div.choice", {}, h("b", {}, formatDuration(p.duration)), h("span", {}, t("driving"))),
+        h("div.choice", {}, h("b", {}, `${Math.round((p.confidence ?? 0) * 100)} %`), h("span", {}, t("confidence")))),
+      downloadMenu("matched", () => [{ ...result.json, legs: undefined, properties: { ...p, name: t("Matched") } }]),
+      names.length ? h("p", {}, t("Along {roads}", { roads: `${names.slice(0, 12).join(", ")}${names.length > 12 ? " …" : ""}` })) : "");
   },
 };

@@ -5,13 +5,14 @@ import { saveFile } from "../download.js";
 import { PointList } from "../points.js";
 import { debounce, formatDistance, formatDuration, h, segmented } from "../ui.js";
 import { MODES } from "./route.js";
+import { t } from "../words.js";
 
 const LETTERS = "ABCDEFGHIJ";
 
 export default {
-  id: "matrix", name: "Matrix", title: "Matrix", icon: "matrix",
+  id: "matrix", name: t("Matrix"), title: t("Matrix"), icon: "matrix",
   paths: ["/api/v1/matrix"],
-  hint: "Click two to ten places: times and distances between all of them.",
+  hint: t("Click two to ten places: times and distances between all of them."),
 
   open(content, page) {
     this.mode = "auto";
@@ -22,13 +23,13 @@ export default {
     content.append(
       (this.modePlace = h("div.mode-place")),
       this.points.element,
-      segmented("Values", [["durations", "Times"], ["distances", "Distances"]], this.what, (what) => { this.what = what; this.draw(); }),
+      segmented(t("Values"), [["durations", t("Times")], ["distances", t("Distances")]], this.what, (what) => { this.what = what; this.draw(); }),
       this.output);
     this.result = null;
     this.drawModes();
   },
 
-  drawModes() { this.modePlace.replaceChildren(segmented("Mode", MODES, this.mode, (mode) => { this.mode = mode; this.ask(); })); },
+  drawModes() { this.modePlace.replaceChildren(segmented(t("Mode"), MODES, this.mode, (mode) => { this.mode = mode; this.ask(); })); },
 
   state() { return { p: this.points.text, mode: this.mode === "auto" ? "" : this.mode }; },
 
@@ -63,7 +64,7 @@ export default {
     const rows = this.result[this.what];
     const largest = Math.max(1, ...rows.flat().filter((v) => v !== null));
     const format = this.what === "durations" ? formatDuration : formatDistance;
-    this.output.replaceChildren(h("button.small.quiet", { type: "button", onclick: () => this.download() }, "Download CSV"), h("div.scroll", {}, h("table.matrix", {},
+    this.output.replaceChildren(h("button.small.quiet", { type: "button", onclick: () => this.download() }, t("Download CSV")), h("div.scroll", {}, h("table.matrix", {},
       h("thead", {}, h("tr", {}, h("td"), rows.map((_, i) => h("th", { scope: "col" }, LETTERS[i])))),
       h("tbody", {}, rows.map((row, i) => h("tr", {}, h("th", { scope: "row" }, LETTERS[i]), row.map((value, j) => {
         const cell = h("td", {}, i === j ? "" : format(value));

@@ -7,6 +7,7 @@ import { formatQuery } from "../editor/languages.js";
 import { Results, readCsv } from "../results.js";
 import { paintBy, splitStyle } from "../styling.js";
 import { debounce, h, toast } from "../ui.js";
+import { language, number, t, tn } from "../words.js";
 
 const WIZARD_KEYS = ["amenity", "shop", "tourism", "leisure", "natural", "highway", "historic", "railway", "man_made", "landuse", "building", "cuisine", "sport", "craft", "office", "healthcare", "place"];
 
@@ -25,24 +26,24 @@ export function queryTool({ examples, makeCall, language, complete, wizard, hasP
       this.plan = h("div", { id: "query-plan", hidden: true });
       this.tab = "results";
       this.host = h("div.editor-place");
-      this.warnings = h("ul.warnings", { "aria-label": "Warnings", hidden: true });
-      this.runButton = h("button.primary", { type: "button", onclick: () => this.update(page) }, "Run");
-      this.stopButton = h("button.quiet", { type: "button", hidden: true, onclick: () => page.stop() }, "Stop");
-      this.menu = h("select", { "aria-label": "Examples", onchange: () => this.pick() });
+      this.warnings = h("ul.warnings", { "aria-label": t("Warnings"), hidden: true });
+      this.runButton = h("button.primary", { type: "button", onclick: () => this.update(page) }, t("Run"));
+      this.stopButton = h("button.quiet", { type: "button", hidden: true, onclick: () => page.stop() }, t("Stop"));
+      this.menu = h("select", { "aria-label": t("Examples"), onchange: () => this.pick() });
       this.fillMenu();
-      const wish = h("input", { type: "text", placeholder: "Wizard: cafés, or shop=bakery", "aria-label": "What to find in view", autocomplete: "off" });
+      const wish = h("input", { type: "text", placeholder: t("Wizard: cafés, or shop=bakery"), "aria-label": t("What to find in view"), autocomplete: "off" });
       content.append(
-        h("label.field", {}, h("span.field-label", {}, "Examples, saved and last queries"), this.menu),
-        h("form.row", { onsubmit: (event) => { event.preventDefault(); this.wish(wish.value, page); } }, wish, h("button.small.quiet", {}, "Write")),
+        h("label.field", {}, h("span.field-label", {}, t("Examples, saved and last queries")), this.menu),
+        h("form.row", { onsubmit: (event) => { event.preventDefault(); this.wish(wish.value, page); } }, wish, h("button.small.quiet", {}, t("Write"))),
         this.host,
         h("div.row.wrap", {}, this.runButton, this.stopButton,
-          hasPlan ? h("button.quiet", { type: "button", onclick: () => this.explain(page) }, "Explain") : null,
-          h("button.small.quiet", { type: "button", onclick: () => this.set(formatQuery(this.text)) }, "Format"),
-          h("button.small.quiet", { type: "button", onclick: () => this.keep() }, "Save"),
-          h("small.keys", {}, "Ctrl + Enter")),
+          hasPlan ? h("button.quiet", { type: "button", onclick: () => this.explain(page) }, t("Explain")) : null,
+          h("button.small.quiet", { type: "button", onclick: () => this.set(formatQuery(this.text)) }, t("Format")),
+          h("button.small.quiet", { type: "button", onclick: () => this.keep() }, t("Save")),
+          h("small.keys", {}, t("Ctrl + Enter"))),
         this.warnings, this.plan, this.results.element);
       this.made = makeEditor({
-        language, text: this.text, label: "Query", complete,
+        language, text: this.text, label: t("Query"), complete,
         onchange: (text) => { this.text = text; keep(); },
         onrun: () => this.update(page),
       }).then((editor) => {
@@ -71,10 +72,10 @@ export function queryTool({ examples, makeCall, language, complete, wizard, hasP
       const short = (text) => text.replace(/\s+/g, " ").trim().slice(0, 70);
       this.choices = [...examples.map(([, text]) => text), ...savedOf(tool.id).map((one) => one.text), ...runsOf(tool.id).map((one) => one.text)];
       let at = 0;
-      this.menu.replaceChildren(h("option", { value: "" }, "Choose …"),
-        ...group("Examples", examples.map(([name]) => h("option", { value: at++ }, name))),
-        ...group("Saved", savedOf(tool.id).map((one) => h("option", { value: at++ }, one.name))),
-        ...group("Last run", runsOf(tool.id).map((one) => h("option", { value: at++ }, short(one.text)))));
+      this.menu.replaceChildren(h("option", { value: "" }, t("Choose …")),
+        ...group(t("Examples"), examples.map(([name]) => h("option", { value: at++ }, name))),
+        ...group(t("Saved"), savedOf(tool.id).map((one) => h("option", { value: at++ }, one.name))),
+        ...group(t("Last run"), runsOf(tool.id).map((one) => h("option", { value: at++ }, short(one.text)))));
     },
 
     pick() {
@@ -85,18 +86,18 @@ export function queryTool({ examples, makeCall, language, complete, wizard, hasP
     },
 
     keep() {
-      const name = prompt("A name for this query; an empty one takes a saved query away:", savedOf(tool.id).find((one) => one.text === this.text)?.name ?? "");
+      const name = prompt(t("A name for this query; an empty one takes a saved query away:"), savedOf(tool.id).find((one) => one.text === this.text)?.name ?? "");
       if (name === null) return;
       if (name.trim()) save(tool.id, name.trim(), this.text);
       else savedOf(tool.id).filter((one) => one.text === this.text).forEach((one) => unsave(tool.id, one.name));
       this.fillMenu();
-      toast(name.trim() ? "Saved in this browser" : "Taken away");
+      toast(name.trim() ? t("Saved in this browser") : t("Taken away"));
     },
 
     /** Write a query for what somebody wishes: "cafés", "bakery", "shop=*". */
     async wish(text, page) {
       const found = await findTag(text.trim());
-      if (!found) return page.say(`Nothing in the data is tagged like “${text.trim()}”. Write key=value, or another word.`, "error");
+      if (!found) return page.say(t("Nothing in the data is tagged like “{text}”. Write key=value, or another word.", { text: text.trim() }), "error");
       this.set(wizard(...found));
       this.update(page);
     },
@@ -135,7 +136,7 @@ export function queryTool({ examples, makeCall, language, complete, wizard, hasP
       const found = readAnswer(result);
       this.warn(result.json?.warnings ?? headerWarnings(result.headers));
       this.results.show(found.features, { ...found, paint: rules.length ? (f) => paintBy(rules, f) : null, more: this.makeMore(result, found, rules, page) });
-      if (!found.features.length && !found.values.length && !found.raw) page.say("The query found nothing.");
+      if (!found.features.length && !found.values.length && !found.raw) page.say(t("The query found nothing."));
     },
 
     /** What loads the rows after those shown, where the answer says that there are more. */
@@ -208,14 +209,14 @@ function valuesOf(json) {
     const rows = isGroups ? Object.entries(value) : [[name || "result", value]];
     const sorted = rows.every(([, v]) => typeof v === "number") ? rows.sort((a, b) => b[1] - a[1]) : rows;
     return h("div.scroll", {}, h("table.tags", {}, name && isGroups ? h("caption", {}, name) : null,
-      h("tbody", {}, sorted.slice(0, 500).map(([key, v]) => h("tr", {}, h("th", { scope: "row", dir: "auto" }, key), h("td", { dir: "auto" }, typeof v === "number" ? v.toLocaleString("en") : JSON.stringify(v)))))));
+      h("tbody", {}, sorted.slice(0, 500).map(([key, v]) => h("tr", {}, h("th", { scope: "row", dir: "auto" }, key), h("td", { dir: "auto" }, typeof v === "number" ? v.toLocaleString(language) : JSON.stringify(v)))))));
   });
 }
 
 /** Read the header that names what a query's author should know. */
 const headerWarnings = (headers) => (headers.get("X-Query-Warning") ?? "").split(" | ").filter(Boolean);
 
-const count = (number) => (number >= 1e7 ? number.toExponential(1) : Math.round(number).toLocaleString("en"));
+const count = (number) => (number >= 1e7 ? number.toExponential(1) : Math.round(number).toLocaleString(language));
 
 /** Show the steps of a query: what each is, rows expected and found, and its share of the time. */
 function planTable(plan) {
@@ -224,10 +225,10 @@ function planTable(plan) {
   walk(plan.steps, 0);
   const most = Math.max(...lines.map(([step]) => step.time_ms), 0.001);
   return h("div.scroll", {}, h("table.plan", {},
-    h("caption", {}, `${count(plan.rows)} row${plan.rows === 1 ? "" : "s"} in ${plan.time_ms.toFixed(1)} ms`),
-    h("thead", {}, h("tr", {}, ["Step", "Expected", "Rows", "ms"].map((text) => h("th", { scope: "col" }, text)))),
+    h("caption", {}, tn(plan.rows, "{n} row in {ms} ms", "{n} rows in {ms} ms", { n: count(plan.rows), ms: number(plan.time_ms, 1) })),
+    h("thead", {}, h("tr", {}, [t("Step"), t("Expected"), t("Rows"), "ms"].map((text) => h("th", { scope: "col" }, text)))),
     h("tbody", {}, lines.map(([step, depth]) => h("tr", {},
-      h("th", { scope: "row", style: `--depth: ${Math.min(depth, 8)}` }, h("b", {}, step.step), step.runs > 1 ? h("small", {}, ` ${count(step.runs)} times`) : null, step.detail ? h("code", { dir: "auto" }, step.detail) : null),
+      h("th", { scope: "row", style: `--depth: ${Math.min(depth, 8)}` }, h("b", {}, step.step), step.runs > 1 ? h("small", {}, ` ${tn(step.runs, "{n} time", "{n} times", { n: count(step.runs) })}`) : null, step.detail ? h("code", { dir: "auto" }, step.detail) : null),
       h("td", {}, step.estimated_rows === null ? "–" : count(step.estimated_rows)),
       h("td", {}, count(step.rows)),
       h("td", { style: `--share: ${Math.round((step.time_ms / most) * 100)}%` }, step.time_ms.toFixed(2)))))));

@@ -8,15 +8,16 @@ import { readGpx } from "../gpx.js";
 import { nearestIndex } from "../lines.js";
 import { PointList } from "../points.js";
 import { debounce, formatDistance, formatDuration, h, icon, iconButton, segmented, toast } from "../ui.js";
+import { language, number, t } from "../words.js";
 
-export const MODES = [["auto", "Drive", "car"], ["bicycle", "Cycle", "bicycle"], ["foot", "Walk", "foot"]];
+export const MODES = [["auto", t("Drive"), "car"], ["bicycle", t("Cycle"), "bicycle"], ["foot", t("Walk"), "foot"]];
 export const asPoint = ([lng, lat]) => ({ type: "Point", coordinates: [Number(lng.toFixed(6)), Number(lat.toFixed(6))] });
-const AVOIDABLE = ["toll", "motorway", "ferry", "unpaved", "tunnel", "bridge"];
+const AVOIDABLE = [["toll", t("no toll")], ["motorway", t("no motorway")], ["ferry", t("no ferry")], ["unpaved", t("no unpaved road")], ["tunnel", t("no tunnel")], ["bridge", t("no bridge")]];
 
 export default {
-  id: "route", name: "Route", title: "Route", icon: "route",
+  id: "route", name: t("Route"), title: t("Route"), icon: "route",
   paths: ["/api/v1/route"],
-  hint: "Write addresses or click the map. Drag pins, or the line itself.",
+  hint: t("Write addresses or click the map. Drag pins, or the line itself."),
 
   open(content, page) {
     this.page = page;
@@ -26,19 +27,19 @@ export default {
     this.drawing = false;
     this.routes = [];
     this.ask = debounce(60, () => this.update(page));
-    this.points = new PointList({ page, names: ["From", "To"], min: 2, max: 10, addText: "Add a stop", onchange: () => this.ask() });
+    this.points = new PointList({ page, names: [t("From"), t("To")], min: 2, max: 10, addText: t("Add a stop"), onchange: () => this.ask() });
     this.alternatives = h("input", { type: "checkbox", onchange: () => this.ask() });
-    this.avoidBoxes = Object.fromEntries(AVOIDABLE.map((what) => [what, h("input", { type: "checkbox", onchange: (event) => { event.target.checked ? this.avoid.add(what) : this.avoid.delete(what); this.ask(); } })]));
-    this.areaButton = h("button.small.quiet", { type: "button", onclick: () => this.drawArea(page) }, "Draw an area to avoid");
-    const file = h("input", { type: "file", accept: ".gpx,application/gpx+xml", "aria-label": "GPX file with stops", onchange: async () => { if (file.files[0]) this.load(await file.files[0].text(), file.files[0].name, page); file.value = ""; } });
-    this.options = h("details.options", {}, h("summary", {}, "Options"), h("div.row.wrap", {},
-      h("label.check", {}, this.alternatives, "alternatives"), AVOIDABLE.map((what) => h("label.check", {}, this.avoidBoxes[what], `no ${what}`)),
-      this.areaButton, h("label.small.quiet.button.file", {}, "Stops from GPX", file)));
+    this.avoidBoxes = Object.fromEntries(AVOIDABLE.map(([what]) => [what, h("input", { type: "checkbox", onchange: (event) => { event.target.checked ? this.avoid.add(what) : this.avoid.delete(what); this.ask(); } })]));
+    this.areaButton = h("button.small.quiet", { type: "button", onclick: () => this.drawArea(page) }, t("Draw an area to avoid"));
+    const file = h("input", { type: "file", accept: ".gpx,application/gpx+xml", "aria-label": t("GPX file with stops"), onchange: async () => { if (file.files[0]) this.load(await file.files[0].text(), file.files[0].name, page); file.value = ""; } });
+    this.options = h("details.options", {}, h("summary", {}, t("Options")), h("div.row.wrap", {},
+      h("label.check", {}, this.alternatives, t("alternatives")), AVOIDABLE.map(([what, text]) => h("label.check", {}, this.avoidBoxes[what], text)),
+      this.areaButton, h("label.small.quiet.button.file", {}, t("Stops from GPX"), file)));
     this.output = h("div");
     this.modePlace = h("div.mode-place");
     this.drawModes();
     content.append(
-      h("div.row.spread", {}, this.modePlace, iconButton("swap", "Swap the ends", () => this.points.reverse())),
+      h("div.row.spread", {}, this.modePlace, iconButton("swap", t("Swap the ends"), () => this.points.reverse())),
       this.points.element, this.options, this.output);
     this.offDrag = page.map.onLineDrag(() => this.routes[this.chosen]?.geometry.coordinates, (from, to) => this.addVia(to, from));
   },
@@ -49,7 +50,7 @@ export default {
   },
 
   drawModes() {
-    this.modePlace.replaceChildren(segmented("Mode", MODES, this.mode, (mode) => { this.mode = mode; this.ask(); }));
+    this.modePlace.replaceChildren(segmented(t("Mode"), MODES, this.mode, (mode) => { this.mode = mode; this.ask(); }));
   },
 
   state() {
@@ -99,17 +100,17 @@ export default {
     }
     this.drawing = true;
     this.nameArea();
-    page.say("Click the corners of the area, then press Done.");
+    page.say(t("Click the corners of the area, then press Done."));
   },
 
-  nameArea() { this.areaButton.textContent = this.drawing ? "Done" : this.area.length ? "Remove the area" : "Draw an area to avoid"; },
+  nameArea() { this.areaButton.textContent = this.drawing ? t("Done") : this.area.length ? t("Remove the area") : t("Draw an area to avoid"); },
 
   load(text, name, page) {
     try {
       const points = readGpx(text);
       const step = Math.max(1, Math.ceil((points.length - 1) / 9));
       const few = points.filter((_, i) => i % step === 0 || i === points.length - 1).slice(0, 10);
-      if (few.length < points.length) toast(`${name} has ${points.length} points; ${few.length} of them are the stops. To follow a whole trace, use Match.`);
+      if (few.length < points.length) toast(t("{name} has {count} points; {few} of them are the stops. To follow a whole trace, use Match.", { name, count: number(points.length), few: few.length }));
       this.points.setAll(few);
     } catch (error) { page.say(`${name}: ${error.message}`, "error"); }
   },
@@ -136,6 +137,7 @@ export default {
       ...this.body(this.mode, ends),
       alternatives: this.alternatives.checked && ends.length === 2 ? 2 : undefined,
       steps: true,
+      lang: language === "en" ? undefined : language,
     }));
     if (!result) return this.draw(page);
     this.routes = result.json.type === "FeatureCollection" ? result.json.features : [result.json];
@@ -161,9 +163,9 @@ export default {
       h("div.choices", {}, routes.map((one, i) => h("button.choice", { type: "button", "aria-pressed": String(i === chosen), onclick: () => { this.chosen = i; this.draw(page); } },
         h("b", {}, formatDuration(one.properties.duration_s)), h("span", {}, formatDistance(one.properties.distance_m))))),
       h("div.row.wrap", {},
-        h("button.small.quiet", { type: "button", onclick: () => this.compare(page) }, "Compare modes"),
-        h("button.small.quiet", { type: "button", onclick: () => this.showHeights(page) }, "Heights"),
-        downloadMenu("route", () => [{ ...route, properties: { ...route.properties, name: "Route", steps: undefined, waypoints: undefined, legs: undefined } }])),
+        h("button.small.quiet", { type: "button", onclick: () => this.compare(page) }, t("Compare modes")),
+        h("button.small.quiet", { type: "button", onclick: () => this.showHeights(page) }, t("Heights")),
+        downloadMenu("route", () => [{ ...route, properties: { ...route.properties, name: t("Route"), steps: undefined, waypoints: undefined, legs: undefined } }])),
       this.modes, this.heights,
       steps.length ? h("ol.steps", {}, steps.map((step) => h("li", {}, h("button.step", { type: "button",
         onpointerenter: () => this.point(step, page), onpointerleave: () => page.map.highlight(null), onfocus: () => this.point(step, page), onblur: () => page.map.highlight(null),
@@ -181,15 +183,15 @@ export default {
   /** Ask for the same way in all modes, and show them side by side. */
   async compare(page) {
     const ends = this.points.filled;
-    this.modes.replaceChildren(h("p.empty", {}, "Asking for all modes …"));
+    this.modes.replaceChildren(h("p.empty", {}, t("Asking for all modes …")));
     const found = await Promise.all(MODES.map(([mode]) => send(post("/api/v1/route", { ...this.body(mode, ends), overview: "false" })).then((r) => r.json.properties, () => null)));
     const longest = Math.max(1, ...found.map((p) => p?.duration_s ?? 0));
-    this.modes.replaceChildren(h("table.compare", {}, h("caption", {}, "By mode"), h("tbody", {}, MODES.map(([mode, text, symbol], i) => {
+    this.modes.replaceChildren(h("table.compare", {}, h("caption", {}, t("By mode")), h("tbody", {}, MODES.map(([mode, text, symbol], i) => {
       const p = found[i];
       const bar = h("span.bar");
       bar.style.width = `${Math.round(((p?.duration_s ?? 0) / longest) * 100)}%`;
       return h("tr", {}, h("th", { scope: "row" }, h("button.link", { type: "button", onclick: () => { this.mode = mode; this.drawModes(); this.ask(); } }, icon(symbol), text)),
-        h("td.bars", {}, bar), h("td", {}, p ? formatDuration(p.duration_s) : "no way"), h("td", {}, p ? formatDistance(p.distance_m) : ""));
+        h("td.bars", {}, bar), h("td", {}, p ? formatDuration(p.duration_s) : t("no way")), h("td", {}, p ? formatDistance(p.distance_m) : ""));
     }))));
   },
 

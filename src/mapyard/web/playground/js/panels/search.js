@@ -5,23 +5,24 @@ import { get, send } from "../api.js";
 import { featureCenter, featureItem, featureName } from "../features.js";
 import { inspector, osmId } from "../inspect.js";
 import { debounce, h, icon } from "../ui.js";
+import { t } from "../words.js";
 
 const SUGGEST = "/api/v1/geocode/autocomplete", GEOCODE = "/api/v1/geocode", REVERSE = "/api/v1/geocode/reverse", NAMES = "/api/v1/search", NEARBY = "/api/v1/features/nearby";
 
 export default {
-  id: "search", name: "Search", title: "Search", icon: "search",
+  id: "search", name: t("Search"), title: t("Search"), icon: "search",
   paths: [GEOCODE, NAMES],
-  hint: "Addresses, places and names. Click the map to ask what is there.",
+  hint: t("Addresses, places and names. Click the map to ask what is there."),
 
   open(content, page) {
     Object.assign(this, { items: [], active: -1, asked: "", element: "", at: "" });
     this.input = h("input", {
-      type: "search", placeholder: "Search a place or an address", autocomplete: "off", spellcheck: false, enterKeyHint: "search",
-      role: "combobox", "aria-expanded": "false", "aria-controls": "suggestions", "aria-autocomplete": "list", "aria-label": "Search",
+      type: "search", placeholder: t("Search a place or an address"), autocomplete: "off", spellcheck: false, enterKeyHint: "search",
+      role: "combobox", "aria-expanded": "false", "aria-controls": "suggestions", "aria-autocomplete": "list", "aria-label": t("Search"),
       oninput: debounce(120, () => this.suggest(page)),
       onkeydown: (event) => this.onKey(event, page),
     });
-    this.list = h("ul.list", { id: "suggestions", role: "listbox", "aria-label": "Results" });
+    this.list = h("ul.list", { id: "suggestions", role: "listbox", "aria-label": t("Results") });
     this.details = h("div");
     content.append(h("form.search-box", { role: "search", onsubmit: (event) => { event.preventDefault(); this.search(page); } }, icon("search"), this.input), this.list, this.details);
     if (innerWidth > 700) this.input.focus();
@@ -66,7 +67,7 @@ export default {
     if (!result) return;
     const found = result.json.features;
     this.show(found, page);
-    if (!found.length) return page.say("Nothing was found. Other spellings, or fewer words, may help.");
+    if (!found.length) return page.say(t("Nothing was found. Other spellings, or fewer words, may help."));
     if (found.length === 1) this.choose(found[0], page);
     else page.map.fit(result.json, 15);
   },
@@ -120,7 +121,7 @@ export default {
     }
     const routes = page.tools.find((tool) => tool.id === "route");
     const go = (index, text) => h("button.small", { type: "button", onclick: () => { page.open(routes); routes.points.set(index, center); } }, text);
-    this.details.replaceChildren(inspector(feature, page, routes && center ? [go(1, "Route to here"), go(0, "Route from here")] : []));
+    this.details.replaceChildren(inspector(feature, page, routes && center ? [go(1, t("Route to here")), go(0, t("Route from here"))] : []));
     this.input.value = featureName(feature);
   },
 
@@ -138,28 +139,28 @@ export default {
     if (!result) return;
     const found = result.json.features[0];
     if (found) page.map.show(found);
-    this.details.replaceChildren(found ? inspector(found, page) : h("p.empty", {}, "No address lies within 200 m of this point."));
+    this.details.replaceChildren(found ? inspector(found, page) : h("p.empty", {}, t("No address lies within 200 m of this point.")));
     const near = (await around)?.json.features ?? [];
-    if (near.length && this.at === writePoints([point])) this.details.append(h("h2", {}, "Within 40 m"), ...this.layers(near, page));
+    if (near.length && this.at === writePoints([point])) this.details.append(h("h2", {}, t("Within 40 m")), ...this.layers(near, page));
   },
 
   /** Elements by what they are: places to go, buildings, roads, land. */
   layers(found, page) {
     const groups = new Map(LAYERS.map(([name]) => [name, []]));
     for (const feature of found) {
-      const [name] = LAYERS.find(([, keys]) => keys.some((key) => feature.properties[key])) ?? ["Other"];
+      const [name] = LAYERS.find(([, keys]) => keys.some((key) => feature.properties[key])) ?? [t("Other")];
       groups.get(name).push(feature);
     }
-    return [...groups].filter(([, features]) => features.length).map(([name, features]) => h("details.more", { open: name === "Places" }, h("summary", {}, `${name} (${features.length})`),
+    return [...groups].filter(([, features]) => features.length).map(([name, features]) => h("details.more", { open: name === LAYERS[0][0] }, h("summary", {}, `${name} (${features.length})`),
       h("ul.list", {}, features.map((feature) => featureItem(feature, () => this.choose(feature, page))))));
   },
 };
 
 const LAYERS = [
-  ["Places", ["amenity", "shop", "tourism", "leisure", "office", "craft", "historic", "healthcare"]],
-  ["Public transport", ["public_transport", "railway"]],
-  ["Roads and paths", ["highway"]],
-  ["Buildings and addresses", ["building", "addr:housenumber"]],
-  ["Land and water", ["landuse", "natural", "waterway", "place", "boundary"]],
-  ["Other", []],
+  [t("Places"), ["amenity", "shop", "tourism", "leisure", "office", "craft", "historic", "healthcare"]],
+  [t("Public transport"), ["public_transport", "railway"]],
+  [t("Roads and paths"), ["highway"]],
+  [t("Buildings and addresses"), ["building", "addr:housenumber"]],
+  [t("Land and water"), ["landuse", "natural", "waterway", "place", "boundary"]],
+  [t("Other"), []],
 ];

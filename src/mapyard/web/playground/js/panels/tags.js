@@ -3,22 +3,23 @@
 import { get, send } from "../api.js";
 import { downloadMenu, saveFile } from "../download.js";
 import { debounce, h } from "../ui.js";
+import { language, number, t, tn } from "../words.js";
 
 const LIMIT = 200;
 const WIKI = "https://wiki.openstreetmap.org/wiki/";
 const isPlain = (text) => /^[a-z][a-z0-9_:]*$/.test(text);
 
 export default {
-  id: "tags", name: "Tags", title: "Tag explorer", icon: "tags",
+  id: "tags", name: t("Tags"), title: t("Tag explorer"), icon: "tags",
   paths: ["/api/v1/tags"],
-  hint: "Which keys and values the data has, how often, and what goes with them.",
+  hint: t("Which keys and values the data has, how often, and what goes with them."),
 
   open(content, page) {
     this.key = "";
     this.value = "";
     this.page = page;
-    this.filter = h("input", { type: "search", placeholder: "Begins with …", "aria-label": "Begins with", autocomplete: "off", spellcheck: false, oninput: debounce(150, () => this.update(page)) });
-    this.trail = h("nav.trail", { "aria-label": "Where you are" });
+    this.filter = h("input", { type: "search", placeholder: t("Begins with …"), "aria-label": t("Begins with"), autocomplete: "off", spellcheck: false, oninput: debounce(150, () => this.update(page)) });
+    this.trail = h("nav.trail", { "aria-label": t("Where you are") });
     this.output = h("div");
     content.append(this.trail, this.filter, this.output);
     this.update(page);
@@ -40,7 +41,7 @@ export default {
 
   drawTrail() {
     const step = (text, call) => h("button.link", { type: "button", onclick: call }, text);
-    this.trail.replaceChildren(step("All keys", () => this.go("")), ...(this.key ? [" › ", step(this.key, () => this.go(this.key))] : []), ...(this.value ? [" › ", h("b", { dir: "auto" }, this.value)] : []));
+    this.trail.replaceChildren(step(t("All keys"), () => this.go("")), ...(this.key ? [" › ", step(this.key, () => this.go(this.key))] : []), ...(this.value ? [" › ", h("b", { dir: "auto" }, this.value)] : []));
     this.filter.hidden = Boolean(this.value);
   },
 
@@ -53,17 +54,16 @@ export default {
     if (!result) return;
     const { total, tags } = result.json;
     const most = Math.max(1, ...tags.map((tag) => tag.count));
-    const noun = this.key ? "value" : "key";
     this.output.replaceChildren(
-      h("div.row.spread", {}, h("p.count", {}, `${total.toLocaleString("en")} ${noun}${total === 1 ? "" : "s"}${total > tags.length ? `, the ${LIMIT} most frequent` : ""}`),
-        h("button.small.quiet", { type: "button", onclick: () => this.download() }, "Download CSV")),
+      h("div.row.spread", {}, h("p.count", {}, `${this.key ? tn(total, "{n} value", "{n} values") : tn(total, "{n} key", "{n} keys")}${total > tags.length ? `, ${t("the {limit} most frequent", { limit: LIMIT })}` : ""}`),
+        h("button.small.quiet", { type: "button", onclick: () => this.download() }, t("Download CSV"))),
       this.key ? this.links(`Key:${this.key}`, this.key) : "",
       h("ul.tag-list", {}, tags.map((tag) => {
         const bar = h("span.bar");
         bar.style.width = `${Math.max(1, (tag.count / most) * 100)}%`;
         const text = this.key ? tag.value : tag.key;
         return h("li", {}, h("button.tag-row", { type: "button", onclick: () => (this.key ? this.go(this.key, text) : this.go(text)) },
-          h("span.tag-name", { dir: "auto" }, text), h("span.tag-count", {}, tag.count.toLocaleString("en")), h("span.bars", {}, bar)));
+          h("span.tag-name", { dir: "auto" }, text), h("span.tag-count", {}, tag.count.toLocaleString(language)), h("span.bars", {}, bar)));
       })),
       this.key ? this.together({ key: this.key }) : "");
   },
@@ -71,8 +71,8 @@ export default {
   links(page, key, value = "*") {
     const features = this.page.tools.find((tool) => tool.id === "features");
     return h("p.links", {},
-      features ? h("button.link", { type: "button", onclick: () => this.page.open(features, { state: { tag: `${key}=${value}`, run: "1" } }) }, "Show in view") : "",
-      isPlain(key) ? [" · ", h("a", { href: `${WIKI}${page}`, target: "_blank", rel: "noopener" }, "OSM wiki")] : "");
+      features ? h("button.link", { type: "button", onclick: () => this.page.open(features, { state: { tag: `${key}=${value}`, run: "1" } }) }, t("Show in view")) : "",
+      isPlain(key) ? [" · ", h("a", { href: `${WIKI}${page}`, target: "_blank", rel: "noopener" }, t("OSM wiki"))] : "");
   },
 
   async showTag(page) {
@@ -84,7 +84,7 @@ export default {
     page.map.show({ type: "FeatureCollection", features: found });
     if (found.some((f) => f.geometry)) page.map.fit(result.json);
     const more = result.headers.get("X-Has-More") === "true";
-    this.output.prepend(h("div.row.spread", {}, h("p.count", {}, `${more ? "The first " : ""}${found.length.toLocaleString("en")} on the map`), downloadMenu(this.value, () => found)));
+    this.output.prepend(h("div.row.spread", {}, h("p.count", {}, more ? t("The first {count} on the map", { count: number(found.length) }) : tn(found.length, "{n} on the map", "{n} on the map")), downloadMenu(this.value, () => found)));
   },
 
   /** What other tags elements with this one have. */
@@ -97,9 +97,9 @@ export default {
         const of = json.elements || 1;
         place.replaceChildren(h("table.tags", {}, h("tbody", {}, json.tags.map((tag) => h("tr", {},
           h("th", { scope: "row" }, h("button.link", { type: "button", onclick: () => this.go(tag.key) }, tag.key)),
-          h("td", {}, `${tag.count.toLocaleString("en")}, ${Math.round((tag.count / of) * 100)} %`))))));
+          h("td", {}, `${tag.count.toLocaleString(language)}, ${Math.round((tag.count / of) * 100)} %`))))));
       } catch (error) { place.replaceChildren(h("p.empty", {}, error.message)); }
-    } }, h("summary", {}, "Keys that go with it"), place);
+    } }, h("summary", {}, t("Keys that go with it")), place);
     return element;
   },
 

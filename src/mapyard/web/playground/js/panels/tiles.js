@@ -2,11 +2,12 @@
 
 import { get } from "../api.js";
 import { h } from "../ui.js";
+import { language, number, t } from "../words.js";
 
 export default {
-  id: "tiles", name: "Tiles", title: "Tile inspector", icon: "tiles",
+  id: "tiles", name: t("Tiles"), title: t("Tile inspector"), icon: "tiles",
   paths: ["/api/v1/tiles/{z}/{x}/{y}"],
-  hint: "Click the map to see the features of its vector tiles.",
+  hint: t("Click the map to see the features of its vector tiles."),
 
   open(content, page) {
     this.map = page.map.map;
@@ -14,8 +15,8 @@ export default {
     const boxes = h("input", { type: "checkbox", onchange: () => { this.map.showCollisionBoxes = boxes.checked; } });
     this.output = h("div");
     content.append(
-      h("div.row.wrap", {}, h("label.check", {}, borders, "tile borders"), h("label.check", {}, boxes, "label boxes")),
-      h("p.links", {}, h("a", { href: "/api/v1/tiles.json" }, "TileJSON"), " · ", h("a", { href: "/api/v1/tiles/style.json" }, "light style"), " · ", h("a", { href: "/api/v1/tiles/style.json?theme=dark" }, "dark style")),
+      h("div.row.wrap", {}, h("label.check", {}, borders, t("tile borders")), h("label.check", {}, boxes, t("label boxes"))),
+      h("p.links", {}, h("a", { href: "/api/v1/tiles.json" }, "TileJSON"), " · ", h("a", { href: "/api/v1/tiles/style.json" }, t("light style")), " · ", h("a", { href: "/api/v1/tiles/style.json?theme=dark" }, t("dark style"))),
       this.output);
     this.inspect(page.map.center, page);
   },
@@ -46,15 +47,15 @@ export default {
     const kilobytes = result.headers.get("Content-Length");
     this.output.replaceChildren(
       h("div.choices", {},
-        h("div.choice", {}, h("b", {}, `${z}/${x}/${y}`), h("span", {}, "tile")),
-        h("div.choice", {}, h("b", {}, result.status === 204 ? "empty" : `${(Number(kilobytes ?? result.bytes) / 1000).toFixed(1)} kB`), h("span", {}, "compressed"))),
+        h("div.choice", {}, h("b", {}, `${z}/${x}/${y}`), h("span", {}, t("tile"))),
+        h("div.choice", {}, h("b", {}, result.status === 204 ? t("empty") : `${number(Number(kilobytes ?? result.bytes) / 1000, 1)} kB`), h("span", {}, t("compressed")))),
       ...distinct.slice(0, 12).map((f) => h("article.card", {},
         h("h3", { dir: "auto" }, f.properties.name ?? f.properties.kind ?? f.sourceLayer), h("p.kind", {}, `${f.sourceLayer} · ${describeId(f.id)}`),
         h("table.tags", {}, h("tbody", {}, Object.entries(f.properties).map(([k, v]) => h("tr", {}, h("th", { scope: "row" }, k), h("td", { dir: "auto" }, String(v)))))))),
-      h("h2", {}, "Layers in view"),
-      h("table.tags", {}, h("tbody", {}, counts.map(([id, count]) => h("tr", {}, h("th", { scope: "row" }, id), h("td", {}, count.toLocaleString("en")))))));
+      h("h2", {}, t("Layers in view")),
+      h("table.tags", {}, h("tbody", {}, counts.map(([id, count]) => h("tr", {}, h("th", { scope: "row" }, id), h("td", {}, count.toLocaleString(language)))))));
   },
 };
 
 const TYPES = [, "node", "way", "relation"];
-const describeId = (id) => (id ? `${TYPES[id % 10] ?? "?"}/${Math.floor(id / 10)}` : "no id");
+const describeId = (id) => (id ? `${TYPES[id % 10] ?? "?"}/${Math.floor(id / 10)}` : t("no id"));
