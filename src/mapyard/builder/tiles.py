@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from mapyard.builder.memory import sort_bytes
 from mapyard.builder.pipeline import Step, StepContext
 from mapyard.builder.preflight import Estimate
 from mapyard.tiles.archive import list_tiles, write_archive
@@ -19,7 +20,10 @@ def _run(ctx: StepContext) -> Mapping[str, Any]:
     folder = ctx.folder / TABLE_FOLDER
     ctx.progress.stage("tiles: features")
     bounds = ctx.header.bbox or find_bounds(ctx.store)
-    build_table(ctx.store, folder, bounds, ctx.settings.tile_languages)
+    build_table(
+        ctx.store, folder, bounds, ctx.settings.tile_languages,
+        memory_bytes=sort_bytes(ctx.settings),
+    )  # fmt: skip
     table = Table(folder)
     tiles = list_tiles(table, 0, MAX_LOW_ZOOM)
     ctx.progress.stage("tiles: low zooms", unit="tiles")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ from mapyard.tiles.cut import MIN_AREA
 from mapyard.tiles.mercator import GRID_UNIT_M, MAX_ZOOM, project
 from mapyard.tiles.ocean import build_ocean
 from mapyard.tiles.schema import LAYERS, Layer
-from mapyard.tiles.shapes import LINE, POLYGON, Shapes, points, ring_areas
+from mapyard.tiles.shapes import LINE, POINT, POLYGON, Shapes, concatenate, points, ring_areas
 from mapyard.tiles.snap import mercator_areas_m2, snap_rows
 from mapyard.tiles.table import TableWriter
 
@@ -33,7 +34,18 @@ Ints = NDArray[np.int64]
 Bounds = tuple[float, float, float, float]
 
 DEFAULT_LANGUAGES = ["de", "en"]
-_CHUNK_ROWS = 20_000
+_CHUNK_ROWS: Final = 20_000
+#: Rows and nodes that are looked through at once.
+_ROWS_AT_ONCE: Final = 1 << 24
+_NODES_AT_ONCE: Final = 1 << 20
+#: Shapes that are made at once, and how many bytes of packed ones.
+_SHAPES_AT_ONCE: Final = 4_000
+_SHAPES_BYTES: Final = 1 << 20
+#: Layers in an order of their own.
+_ORDERED: Final = frozenset(
+    ("streets", "street_polygons", "street_labels", "water_lines", "place_labels",
+     "water_polygons_labels")
+)  # fmt: skip
 
 
 def build_table(
@@ -42,15 +54,16 @@ def build_table(
     bounds_deg: Bounds,
     languages: list[str] | None = None,
     progress: Callable[[float], None] = lambda share: None,
+    memory_bytes: int = 64 << 20,
 ) -> None:
     """Write the table of a store into a folder.
 
     `bounds_deg` (west, south, east, north; west > east crosses the antimeridian) is the box of the
-    extract: the ocean ends there.
+    extract: the ocean ends there. Sorts take `memory_bytes`.
     """
     codes = list(dict.fromkeys([*DEFAULT_LANGUAGES, *(languages or [])]))
-    writer, values = TableWriter(folder), Values()
-    taken_by_pois = np.empty(0, np.int64)
+    writer, values = TableWriter(folder, memory_bytes), Values()
+    pois: list[NDArray[np.uint32]] = []
     for index, layer in enumerate(LAYERS):
         progress(index / len(LAYERS))
         writer.begin_layer(index, attribute_names(layer, codes))
@@ -63,33 +76,76 @@ def build_table(
         elif layer.name == "boundary_labels":
             _write_boundary_labels(store, writer, values, layer, codes)
         else:
-            rows, rule = find_layer_rows(store, layer)
-            if layer.name == "pois":
-                taken_by_pois = rows
-            if layer.name == "addresses":
-                free = ~np.isin(rows, taken_by_pois, assume_unique=True)
-                rows, rule = rows[free], rule[free]
-            features = Features(store, values, layer, rows, rule)
-            order = draw_order(features)
-            _write_features(features._replace(rows=rows[order], rule=rule[order]), writer, codes)
+            taken = pois if layer.name == "addresses" else []
+            for chunk in _iter_chunks(store, values, layer, taken):
+                if layer.name == "pois":
+                    pois.append(chunk.rows.astype(np.uint32))
+                _write_features(chunk, writer, codes)
     writer.close(values.messages, bounds_deg)
 
 
 def find_bounds(store: Store) -> Bounds:
     """Return the box of all nodes, degrees; west > east where it is narrower over 180°."""
-    lon, lat = store.lon / E7, store.lat / E7
-    placed = np.abs(lat) <= 90
-    lon, lat = lon[placed], lat[placed]
-    if not len(lon):
+    south = north = 0.0
+    # The least and the largest longitude of each half of the world.
+    halves: list[tuple[float, float] | None] = [None, None]
+    is_empty = True
+    for start in range(0, len(store.lat), _NODES_AT_ONCE):
+        part = slice(start, start + _NODES_AT_ONCE)
+        lon, lat = store.lon[part] / E7, store.lat[part] / E7
+        placed = np.abs(lat) <= 90
+        lon, lat = lon[placed], lat[placed]
+        if not len(lon):
+            continue
+        low, high = float(lat.min()), float(lat.max())
+        south, north = (low, high) if is_empty else (min(south, low), max(north, high))
+        is_empty = False
+        for half, side in enumerate((lon[lon < 0], lon[lon >= 0])):
+            if len(side):
+                least, largest = float(side.min()), float(side.max())
+                known = halves[half] or (least, largest)
+                halves[half] = min(known[0], least), max(known[1], largest)
+    if is_empty:
         return -180.0, -90.0, 180.0, 90.0
-    south, north = float(lat.min()), float(lat.max())
-    east_side, west_side = lon[lon >= 0], lon[lon < 0]
-    plain = float(lon.max() - lon.min())
-    if len(east_side) and len(west_side):
-        over = float(west_side.max() + 360 - east_side.min())
-        if over < plain:
-            return float(east_side.min()), south, float(west_side.max()), north
-    return float(lon.min()), south, float(lon.max()), north
+    western, eastern = halves
+    if western and eastern:
+        if western[1] + 360 - eastern[0] < eastern[1] - western[0]:
+            return eastern[0], south, western[1], north
+        return western[0], south, eastern[1], north
+    west, east = western or eastern or (0.0, 0.0)
+    return west, south, east, north
+
+
+def _iter_chunks(
+    store: Store, values: Values, layer: Layer, taken: list[NDArray[np.uint32]]
+) -> Iterator[Features]:
+    """Yield the features of a layer in drawing order, but those that another layer has taken.
+
+    Layers that are drawn in the order of rows, which are the large ones, are never held whole.
+    """
+    without = np.concatenate(taken) if taken else np.empty(0, np.uint32)
+    step = _ROWS_AT_ONCE if is_drawn_by_row(layer) else store.row_count
+    rest = Features(store, values, layer, np.empty(0, np.int64), np.empty(0, np.int64))
+    for start in range(0, store.row_count, max(1, step)):
+        stop = min(store.row_count, start + step)
+        rows, rule = find_layer_rows(store, layer, (start, stop))
+        if len(without):
+            free = ~np.isin(rows, without, assume_unique=True)
+            rows, rule = rows[free], rule[free]
+        found = Features(store, values, layer, rows, rule)
+        order = draw_order(found)
+        rows = np.concatenate([rest.rows, rows[order]])
+        rule = np.concatenate([rest.rule, rule[order]])
+        whole = len(rows) - len(rows) % _CHUNK_ROWS if stop < store.row_count else len(rows)
+        for first in range(0, whole, _CHUNK_ROWS):
+            part = slice(first, min(whole, first + _CHUNK_ROWS))
+            yield found._replace(rows=rows[part], rule=rule[part])
+        rest = found._replace(rows=rows[whole:], rule=rule[whole:])
+
+
+def is_drawn_by_row(layer: Layer) -> bool:
+    """Return whether the features of a layer are drawn in the order of their rows."""
+    return layer.name not in _ORDERED and (layer.kind != POLYGON or layer.name == "buildings")
 
 
 def draw_order(features: Features) -> Ints:
@@ -103,11 +159,11 @@ def draw_order(features: Features) -> Ints:
         return np.lexsort((rows, -populations(features)))
     if name == "water_polygons_labels":
         return np.lexsort((rows, -mercator_areas_m2(features.store, rows)))
-    if features.layer.kind == POLYGON and name != "buildings":
-        # Large areas first, so that small ones are not hidden.
-        box = features.store.boxes(rows).astype(np.int64)
-        return np.lexsort((rows, -(box[:, 2] - box[:, 0]) * (box[:, 3] - box[:, 1])))
-    return np.arange(len(rows))
+    if is_drawn_by_row(features.layer):
+        return np.arange(len(rows))
+    # Large areas first, so that small ones are not hidden.
+    box = features.store.boxes(rows).astype(np.int64)
+    return np.lexsort((rows, -(box[:, 2] - box[:, 0]) * (box[:, 3] - box[:, 1])))
 
 
 def _layer_tag(features: Features) -> Ints:
@@ -136,17 +192,27 @@ def _write_features(features: Features, writer: TableWriter, codes: list[str]) -
     store, layer = features.store, features.layer
     minzooms = np.array([rule.minzoom for rule in layer.rules], np.int64)
     names = [attribute.name for attribute in attribute_names(layer, codes)]
-    for start in range(0, len(features.rows), _CHUNK_ROWS):
-        rows = features.rows[start : start + _CHUNK_ROWS]
-        rule = features.rule[start : start + _CHUNK_ROWS]
-        shapes, source = snap_rows(store, rows, layer.kind)
-        chunk = features._replace(rows=rows[source], rule=rule[source])
-        writer.append(
-            shapes,
-            feature_ids(store, chunk.rows),
-            np.maximum(minzooms[chunk.rule], _visible_from(chunk, shapes)),
-            [make_column(chunk, name) for name in names],
-        )
+    shapes, source = _snap_in_portions(store, features.rows, layer.kind)
+    made = features._replace(rows=features.rows[source], rule=features.rule[source])
+    writer.append(
+        shapes,
+        feature_ids(store, made.rows),
+        np.maximum(minzooms[made.rule], _visible_from(made, shapes)),
+        [make_column(made, name) for name in names],
+    )
+
+
+def _snap_in_portions(store: Store, rows: Ints, kind: int) -> tuple[Shapes, Ints]:
+    """Return what snap_rows does, as much at once as fits: areas have up to a million vertices."""
+    if kind == POINT:
+        return snap_rows(store, rows, kind)
+    cost = np.cumsum(store.shape_bytes(rows) + _SHAPES_BYTES // _SHAPES_AT_ONCE)
+    cuts = np.flatnonzero(np.diff(cost // _SHAPES_BYTES)) + 1
+    found = [snap_rows(store, part, kind) for part in np.split(rows, cuts)]
+    sources = [
+        source + first for (_, source), first in zip(found, [0, *cuts.tolist()], strict=True)
+    ]
+    return concatenate([shapes for shapes, _ in found]), np.concatenate(sources)
 
 
 def _visible_from(features: Features, shapes: Shapes) -> Ints:

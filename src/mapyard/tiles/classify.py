@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from mapyard.store.columns import find_place
 from mapyard.store.reader import EMPTY_ROWS, Store
 from mapyard.tiles.schema import Layer, Rule
 from mapyard.tiles.shapes import LINE, POINT, POLYGON
 
 Ints = NDArray[np.int64]
+Span = tuple[int, int]
 
 
 def rows_with(store: Store, key: str, values: tuple[str, ...]) -> NDArray[np.uint32]:
@@ -20,24 +22,33 @@ def rows_with(store: Store, key: str, values: tuple[str, ...]) -> NDArray[np.uin
     return store.rows_with_kvs(np.array(kvs, np.int64))
 
 
-def find_rule_rows(store: Store, rule: Rule) -> NDArray[np.uint32]:
-    """Return the sorted rows that meet a rule, whatever their geometry."""
+def find_rule_rows(store: Store, rule: Rule, span: Span) -> NDArray[np.uint32]:
+    """Return the sorted rows of a span that meet a rule, whatever their geometry."""
+
+    def having(key: str, values: tuple[str, ...]) -> NDArray[np.uint32]:
+        found = rows_with(store, key, values)
+        first, last = find_place(found, *span)
+        return found[first:last]
+
     rows: NDArray[np.uint32] | None = None
     for key, values in rule.tags.items():
-        found = rows_with(store, key, values)
+        found = having(key, values)
         rows = found if rows is None else np.intersect1d(rows, found, assume_unique=True)
     if rows is None:
         return EMPTY_ROWS
     for key, values in rule.without.items():
-        rows = np.setdiff1d(rows, rows_with(store, key, values), assume_unique=True)
+        rows = np.setdiff1d(rows, having(key, values), assume_unique=True)
     if not rule.areas:
         rows = rows[rows < store.way_start]
     return rows
 
 
-def find_layer_rows(store: Store, layer: Layer) -> tuple[Ints, Ints]:
-    """Return the sorted rows of a layer and the index of the first rule that each one meets."""
-    found = [find_rule_rows(store, rule) for rule in layer.rules]
+def find_layer_rows(store: Store, layer: Layer, span: Span | None = None) -> tuple[Ints, Ints]:
+    """Return the sorted rows of a layer and the index of the first rule that each one meets.
+
+    `span` is the first row that is looked at and the one behind the last, all by default.
+    """
+    found = [find_rule_rows(store, rule, span or (0, store.row_count)) for rule in layer.rules]
     every = np.concatenate(found).astype(np.int64)
     which = np.repeat(np.arange(len(found)), [len(rows) for rows in found])
     rows, first = np.unique(every, return_index=True)

@@ -6,8 +6,9 @@ zoom 14, attribute values are encoded once; a tile is a gather of rows.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -15,12 +16,18 @@ from numpy.typing import NDArray
 
 from mapyard.store.columns import ColumnWriter, Heap, offsets_of, open_column, ranges, write_heap
 from mapyard.store.distinct import distinct
-from mapyard.store.rtree import Rtree, write_rtree
+from mapyard.store.rtree import Items, Rtree, write_large_rtree
 from mapyard.tiles.mercator import BUFFER, GRID_BITS, MAX_ZOOM
 from mapyard.tiles.schema import LAYERS, Attribute
 from mapyard.tiles.shapes import Shapes
 
 Ints = NDArray[np.int64]
+
+#: What sorting the index may take where nothing else is said, and boxes read at once.
+_SORT_BYTES: Final = 64 << 20
+_PORTION: Final = 1 << 18
+#: Boxes in the order of features, until the index is there.
+_BOXES: Final = "boxes_unsorted"
 
 _COLUMNS = {
     "ids": np.uint64, "minzoom": np.uint8, "ring_counts": np.uint32, "vertex_counts": np.uint32,
@@ -47,16 +54,19 @@ class TableInfo(msgspec.Struct):
 
 
 class TableWriter:
-    """Appends features layer by layer, then closes with the index and the values."""
+    """Appends features layer by layer, then closes with the index and the values.
 
-    def __init__(self, folder: Path) -> None:
+    What grows with the map is written at once; the index is sorted in `memory_bytes`.
+    """
+
+    def __init__(self, folder: Path, memory_bytes: int = _SORT_BYTES) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._folder = folder
+        self._folder, self._memory_bytes = folder, memory_bytes
         self._columns = {
             name: ColumnWriter(folder, name, dtype) for name, dtype in _COLUMNS.items()
         }
         self._columns["xy"] = ColumnWriter(folder, "xy", np.int32, 2)
-        self._boxes: list[NDArray[np.int32]] = []
+        self._columns[_BOXES] = ColumnWriter(folder, _BOXES, np.int32, 4)
         self._attributes: list[TableAttribute] = []
         self._layer_counts = [0] * len(LAYERS)
         self._layer = -1
@@ -80,7 +90,7 @@ class TableWriter:
         put["ring_counts"].append(np.diff(shapes.features))
         put["vertex_counts"].append(np.diff(shapes.rings))
         put["xy"].append(shapes.xy)
-        self._boxes.append(shapes.boxes().astype(np.int32))
+        put[_BOXES].append(shapes.boxes())
         matrix = np.array(columns, np.int64).reshape(len(columns), len(shapes)).T
         present = matrix >= 0
         put["tag_counts"].append(present.sum(axis=1))
@@ -91,8 +101,7 @@ class TableWriter:
         """Write the index, the values and the description."""
         for column in self._columns.values():
             column.close()
-        boxes = np.concatenate([*self._boxes, np.empty((0, 4), np.int32)])
-        write_rtree(self._folder, "rtree", np.arange(len(boxes), dtype=np.uint32), boxes)
+        self._write_index()
         write_heap(self._folder, "value", values)
         info = TableInfo(
             "shortbread 1.1",
@@ -101,6 +110,17 @@ class TableWriter:
             self._attributes,
         )
         (self._folder / "tiles.json").write_bytes(msgspec.json.encode(info))
+
+    def _write_index(self) -> None:
+        boxes = open_column(self._folder, _BOXES)
+
+        def portions() -> Iterator[NDArray[np.uint32]]:
+            for start in range(0, len(boxes), _PORTION):
+                yield np.arange(start, min(len(boxes), start + _PORTION), dtype=np.uint32)
+
+        items = Items(portions, lambda rows: boxes[rows], 4)
+        write_large_rtree(self._folder, "rtree", items, self._memory_bytes)
+        (self._folder / f"{_BOXES}.npy").unlink()
 
 
 class Table:

@@ -12,6 +12,7 @@ import pytest
 from shapely.geometry import shape
 
 from mapyard.store.reader import open_store
+from mapyard.tiles import build
 from mapyard.tiles.archive import list_tiles, write_archive
 from mapyard.tiles.build import feature_ids
 from mapyard.tiles.classify import find_layer_rows
@@ -126,3 +127,20 @@ def test_a_box_keeps_to_its_tiles(table: Table) -> None:
         lon, lat = unproject(tile.x * 4096 + 2048, tile.y * 4096 + 2048)
         assert abs(lon - 7.425) < 0.03
         assert abs(lat - 43.735) < 0.03
+
+
+def test_table_is_the_same_however_little_is_held(
+    monaco: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store(monaco / "current" / "elements")
+    bounds = build.find_bounds(store)
+    build.build_table(store, tmp_path / "whole", bounds)
+    for name, size in (("_ROWS_AT_ONCE", 3_001), ("_NODES_AT_ONCE", 501), ("_SHAPES_BYTES", 4_000)):
+        monkeypatch.setattr(build, name, size)
+    assert build.find_bounds(store) == bounds
+    build.build_table(store, tmp_path / "small", bounds, memory_bytes=1)
+    files = {path.name for path in (tmp_path / "whole").iterdir()}
+    assert files == {path.name for path in (tmp_path / "small").iterdir()}
+    for name in files:
+        whole, small = (tmp_path / folder / name for folder in ("whole", "small"))
+        assert whole.read_bytes() == small.read_bytes(), name
