@@ -27,7 +27,7 @@ def english_again(tab: Browser, server: Server) -> Iterator[None]:
 def test_another_language_is_chosen_and_kept(page: Browser, axe: str) -> None:
     assert page.evaluate("document.documentElement.lang") == "en"
     assert "Route" in page.text("#tools")
-    with page.page.expect_navigation():
+    with page.page.expect_event("load"):
         page.page.select_option("#corner .language", "de")
     wait(page, f"document.documentElement.lang === 'de' && {LOADED}", 90)
     assert page.evaluate("document.title") == "Karte · Mapyard"
@@ -62,12 +62,19 @@ def test_page_speaks_the_language_of_the_browser(page: Browser, server: Server) 
     ):
         width, height = PHONE
         context = chromium.new_context(
-            locale=locale, storage_state=session, viewport={"width": width, "height": height}
+            locale=locale,
+            storage_state=session,
+            viewport={"width": width, "height": height},
+            color_scheme="dark",
         )
         other = Browser(context.new_page())
         other.open(f"{server.address}/#map=15/43.7384/7.4246")
         wait(other, "document.querySelectorAll('#tools button').length > 5", 60)
         assert other.evaluate("document.documentElement.lang") == language, locale
         assert tool in other.text("#tools")
+        # The sources stay readable where they fold: gray on dark, as the rest.
+        wait(other, "document.querySelector('.maplibregl-ctrl-attrib.maplibregl-compact')")
+        color = "getComputedStyle(document.querySelector('.maplibregl-ctrl-attrib')).color"
+        assert other.evaluate(color) == "rgb(162, 175, 166)"
         assert other.errors == []
         context.close()
