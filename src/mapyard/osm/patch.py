@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 import osmium
 import osmium.io
@@ -18,6 +18,10 @@ from mapyard.osm.pbf import Header, iter_first_elements, read_header
 
 #: Type, then id: the order of a sorted file.
 Key = tuple[int, int]
+
+#: Blobs, of some thousand elements each, that are decoded and written anew together.
+_MERGED_AT_ONCE = 32
+_COPIED_AT_ONCE = 1 << 20  # bytes
 
 
 def patch_source(
@@ -39,8 +43,11 @@ def patch_source(
     def blob_of(key: Key) -> int:
         return max(0, bisect_right(firsts, key) - 1)
 
-    items = {key: item for key, item in _iter_items(changed) if key in keys}
-    touched = {blob_of(key) for key in items} | {blob_of(key) for key in deleted}
+    # The changed elements of each blob, in their order; a blob may only lose some.
+    touched: dict[int, dict[Key, Any]] = {blob_of(key): {} for key in deleted}
+    for key, item in _iter_items(changed):
+        if key in keys:
+            touched.setdefault(blob_of(key), {})[key] = item
     old_header = read_header(old)
     plain_header = _encode_header(old_header, Header())
     with target.open("wb") as writing, old.open("rb") as reading:
@@ -48,13 +55,22 @@ def patch_source(
         # Neighboring blobs of one kind, touched or not, are one run.
         for is_touched, run in groupby(range(len(blobs)), touched.__contains__):
             indexes = list(run)
-            start, stop = blobs[indexes[0]][0], blobs[indexes[-1]][1]
-            reading.seek(start)
-            raw = reading.read(stop - start)
-            if is_touched:
-                own = {k: item for k, item in items.items() if blob_of(k) in indexes}
-                raw = _merge(plain_header + raw, own, deleted)
-            writing.write(raw)
+            if not is_touched:
+                _copy(reading, writing, blobs[indexes[0]][0], blobs[indexes[-1]][1])
+                continue
+            for begin in range(0, len(indexes), _MERGED_AT_ONCE):
+                batch = indexes[begin : begin + _MERGED_AT_ONCE]
+                start, stop = blobs[batch[0]][0], blobs[batch[-1]][1]
+                reading.seek(start)
+                own = {key: item for index in batch for key, item in touched[index].items()}
+                writing.write(_merge(plain_header + reading.read(stop - start), own, deleted))
+
+
+def _copy(reading: BinaryIO, writing: BinaryIO, start: int, stop: int) -> None:
+    """Copy a range of bytes in pieces: between two changes may lie a country."""
+    reading.seek(start)
+    for at in range(start, stop, _COPIED_AT_ONCE):
+        writing.write(reading.read(min(_COPIED_AT_ONCE, stop - at)))
 
 
 def _iter_items(path: Path) -> Iterator[tuple[Key, Any]]:
