@@ -183,10 +183,10 @@ class Page {
       button.setAttribute("aria-pressed", String(look.has(name)));
       return button;
     });
-    const tongue = h("select.language", { title: t("Language"), "aria-label": t("Language"), onchange: () => setLanguage(tongue.value) },
+    const languageMenu = h("select.language", { title: t("Language"), "aria-label": t("Language"), onchange: () => setLanguage(languageMenu.value) },
       LANGUAGES.map(([code, name]) => h("option", { value: code, lang: code, selected: code === language }, name)));
     document.getElementById("corner").append(
-      tongue,
+      languageMenu,
       ...looks,
       iconButton("share", t("Share"), () => shareDialog(this)),
       h("a.icon-button", { href: "/docs/guides", title: t("Guides and reference"), "aria-label": t("Guides and reference") }, icon("book")),
