@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from mapyard.private import check_data_folder, close, make_private_file
 
 FILE_NAME: Final = "accounts.sqlite"
 _BUSY_TIMEOUT_S: Final = 10
+_SWITCH_RETRY_S: Final = 0.02
 #: How long an answer of the database is waited for.
 LIMIT_S: Final = 10.0
 
@@ -99,14 +101,30 @@ def now_s() -> int:
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
     # SQLAlchemy's begin event opens the transactions, not the driver: see _begin_sqlite.
     connection.isolation_level = None
+    connection.execute(f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_S * 1000}").close()
+    _use_wal(connection)
     for pragma in (
-        f"busy_timeout = {_BUSY_TIMEOUT_S * 1000}",
-        "journal_mode = WAL",
         # The usage journals are deleted after a commit: it must have reached the disk.
         "synchronous = FULL",
         "foreign_keys = ON",
     ):
         connection.execute(f"PRAGMA {pragma}").close()
+
+
+def _use_wal(connection: Any) -> None:
+    """Switch the file to a write-ahead log; wait for others, as for any other lock.
+
+    SQLite does not: while another connection writes or switches, it refuses at once.
+    """
+    ends = time.monotonic() + _BUSY_TIMEOUT_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL").close()
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > ends:
+                raise
+        time.sleep(_SWITCH_RETRY_S)
 
 
 def _begin_sqlite(connection: Connection) -> None:

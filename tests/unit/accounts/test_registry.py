@@ -3,9 +3,10 @@ from __future__ import annotations
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Timer
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, text
 
 from mapyard.accounts import registry
 from mapyard.accounts.database import Database, open_database
@@ -123,6 +124,22 @@ def test_migrating_at_once_is_safe(tmp_path: Path) -> None:
     check_version(databases[0])
     for database in databases:
         database.close()
+
+
+def test_opening_waits_while_another_process_writes_the_new_file(tmp_path: Path) -> None:
+    database = open_database(tmp_path)
+    other = sqlite3.connect(
+        tmp_path / "accounts.sqlite", isolation_level=None, check_same_thread=False
+    )
+    other.execute("BEGIN IMMEDIATE")  # still with a rollback journal
+    release = Timer(0.5, other.execute, ["COMMIT"])
+    release.start()
+    migrate(database)
+    release.join()
+    other.close()
+    with database.read() as session:
+        assert session.scalar(text("PRAGMA journal_mode")) == "wal"
+    database.close()
 
 
 def test_a_worker_refuses_another_version(tmp_path: Path) -> None:
