@@ -39,6 +39,13 @@ class Settings(msgspec.Struct, kw_only=True):
     update_source: Annotated[
         str, Meta(description="Replication source; empty is the one that the extract names.")
     ] = ""
+    update_routing: Annotated[
+        Literal["always", "daily", "weekly"],
+        Meta(
+            description="How old the roads may get before an update builds them anew, which is the "
+            "most of its work; always: each update does."
+        ),
+    ] = "always"
     update_clip: Annotated[
         bool,
         Meta(description="Set when the source covers more than the extract, such as the planet."),

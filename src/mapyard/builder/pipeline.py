@@ -11,7 +11,7 @@ import os
 import resource
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -49,6 +49,8 @@ from mapyard.version import __version__
 
 #: Parts are built side by side when they are expected to take so long together, seconds.
 _WORTH_S: Final = 10.0
+#: Errors of file systems that cannot give one file two names.
+_NO_LINKS: Final = (errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOSYS)
 _LAST_STAGE: Final = "checking and syncing"
 #: PBF bytes → what the step needs.
 EstimateFunction = Callable[[int], Estimate]
@@ -81,6 +83,8 @@ class StepContext:
     #: In an update: the dataset that it starts from, and what changed.
     previous: Path | None = None
     patched: Patched | None = None
+    #: Files that are shared with that dataset, by name: nothing writes, syncs or reads them again.
+    shared: set[str] = field(default_factory=set)
 
     @cached_property
     def store(self) -> Store:
@@ -269,8 +273,8 @@ def publish(
     )
     write_manifest(ctx.folder, manifest)
     ctx.progress.stage(_LAST_STAGE)
-    _sync(ctx.folder)
-    faults = verify_files(ctx.folder, manifest)
+    _sync(ctx.folder, ctx.shared)
+    faults = verify_files(ctx.folder, manifest, ctx.shared)
     if faults:
         raise MapyardError(f"the new dataset does not read back: {faults[0]}")
     target = catalog.publish(ctx.folder, manifest.id)
@@ -319,8 +323,25 @@ def describe_part(folder: Path, known: set[str], seconds: float, figures: dict[s
     return Part(files, round(seconds, 3), figures)
 
 
-def _sync(folder: Path) -> None:
+def share_file(ctx: StepContext, name: str) -> None:
+    """Take a file over from the dataset before: the same on disk, else a copy of it."""
+    assert ctx.previous is not None
+    old, new = ctx.previous / name, ctx.folder / name
+    new.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        new.hardlink_to(old)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        shutil.copyfile(old, new)
+    else:
+        ctx.shared.add(name)
+
+
+def _sync(folder: Path, but: Set[str]) -> None:
     for root, _, files in os.walk(folder):
         for name in files:
-            sync_file(Path(root) / name)
+            path = Path(root) / name
+            if str(path.relative_to(folder)) not in but:
+                sync_file(path)
         sync_folder(Path(root))

@@ -29,23 +29,25 @@ def command(
     catalog = Catalog(folder)
     manifest = catalog.manifest("current")
     runs = read_runs(folder)
-    lag_s = None
-    if manifest.osm_timestamp:
-        lag_s = (datetime.now(UTC) - datetime.fromisoformat(manifest.osm_timestamp)).total_seconds()
+    lag_s = _find_age_s(manifest.osm_timestamp) if manifest.osm_timestamp else None
     console = Console()
     if as_json:
         status = {
             "dataset": manifest.id,
             "osm_timestamp": manifest.osm_timestamp,
             "lag_seconds": None if lag_s is None else round(lag_s),
+            "parts": {name: manifest.find_data_time(name) for name in manifest.parts},
             "replication": manifest.replication,
             "runs": runs[-10:],
         }
         console.print_json(msgspec.json.encode(status).decode())
         return
     console.print(f"Dataset   [bold]{manifest.id}[/bold]", highlight=False)
-    age = "unknown" if lag_s is None else f"{manifest.osm_timestamp}, {_format_age(lag_s)} old"
-    console.print(f"Data of   {age}", highlight=False)
+    console.print(f"Data of   {_tell_time(manifest.osm_timestamp)}", highlight=False)
+    for name in manifest.parts:
+        timestamp = manifest.find_data_time(name)
+        if timestamp != manifest.osm_timestamp:
+            console.print(f"  {name:<8}{_tell_time(timestamp)}", highlight=False)
     replication = manifest.replication
     console.print(
         f"Source    {replication.url or 'none'}"
@@ -71,6 +73,14 @@ def command(
             run.message,
         )
     console.print(table)
+
+
+def _find_age_s(timestamp: str) -> float:
+    return (datetime.now(UTC) - datetime.fromisoformat(timestamp)).total_seconds()
+
+
+def _tell_time(timestamp: str) -> str:
+    return f"{timestamp}, {_format_age(_find_age_s(timestamp))} old" if timestamp else "unknown"
 
 
 def _format_age(seconds: float) -> str:

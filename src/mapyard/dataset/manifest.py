@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,8 @@ class Part(msgspec.Struct):
     files: dict[str, FilePart]
     seconds: float = 0.0
     report: dict[str, Any] = {}
+    #: Time of the data that it was made of; "" where it is that of the dataset.
+    osm_timestamp: str = ""
 
     @property
     def size_bytes(self) -> int:
@@ -68,6 +70,11 @@ class Manifest(msgspec.Struct):
     bbox: list[float] | None = None
     counts: dict[str, int] = {}
     parts: dict[str, Part] = {}
+
+    def find_data_time(self, part: str) -> str:
+        """Return of when the data of a part is: as the dataset's, but where it was left older."""
+        found = self.parts.get(part)
+        return (found.osm_timestamp if found else "") or self.osm_timestamp
 
     @property
     def size_bytes(self) -> int:
@@ -203,7 +210,14 @@ def _compare(path: Path, name: str, expected: FilePart) -> str:
     return ""
 
 
-def verify_files(folder: Path, manifest: Manifest) -> list[str]:
-    """Return what differs from the manifest, one line for each file; empty when all is well."""
-    found = (_compare(folder / name, name, expected) for name, expected in _files(manifest))
+def verify_files(folder: Path, manifest: Manifest, but: Set[str] = frozenset()) -> list[str]:
+    """Return what differs from the manifest, one line for each file; empty when all is well.
+
+    Files named by `but` are not looked at.
+    """
+    found = (
+        _compare(folder / name, name, expected)
+        for name, expected in _files(manifest)
+        if name not in but
+    )
     return [fault for fault in found if fault]

@@ -564,7 +564,7 @@ class Application:
     def _common_headers(self, request: Request, snapshot: Snapshot | None = None) -> HeaderList:
         headers: HeaderList = [(b"x-request-id", request.id.encode())]
         request.admission.add_headers(headers)
-        timestamp = (snapshot or self.services.snapshots).timestamp
+        timestamp = request.data_time or (snapshot or self.services.snapshots).timestamp
         if timestamp:
             headers.append((b"x-dataset-timestamp", timestamp.encode()))
         if request.ignored:

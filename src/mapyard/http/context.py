@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from mapyard.deadline import Deadline
@@ -34,6 +35,12 @@ class Context(Call):
         self._request = request
         #: All parameters as they came: to tell a JSON list from one value.
         self.raw = raw
+
+    def part(self, name: str) -> Any:
+        """Return an open part of the dataset; the answer then says of when its data is."""
+        part = super().part(name)
+        self._request.note_data_time(self.snapshot.find_data_time(name))
+        return part
 
     @property
     def method(self) -> str:

@@ -29,6 +29,14 @@ def render_freshness(data: Path) -> bytes:
         stamp = _unix_s(manifest.osm_timestamp)
         gauge("mapyard_dataset_timestamp_seconds", "Time of the data served.", stamp)
         gauge("mapyard_dataset_lag_seconds", "Age of the data served.", time.time() - stamp)
+    by_part = Gauge(
+        "mapyard_part_timestamp_seconds", "Time of the data of a part.", ("part",),
+        registry=registry,
+    )  # fmt: skip
+    times = {name: manifest.find_data_time(name) for name in manifest.parts} if manifest else {}
+    for name, timestamp in times.items():
+        if timestamp:
+            by_part.labels(name).set(_unix_s(timestamp))
     if manifest is not None and manifest.replication.sequence is not None:
         sequence = manifest.replication.sequence
         gauge("mapyard_dataset_sequence", "Replication sequence served.", sequence)

@@ -50,9 +50,10 @@ class Request:
     """What is known of a request while it is answered, and of its answer."""
 
     __slots__ = (
-        "admission", "body_bytes", "bytes_sent", "client", "code", "engine_calls", "headers", "id",
-        "ignored", "method", "must_close", "read", "receive", "route", "sample", "scope", "send",
-        "started_s", "status", "statuses", "took_s", "upload", "vary", "write_error",
+        "admission", "body_bytes", "bytes_sent", "client", "code", "data_time", "engine_calls",
+        "headers", "id", "ignored", "method", "must_close", "read", "receive", "route", "sample",
+        "scope", "send", "started_s", "status", "statuses", "took_s", "upload", "vary",
+        "write_error",
     )  # fmt: skip
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -79,6 +80,8 @@ class Request:
         self.status = 0
         #: How long it took until its usage was noted, just before the last byte; 0 before that.
         self.took_s = 0.0
+        #: The oldest time of the parts that the answer was made of, "" for that of the dataset.
+        self.data_time = ""
         #: How often the routing engine was asked; None where the question is not about ways.
         self.engine_calls: int | None = None
         #: Code of an error → the status that this path answers instead of the common one.
@@ -95,6 +98,11 @@ class Request:
         self.upload: Path | None = None
         #: The connection cannot be used again: a body was left unread.
         self.must_close = False
+
+    def note_data_time(self, timestamp: str) -> None:
+        """Note of when the data of a part is that the answer was made of."""
+        if timestamp and (not self.data_time or timestamp < self.data_time):
+            self.data_time = timestamp
 
     @property
     def base_url(self) -> str:

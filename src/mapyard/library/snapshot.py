@@ -83,6 +83,10 @@ class Snapshot:
                     raise NotInstalled.part(name) from None
             return self._parts[name]
 
+    def find_data_time(self, part: str) -> str:
+        """Return of when the data of a part is, "" where that is not known."""
+        return self.manifest.find_data_time(part)
+
     @property
     def open_parts(self) -> list[str]:
         """Return the names of the parts opened so far."""

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 META_NAME = "routing.json"
+
+
+def name_engine() -> str:
+    """Return name and version of the engine that builds graphs here."""
+    return f"valhalla {version('pyvalhalla')}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -393,6 +393,9 @@ def _check_dataset(settings: Settings) -> Iterator[Finding]:
         return
     age_s = time.time() - datetime.fromisoformat(manifest.osm_timestamp).timestamp()
     says += f", data of {manifest.osm_timestamp}"
+    roads = manifest.find_data_time("routing")
+    if roads != manifest.osm_timestamp:
+        says += f", roads of {roads}"
     if settings.updates != "off" and manifest.replication.url and age_s > _OLD_DATA_S:
         yield Finding(
             "dataset", "look", f"{says}: {age_s / 86_400:.0f} days old, though updates are on.",

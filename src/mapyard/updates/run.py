@@ -41,6 +41,7 @@ from mapyard.store.reader import Store, open_store
 from mapyard.updates.changes import Changes, read_changes
 from mapyard.updates.chosen import find_source, keep_source
 from mapyard.updates.history import Run, add_run, now_iso
+from mapyard.updates.parts import choose_kept, keep_part
 from mapyard.updates.select import clip, select_newer
 from mapyard.updates.source import (
     BadDiff,
@@ -135,11 +136,14 @@ def _run_round(
     if fetched is None:
         run.outcome, run.dataset = "current", manifest.id
         return False
+    kept = choose_kept(steps, current, manifest, fetched.state.timestamp, settings)
+    steps = [step for step in steps if step.name not in kept]
     size = (current / "source.osm.pbf").stat().st_size
     needs = [Estimate(200_000_000 + 16 * size, 11 * size), *(s.estimate(size) for s in steps)]
     check_room(catalog.data, needs)
     with new_dataset(catalog, settings, progress) as ctx:
         parts = _patch(ctx, current, manifest, fetched, url, run)
+        parts |= {name: keep_part(ctx, manifest, name) for name in kept}
         run_steps(ctx, steps, parts)
         new_manifest = describe_dataset(ctx, parts)
         new_manifest.sources = manifest.sources

@@ -55,6 +55,8 @@ class DatasetRow(msgspec.Struct, frozen=True):
     size_bytes: int
     counts: dict[str, int]
     parts: list[str]
+    #: Parts whose data is older than the dataset's, with its time.
+    older: list[tuple[str, str]]
     #: The address that updates come from, "" for none.
     updated_by: str = ""
     #: Name, seconds of its build, bytes and report of each part.
@@ -184,6 +186,11 @@ def list_datasets(data: Path) -> list[DatasetRow]:
                     size_bytes=manifest.size_bytes,
                     counts=manifest.counts,
                     parts=sorted(manifest.parts),
+                    older=[
+                        (name, stamp)
+                        for name in sorted(manifest.parts)
+                        if (stamp := manifest.find_data_time(name)) != manifest.osm_timestamp
+                    ],
                     updated_by=manifest.replication.url,
                     built=[
                         (name, part.seconds, part.size_bytes, part.report)

@@ -68,8 +68,8 @@ def write_error(error: MapyardError, _asked: Asked) -> Answer:
 def answer(ctx: Context, members: dict[str, Any]) -> Answer:
     """Return an answer with what is said of the data in all of them."""
     info: dict[str, Any] = {"copyrights": COPYRIGHTS, "took": math.ceil(ctx.elapsed_s * 1e3)}
-    if ctx.snapshot.timestamp:
-        info["road_data_timestamp"] = ctx.snapshot.timestamp
+    if timestamp := ctx.snapshot.find_data_time("routing"):
+        info["road_data_timestamp"] = timestamp
     return Answer.json({"info": info, **members}, JSON)
 
 

@@ -431,7 +431,7 @@ def info(ctx: Context, params: NoParams) -> Answer:
         "elevation": True,
         "encoded_values": {},
         "import_date": ctx.snapshot.manifest.created,
-        "data_date": ctx.snapshot.timestamp or "",
+        "data_date": ctx.snapshot.find_data_time("routing"),
     }
     return Answer.json(body, JSON)
 

@@ -107,7 +107,7 @@ def make_metadata(ctx: Context, service: str, query: dict[str, Any]) -> dict[str
         "engine": {
             "version": _VERSION,
             "graph_date": ctx.snapshot.manifest.created,
-            "osm_date": ctx.snapshot.timestamp or "",
+            "osm_date": ctx.snapshot.find_data_time("routing"),
         },
     }
     if query.get("id"):

@@ -406,9 +406,8 @@ def health(ctx: Context, params: NoParams) -> Answer:
 )
 def status(ctx: Context, params: NoParams) -> Answer:
     """Say which profiles and services there are, and of when the data is."""
-    profiles = {
-        name: {"encoder_name": name, "osm_date": ctx.snapshot.timestamp or ""} for name in PROFILES
-    }
+    osm_date = ctx.snapshot.find_data_time("routing")
+    profiles = {name: {"encoder_name": name, "osm_date": osm_date} for name in PROFILES}
     services = ["routing", "isochrones", "matrix", "snap"]
     engine = {"version": "9"}
     return Answer.json({"engine": engine, "profiles": profiles, "services": services}, JSON)

@@ -211,8 +211,8 @@ def _answer(
         body["waypoints"] = finish_waypoints(
             body["waypoints"], asked, with_hint=params.generate_hints, members=members
         )
-    if ctx.snapshot.timestamp:
-        body["data_version"] = ctx.snapshot.timestamp
+    if timestamp := ctx.snapshot.find_data_time("routing"):
+        body["data_version"] = timestamp
     return Answer.json(body, JSON)
 
 

@@ -309,7 +309,7 @@ class StatusParams(Params):
 )
 def status(ctx: Context, params: StatusParams) -> Answer:
     """Say which version answers, of when the data is, and what there is."""
-    text = ctx.snapshot.timestamp
+    text = ctx.snapshot.find_data_time("routing")
     modified = int(datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()) if text else 0
     body = {
         "version": version("pyvalhalla"), "tileset_last_modified": modified,

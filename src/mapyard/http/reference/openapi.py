@@ -57,7 +57,10 @@ _HEADERS: Final = {
     "X-RateLimit-Limit": ("requests a minute of the plan", "integer"),
     "X-RateLimit-Remaining": ("requests left in this minute", "integer"),
     "X-RateLimit-Reset": ("when more will be left, Unix seconds", "integer"),
-    "X-Dataset-Timestamp": ("time of the data, ISO 8601", "string"),
+    "X-Dataset-Timestamp": (
+        "time of the data that the answer is made of, ISO 8601; of ways it is that of the roads",
+        "string",
+    ),
 }
 _KEY_SCHEMES: Final = {
     "ApiKeyHeader": {"type": "apiKey", "in": "header", "name": "X-API-Key"},

@@ -78,6 +78,10 @@ SCHEMAS: Final[dict[str, Schema]] = {
         dataset=_TEXT,
         timestamp={"type": ["string", "null"], "format": "date-time"},
         bbox={"type": ["array", "null"], "items": _NUMBER},
+        parts={
+            "type": "object",
+            "additionalProperties": {"type": ["string", "null"], "format": "date-time"},
+        },
     ),
     "Status": _object(["status"], status=_TEXT),
     "GeoJsonGeometry": _object(

@@ -28,13 +28,17 @@ TEXT = "text/plain"
     examples=[Example({})],
 )
 def version(ctx: Context, params: NoParams) -> Answer:
-    """Name the software's version, the dataset served and the time of its data."""
+    """Name the software's version, the dataset served and the time of its data.
+
+    `parts` has the time of each part: roads may be older (MAPYARD_UPDATE_ROUTING).
+    """
     snapshot = ctx.snapshot
     fields = {
         "version": __version__,
         "dataset": snapshot.id,
         "timestamp": snapshot.timestamp or None,
         "bbox": snapshot.manifest.bbox,
+        "parts": {name: snapshot.find_data_time(name) or None for name in snapshot.manifest.parts},
     }
     return Answer.json(fields)
 

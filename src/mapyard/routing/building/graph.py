@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 
 from mapyard.geo.bbox import Bbox
@@ -17,7 +16,7 @@ from mapyard.routing.building.tools import RoutingBuildFailed, run_module, run_t
 from mapyard.routing.config import make_build_config
 from mapyard.routing.contraction.build import build_tables
 from mapyard.routing.contraction.tables import TILES_NAME
-from mapyard.routing.meta import GraphMeta
+from mapyard.routing.meta import GraphMeta, name_engine
 from mapyard.routing.tagging.rewriting import rewrite
 
 #: Lines that the tile builder logs when a stage begins, and the share of the work done by then.
@@ -100,9 +99,7 @@ def build_graph(
     (work / TILES_NAME).replace(directory / TILES_NAME)
     on_progress(0.98, "preparing matrices")
     build_tables(directory)
-    meta = GraphMeta(
-        f"valhalla {version('pyvalhalla')}", edge_count, timezone_count, height_count > 0
-    )
+    meta = GraphMeta(name_engine(), edge_count, timezone_count, height_count > 0)
     meta.write(directory)
     shutil.rmtree(work)
     on_progress(1.0, "done")
