@@ -44,6 +44,7 @@ from mapyard.osm.source import (
 from mapyard.settings import Settings, get_settings
 from mapyard.store.patch import Patched
 from mapyard.store.reader import Store, open_store
+from mapyard.store.tag_history import keep_history
 from mapyard.store.writer import NotSorted, write_store
 from mapyard.version import __version__
 
@@ -146,14 +147,15 @@ def build_dataset(
     settings: Settings | None = None,
     sources: list[dict[str, Any]] | None = None,
     jobs: int | None = None,
+    same_data: Path | None = None,
 ) -> BuildReport:
     """Build a dataset from extract files and switch to it.
 
     `names` are the sources as the manifest shows them (file names by default), `sources` what it
     shows when the inputs are something else. Parts are built side by side in up to `jobs`
-    processes, one per core if none are given and it pays; what is built is the same. Raises
-    MapyardError with one clear line for bad input, too little room, a data folder in use or a full
-    disk.
+    processes, one per core if none are given and it pays; what is built is the same. `same_data` is
+    a dataset of the same data, whose history of tags goes on. Raises MapyardError with one clear
+    line for bad input, too little room, a data folder in use or a full disk.
     """
     from mapyard.builder.side_by_side import can_run_apart, run_side_by_side
 
@@ -181,6 +183,8 @@ def build_dataset(
 
             def take(prepare: Callable[[], Header]) -> None:
                 ctx.header = prepare()
+                if same_data is not None:
+                    keep_history(ctx.folder, same_data)
                 parts["source"] = describe_part(ctx.folder, set(), 0.0, {})
                 run_steps(ctx, steps[:1], parts)
 

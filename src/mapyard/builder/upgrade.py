@@ -56,5 +56,11 @@ def upgrade_dataset(
     # Parts of plugins are steps of theirs; those whose plugin is gone are an error that names them.
     parts = [name for name in origin.parts if name not in ("source", *PART_NAMES[:1])]
     return build_dataset(
-        [source], data, select_steps(parts), progress, settings=settings, sources=origin.sources
+        [source],
+        data,
+        select_steps(parts),
+        progress,
+        settings=settings,
+        sources=origin.sources,
+        same_data=folder,
     )

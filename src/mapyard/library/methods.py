@@ -943,6 +943,7 @@ class Questions:
         prefix: str | None = None,
         value: str | None = None,
         combinations: bool | None = None,
+        history: bool | None = None,
         limit: int | None = None,
         timeout: float | None = None,
         max_bytes: int | None = None,
@@ -952,13 +953,16 @@ class Questions:
 
         `total` is the number of keys or values there are, of which `limit` are listed. With
         `combinations` the other keys of the elements with `key` (and `value`) are counted, in
-        `elements` of them: all, or 20,000 taken evenly where there are more.
+        `elements` of them: all, or 20,000 taken evenly where there are more. With `history` each row
+        has its counts at the end of earlier days: of the first day that is known, of each day on which
+        an update changed it, and of the day of the data; with `key` also the key itself.
 
         Args:
             key: count the values of this key; without, all keys.
             prefix: only keys, or values, that begin so.
-            value: with combinations: only elements with this value of key.
+            value: with combinations or history: only elements with this value of key.
             combinations: count the other keys of elements that have the key, or key and value.
+            history: also the counts on earlier days, from updates.
             limit: largest number of rows; default 100.
             timeout: seconds, after which `Timeout` is raised.
             max_bytes: memory that a query language may use.
@@ -1873,6 +1877,7 @@ class AsyncQuestions:
         prefix: str | None = None,
         value: str | None = None,
         combinations: bool | None = None,
+        history: bool | None = None,
         limit: int | None = None,
         timeout: float | None = None,
         max_bytes: int | None = None,
@@ -1882,13 +1887,16 @@ class AsyncQuestions:
 
         `total` is the number of keys or values there are, of which `limit` are listed. With
         `combinations` the other keys of the elements with `key` (and `value`) are counted, in
-        `elements` of them: all, or 20,000 taken evenly where there are more.
+        `elements` of them: all, or 20,000 taken evenly where there are more. With `history` each row
+        has its counts at the end of earlier days: of the first day that is known, of each day on which
+        an update changed it, and of the day of the data; with `key` also the key itself.
 
         Args:
             key: count the values of this key; without, all keys.
             prefix: only keys, or values, that begin so.
-            value: with combinations: only elements with this value of key.
+            value: with combinations or history: only elements with this value of key.
             combinations: count the other keys of elements that have the key, or key and value.
+            history: also the counts on earlier days, from updates.
             limit: largest number of rows; default 100.
             timeout: seconds, after which `Timeout` is raised.
             max_bytes: memory that a query language may use.

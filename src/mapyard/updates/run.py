@@ -38,6 +38,7 @@ from mapyard.settings import Settings
 from mapyard.store.distinct import distinct
 from mapyard.store.patch import Patched, patch_store
 from mapyard.store.reader import Store, open_store
+from mapyard.store.tag_history import count_tags, write_history
 from mapyard.updates.changes import Changes, read_changes
 from mapyard.updates.chosen import find_source, keep_source
 from mapyard.updates.history import Run, add_run, now_iso
@@ -296,6 +297,13 @@ def _patch(
     )
     run.touched = len(ctx.patched.touched)
     _check_counts(old, ctx.store, changes)
+    write_history(
+        ctx.folder,
+        current,
+        (manifest.osm_timestamp, fetched.state.timestamp),
+        count_tags(old, _rows_of(old, changes)),
+        count_tags(ctx.store, _rows_of(ctx.store, changes)),
+    )
     tiles = find_tiles(ctx.store, ctx.patched.touched) | find_tiles(
         old, distinct(ctx.patched.removed, _before(ctx.patched))
     )
@@ -311,6 +319,14 @@ def _before(patched: Patched) -> Ints:
     is_touched[patched.touched[patched.touched < len(is_touched)]] = True
     kept = np.flatnonzero(patched.row_map >= 0)
     return kept[is_touched[patched.row_map[kept]]]
+
+
+def _rows_of(store: Store, changes: Changes) -> Ints:
+    """Return the rows of all changed and deleted elements that a store has."""
+    rows = [store.find_rows(block.type, block.ids) for block in changes.blocks]
+    rows += [store.find_rows(kind, changes.deleted[kind]) for kind in (NODE, WAY, RELATION)]
+    found = distinct(*rows)
+    return found[found >= 0]
 
 
 def _check_counts(old: Store, new: Store, changes: Changes) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,13 +10,23 @@ import pytest
 
 from browser import CHROMIUM, WEBGL, Browser, open_browser
 from map_page import open_link, wait
+from mapyard.store.tag_history import write_history
 from servers import Server, running
 
 
 @pytest.fixture(scope="module")
 def server(monaco_copy: Path) -> Iterator[Server]:
+    add_tag_history(monaco_copy / "current")
     with running(monaco_copy, monaco_copy.parent / "serve.log") as started:
         yield started
+
+
+def add_tag_history(dataset: Path) -> None:
+    """Give a dataset the history of one update: two cafés more, and one bench less."""
+    before = Counter({("amenity", "bench"): 1})
+    now = Counter({("amenity", "cafe"): 2, ("amenity", None): 1})
+    times = ("2026-03-01T00:00:00Z", "2026-03-20T00:00:00Z")
+    write_history(dataset, dataset.parent, times, before, now)
 
 
 @pytest.fixture(scope="module")

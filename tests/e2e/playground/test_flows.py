@@ -290,7 +290,18 @@ def test_the_tag_explorer(page: Browser, axe: str) -> None:
     wait(page, "document.querySelectorAll('.tag-row').length > 50")
     page.click(".tag-row >> text=amenity")
     wait(page, "document.querySelector('.trail').innerText.includes('amenity')")
+    wait(page, "document.querySelector('.over-time svg')?.ariaLabel.includes('Mar 1, 2026')")
+    assert page.text(".tag-row:has-text('bench') .tag-change") == "−1"
     page.click(".tag-row .tag-name >> text=/^cafe$/")
+    wait(page, "document.querySelector('.trail').innerText.includes('cafe')")
+    wait(page, "document.querySelector('.over-time svg')")
+    page.page.focus(".over-time svg")
+    page.page.keyboard.press("ArrowRight")
+    first = page.evaluate("document.querySelector('.over-time .value').textContent")
+    page.page.keyboard.press("ArrowRight")
+    second = page.evaluate("document.querySelector('.over-time .value').textContent")
+    assert (first.endswith("on Mar 1, 2026"), second.endswith("on Mar 20, 2026")) == (True, True)
+    assert int(second.split()[0]) == int(first.split()[0]) + 2
     wait(page, "playground.maplibre.data.features.length > 0")
     page.click("text=Keys that go with it")
     wait(page, "[...document.querySelectorAll('.more .tags th')].some(t => t.innerText === 'name')")

@@ -9,6 +9,7 @@ import pytest
 import mapyard
 from mapyard.errors import InvalidRequest
 from mapyard.library.questions import tags as questions
+from mapyard.library.results.tags import TagCounts
 from osm_files import osm_xml
 
 
@@ -27,7 +28,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> mapyard.Map:
     return mapyard.build(folder / "map.osm", data=folder / "data", only=["store"])
 
 
-def counts(found: mapyard.TagCounts) -> dict[str, int]:
+def counts(found: TagCounts) -> dict[str, int]:
     return {row.key: row.count for row in found}
 
 
@@ -57,3 +58,19 @@ def test_what_makes_no_sense_is_refused(here: mapyard.Map) -> None:
         here.tags(combinations=True)
     with pytest.raises(InvalidRequest, match="combinations=true"):
         here.tags("amenity", value="cafe")
+
+
+def test_counts_on_earlier_days(here: mapyard.Map) -> None:
+    """This map does not know the day of its data; tests of updates have real ones."""
+    keys = here.tags(history=True, limit=1)
+    assert (keys[0].key, keys[0].count) == ("amenity", 4)
+    assert keys.history is None
+    assert here.tags("amenity", history=True).history == ()
+    cinema = here.tags("amenity", value="cinema", history=True)
+    assert [(row.value, row.count) for row in cinema] == [("cinema", 0)]
+    assert here.tags("amenity")[0].history is None
+    assert TagCounts.of(keys.to_json()) == keys
+    with pytest.raises(InvalidRequest, match="ask twice"):
+        here.tags("amenity", history=True, combinations=True)
+    with pytest.raises(InvalidRequest, match="needs key"):
+        here.tags(value="cafe", history=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from mapyard.dataset.manifest import verify_files
 from mapyard.osm.source import is_sorted
 from mapyard.settings import Settings
 from mapyard.store.reader import Store, open_store
+from mapyard.store.tag_history import TagHistory
 from mapyard.updates import run as updates
 from mapyard.updates.history import Run, read_runs
 from mapyard.updates.run import NoSource, update_dataset
@@ -78,6 +80,41 @@ def test_all_diffs_lead_to_what_the_newer_extract_gives(
     assert read_all(source) == read_all(EXAMPLES / "monaco.osm.pbf")
     assert update(old_data)[0].outcome == "current"
     assert not list((old_data / "updates" / "diffs").rglob("*.osc.gz"))
+
+
+def test_counts_of_tags_on_earlier_days(
+    old_data: Path, serve_folder: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the history says of a day is what the dataset of that day counts."""
+    monkeypatch.setattr(updates, "MAX_DIFFS", 6)
+    update(old_data, serve_folder(DIFFS), keep_datasets=10)
+    catalog = Catalog(old_data)
+    newest = catalog.path("current")
+    history = TagHistory(newest, catalog.manifest("current").osm_timestamp)
+    assert history.since == "2025-11-08"
+    now = count_all(store_of(old_data))
+    folders = sorted(catalog.ids(), key=lambda name: catalog.manifest(name).osm_timestamp)
+    assert len(folders) == 4
+    changed = 0
+    for name in folders:
+        day = catalog.manifest(name).osm_timestamp[:10]
+        then = count_all(open_store(catalog.path(name) / "elements"))
+        for key, value in then.keys() | now.keys():
+            known = history.counts(key, value, now[key, value])
+            assert [count for date, count in known if date <= day][-1] == then[key, value], key
+            changed += len(known) > 2
+    assert changed > 500
+
+
+def count_all(store: Store) -> Counter[tuple[str, str | None]]:
+    counts: Counter[tuple[str, str | None]] = Counter()
+    for key in store.keys:
+        counts[key, None] = store.key_count(key)
+        start, stop = store.kv_range(key)
+        values = store.values(np.arange(start, stop))
+        for value, count in zip(values, store.kv_counts(start, stop).tolist(), strict=True):
+            counts[key, value] = count
+    return counts
 
 
 def read_all(path: Path) -> list[tuple[object, ...]]:

@@ -218,9 +218,13 @@ SCHEMAS: Final[dict[str, Schema]] = {
     "Isochrone": _feature(_MAYBE_GEOMETRY, ref("IsochroneProperties")),
     "Isochrones": _collection("Isochrone"),
     "IsochroneResult": {"oneOf": [ref("Isochrone"), ref("Isochrones")]},
-    "TagCount": _object(["key", "count"], key=_TEXT, value=_TEXT, count=_INTEGER),
+    "TagCount": _object(
+        ["key", "count"], key=_TEXT, value=_TEXT, count=_INTEGER, history=_array(ref("TagDay"))
+    ),
+    "TagDay": _object(["date", "count"], date=_TEXT, count=_INTEGER),
     "TagCounts": _object(
-        ["total", "tags"], total=_INTEGER, elements=_INTEGER, tags=_array(ref("TagCount"))
+        ["total", "tags"], total=_INTEGER, elements=_INTEGER, tags=_array(ref("TagCount")),
+        history=_array(ref("TagDay")),
     ),
     "MatrixResult": _object(
         ["distances", "durations"], distances=_MATRIX, durations=_MATRIX, mode=_TEXT,

@@ -14,7 +14,11 @@ from mapyard.library.questions import tags as library
     tag="Features",
     schema="TagCounts",
     media_types=(JSON,),
-    examples=[Example({"limit": 3}), Example({"key": "amenity", "limit": 3})],
+    examples=[
+        Example({"limit": 3}),
+        Example({"key": "amenity", "limit": 3}),
+        Example({"key": "amenity", "limit": 3, "history": "true"}),
+    ],
 )
 def tags(ctx: Context, params: library.TagsQuestion) -> Answer:
     """Return keys, or the values of `key`, with the number of elements, the most frequent first.

@@ -1,9 +1,11 @@
-// An elevation profile as an SVG chart; pointing at it shows the place on the map.
+// Charts as SVG with a cursor: an elevation profile that shows its place on the map, and counts
+// over days.
 
 import { formatDistance, h, svg } from "./ui.js";
-import { number, t } from "./words.js";
+import { language, number, t } from "./words.js";
 
-const WIDTH = 320, HEIGHT = 130, LEFT = 38, BOTTOM = 18, TOP = 8;
+const WIDTH = 320, HEIGHT = 130, LEFT = 38, RIGHT = 6, BOTTOM = 18, TOP = 8;
+const DAY_MS = 86_400_000;
 
 /** Metres between two [lng, lat]. */
 export function distanceBetween([lng1, lat1], [lng2, lat2]) {
@@ -22,66 +24,103 @@ export function profileChart(coordinates, onpoint) {
   const known = samples.filter((s) => s.height !== null);
   if (!known.length) return h("p.empty", {}, t("No elevation data covers this line."));
   const low = Math.min(...known.map((s) => s.height)), high = Math.max(...known.map((s) => s.height));
-  const span = Math.max(high - low, 10);
-  const x = (m) => LEFT + (m / (along || 1)) * (WIDTH - LEFT - 6);
-  const y = (v) => TOP + (1 - (v - low) / span) * (HEIGHT - TOP - BOTTOM);
+  const scale = scales(along, low, Math.max(high - low, 10));
   let line = "", pen = "M";
   for (const sample of samples) {
     if (sample.height === null) { pen = "M"; continue; }
-    line += `${pen}${x(sample.m).toFixed(1)} ${y(sample.height).toFixed(1)}`;
+    line += `${pen}${scale.x(sample.m).toFixed(1)} ${scale.y(sample.height).toFixed(1)}`;
     pen = "L";
   }
+  const { chart, point } = draw(scale, {
+    line, ends: ["0", formatDistance(along)],
+    label: t("Elevation from {low} to {high} metres over {distance}; arrow keys move along it", { low: number(low), high: number(high), distance: formatDistance(along) }),
+    places: known.map((s) => [s.m, s.height]),
+    say: (i) => t("{height} m at {distance}", { height: number(known[i].height), distance: formatDistance(known[i].m) }),
+    onpoint: (i) => onpoint(known[i]?.at ?? null),
+  });
+  /** Point at the sample that is nearest to [lng, lat], as pointing at the chart does; null leaves. */
+  chart.pointAt = (place) => point(place ? nearest(known, (s) => distanceBetween(s.at, place)) : -1);
+  return chart;
+}
+
+/** days: {date, count} in order, each of which holds until the next. */
+export function countChart(days) {
+  const first = Date.parse(days[0].date);
+  const places = days.map((day) => [(Date.parse(day.date) - first) / DAY_MS, day.count]);
+  const counts = days.map((day) => day.count);
+  const low = Math.min(...counts), high = Math.max(...counts);
+  const scale = scales(places.at(-1)[0], low, Math.max(high - low, 4));
+  const at = (day, count) => `${scale.x(day).toFixed(1)} ${scale.y(count).toFixed(1)}`;
+  const line = places.map(([day, count], i) => (i ? `L${at(day, places[i - 1][1])}L${at(day, count)}` : `M${at(day, count)}`)).join("");
+  const date = (day) => new Date(day.date).toLocaleDateString(language, { dateStyle: "medium", timeZone: "UTC" });
+  return draw(scale, {
+    line, ends: [date(days[0]), date(days.at(-1))],
+    label: t("From {before} on {first} to {now} on {last}; arrow keys move along it", { before: number(counts[0]), first: date(days[0]), now: number(counts.at(-1)), last: date(days.at(-1)) }),
+    places, say: (i) => t("{count} on {date}", { count: number(counts[i]), date: date(days[i]) }), onpoint: () => {},
+  }).chart;
+}
+
+/** Where values lie in a drawing of 0…length along and low…low + span upwards. */
+const scales = (length, low, span) => ({
+  low, span,
+  x: (value) => LEFT + (value / (length || 1)) * (WIDTH - LEFT - RIGHT),
+  y: (value) => TOP + (1 - (value - low) / span) * (HEIGHT - TOP - BOTTOM),
+});
+
+/** Draw a line, and a cursor that goes to `places` ([x, y] in values) by pointer and arrow keys. */
+function draw({ low, span, x, y }, { line, ends, label, places, say, onpoint }) {
   const base = HEIGHT - BOTTOM;
-  const area = `${line}L${x(known.at(-1).m).toFixed(1)} ${base}L${x(known[0].m).toFixed(1)} ${base}Z`;
+  const area = `${line}L${x(places.at(-1)[0]).toFixed(1)} ${base}L${x(places[0][0]).toFixed(1)} ${base}Z`;
   const cursor = svg("line", { class: "cursor", x1: 0, x2: 0, y1: TOP, y2: base, visibility: "hidden" });
   const dot = svg("circle", { class: "dot", r: 4, visibility: "hidden" });
   const text = svg("text", { class: "value", y: TOP + 8, visibility: "hidden" });
   const ticks = [low, low + span / 2, low + span].map((v) => svg("g", {},
-    svg("line", { class: "grid", x1: LEFT, x2: WIDTH - 6, y1: y(v), y2: y(v) }),
-    svg("text", { x: LEFT - 6, y: y(v) + 3.5, "text-anchor": "end" }, `${Math.round(v)}`)));
-  const chart = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "profile", role: "img", tabindex: "0",
-    "aria-label": t("Elevation from {low} to {high} metres over {distance}; arrow keys move along it", { low: number(low), high: number(high), distance: formatDistance(along) }) },
+    svg("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y(v), y2: y(v) }),
+    svg("text", { x: LEFT - 6, y: y(v) + 3.5, "text-anchor": "end" }, short(v))));
+  const chart = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "profile", role: "img", tabindex: "0", "aria-label": label },
     ...ticks, svg("path", { class: "area", d: area }), svg("path", { class: "line", d: line }),
-    svg("text", { x: LEFT, y: HEIGHT - 4 }, "0"),
-    svg("text", { x: WIDTH - 6, y: HEIGHT - 4, "text-anchor": "end" }, formatDistance(along)),
+    svg("text", { x: LEFT, y: HEIGHT - 4 }, ends[0]),
+    svg("text", { x: WIDTH - RIGHT, y: HEIGHT - 4, "text-anchor": "end" }, ends[1]),
     cursor, dot, text);
   let index = -1;
   const point = (i) => {
     index = i;
-    const sample = known[i];
-    for (const part of [cursor, dot, text]) part.setAttribute("visibility", sample ? "visible" : "hidden");
-    if (!sample) return onpoint(null);
-    cursor.setAttribute("x1", x(sample.m));
-    cursor.setAttribute("x2", x(sample.m));
-    dot.setAttribute("cx", x(sample.m));
-    dot.setAttribute("cy", y(sample.height));
-    const right = x(sample.m) > WIDTH * 0.6;
-    text.setAttribute("x", x(sample.m) + (right ? -6 : 6));
+    const place = places[i];
+    for (const part of [cursor, dot, text]) part.setAttribute("visibility", place ? "visible" : "hidden");
+    if (!place) return onpoint(-1);
+    const across = x(place[0]);
+    cursor.setAttribute("x1", across);
+    cursor.setAttribute("x2", across);
+    dot.setAttribute("cx", across);
+    dot.setAttribute("cy", y(place[1]));
+    const right = across > WIDTH * 0.6;
+    text.setAttribute("x", across + (right ? -6 : 6));
     text.setAttribute("text-anchor", right ? "end" : "start");
-    text.textContent = t("{height} m at {distance}", { height: number(sample.height), distance: formatDistance(sample.m) });
-    onpoint(sample.at);
+    text.textContent = say(i);
+    onpoint(i);
   };
   chart.addEventListener("pointermove", (event) => {
     const box = chart.getBoundingClientRect();
-    const m = (((event.clientX - box.left) / box.width) * WIDTH - LEFT) / (WIDTH - LEFT - 6) * along;
-    let best = 0;
-    known.forEach((s, i) => { if (Math.abs(s.m - m) < Math.abs(known[best].m - m)) best = i; });
-    point(best);
+    const across = ((event.clientX - box.left) / box.width) * WIDTH;
+    point(nearest(places, (place) => Math.abs(x(place[0]) - across)));
   });
   chart.addEventListener("pointerleave", () => point(-1));
   chart.addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;
     event.preventDefault();
-    const stride = Math.max(1, Math.round(known.length / 60));
-    point(Math.min(known.length - 1, Math.max(0, index + step * stride)));
+    const stride = Math.max(1, Math.round(places.length / 60));
+    point(Math.min(places.length - 1, Math.max(0, index + step * stride)));
   });
-  /** Point at the sample that is nearest to [lng, lat], as pointing at the chart does; null leaves. */
-  chart.pointAt = (place) => {
-    if (!place) return point(-1);
-    let best = 0;
-    known.forEach((s, i) => { if (distanceBetween(s.at, place) < distanceBetween(known[best].at, place)) best = i; });
-    point(best);
-  };
-  return chart;
+  return { chart, point };
 }
+
+/** The number of the item with the smallest distance. */
+function nearest(items, distance) {
+  let best = 0;
+  items.forEach((item, i) => { if (distance(item) < distance(items[best])) best = i; });
+  return best;
+}
+
+/** A number that fits beside the axis. */
+const short = (value) => (value < 10_000 ? `${Math.round(value)}` : value.toLocaleString(language, { notation: "compact", maximumFractionDigits: 1 }));

@@ -1,6 +1,7 @@
 // The tags there are: keys, their values, how often, what goes along with them, and where.
 
 import { get, send } from "../api.js";
+import { countChart } from "../chart.js";
 import { downloadMenu, saveFile } from "../download.js";
 import { debounce, h } from "../ui.js";
 import { language, number, t, tn } from "../words.js";
@@ -50,20 +51,20 @@ export default {
     this.drawTrail();
     page.map.show(null);
     if (this.value) return this.showTag(page);
-    const result = await page.run(get("/api/v1/tags", { key: this.key, prefix: this.filter.value.trim(), limit: LIMIT }), { quiet: true });
+    const result = await page.run(get("/api/v1/tags", { key: this.key, prefix: this.filter.value.trim(), limit: LIMIT, history: "true" }), { quiet: true });
     if (!result) return;
-    const { total, tags } = result.json;
+    const { total, tags, history } = result.json;
     const most = Math.max(1, ...tags.map((tag) => tag.count));
     this.output.replaceChildren(
       h("div.row.spread", {}, h("p.count", {}, `${this.key ? tn(total, "{n} value", "{n} values") : tn(total, "{n} key", "{n} keys")}${total > tags.length ? `, ${t("the {limit} most frequent", { limit: LIMIT })}` : ""}`),
         h("button.small.quiet", { type: "button", onclick: () => this.download() }, t("Download CSV"))),
-      this.key ? this.links(`Key:${this.key}`, this.key) : "",
+      ...(this.key ? [this.links(`Key:${this.key}`, this.key), ...overTime(history)] : []),
       h("ul.tag-list", {}, tags.map((tag) => {
         const bar = h("span.bar");
         bar.style.width = `${Math.max(1, (tag.count / most) * 100)}%`;
         const text = this.key ? tag.value : tag.key;
         return h("li", {}, h("button.tag-row", { type: "button", onclick: () => (this.key ? this.go(this.key, text) : this.go(text)) },
-          h("span.tag-name", { dir: "auto" }, text), h("span.tag-count", {}, tag.count.toLocaleString(language)), h("span.bars", {}, bar)));
+          h("span.tag-name", { dir: "auto" }, text), h("span.tag-count", {}, change(tag.history), number(tag.count)), h("span.bars", {}, bar)));
       })),
       this.key ? this.together({ key: this.key }) : "");
   },
@@ -77,7 +78,9 @@ export default {
 
   async showTag(page) {
     const tag = `${this.key}=${this.value}`;
-    this.output.replaceChildren(this.links(`Tag:${tag}`, this.key, escapeValue(this.value)), this.together({ key: this.key, value: this.value }));
+    const days = h("div");
+    this.output.replaceChildren(this.links(`Tag:${tag}`, this.key, escapeValue(this.value)), days, this.together({ key: this.key, value: this.value }));
+    send(get("/api/v1/tags", { key: this.key, value: this.value, history: "true" })).then(({ json }) => days.replaceChildren(...overTime(json.tags[0].history)), (error) => days.replaceChildren(h("p.empty", {}, error.message)));
     const result = await page.run(get("/api/v1/features", { [`tags[${this.key}]`]: escapeValue(this.value), "output[centroid]": "true", limit: 1000 }), { quiet: true });
     if (!result) return;
     const found = result.json.features;
@@ -112,3 +115,17 @@ export default {
 
 /** A value as a filter takes it: | * ! ~ and backslashes are escaped. */
 const escapeValue = (value) => value.replace(/[\\|*!~]/g, "\\$&");
+
+/** How a count came about: a chart, or since when it is known. */
+function overTime(days) {
+  if (days.length > 1) return [h("figure.over-time", {}, h("figcaption", {}, t("Count over time")), countChart(days))];
+  return days.length ? [h("p.hint", {}, t("Counts are kept from {date} on: updates of the data add to them.", { date: new Date(days[0].date).toLocaleDateString(language, { dateStyle: "medium", timeZone: "UTC" }) }))] : [];
+}
+
+/** How many more or fewer there are than on the first day that is known. */
+function change(days) {
+  const more = days.length ? days.at(-1).count - days[0].count : 0;
+  if (!more) return "";
+  const text = `${more > 0 ? "+" : "−"}${number(Math.abs(more))}`;
+  return h("span.tag-change", { title: t("{change} since {date}", { change: text, date: days[0].date }) }, text);
+}
