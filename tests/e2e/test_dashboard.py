@@ -20,6 +20,9 @@ from mapyard.accounts.open import open_accounts
 from mapyard.accounts.passwords import hash_password
 from mapyard.accounts.restrictions import make_restrictions
 from mapyard.accounts.sessions import start_session
+from mapyard.builder.progress import Reporter
+from mapyard.dataset.catalog import Catalog
+from mapyard.updates.history import Run, add_run, log_path
 from servers import METRICS_TOKEN, running
 
 pytestmark = pytest.mark.xdist_group("dashboard")
@@ -446,7 +449,16 @@ def test_all_pages_fit_and_are_accessible(
     browser.fill("#email", OPERATOR)
     browser.fill("#password", PASSWORD)
     browser.submit("main form button")
-    for path in (*PRIVATE, f"/account/keys/{key.id}"):
+    dataset = Catalog(server.data).find_current()
+    run = Run("2026-04-06T00:00:00Z", 2.5, "updated", dataset or "", message="stopped before a gap")
+    with Reporter(quiet=True).log_to(log_path(server.data, run)):
+        add_run(server.data, run)
+    for path in (
+        *PRIVATE,
+        f"/account/keys/{key.id}",
+        f"/operator/system/datasets/{dataset}",
+        f"/operator/system/updates/{run.log_name}",
+    ):
         look(path)
     guest = registry.create_account(database, "looked-at@example.org", verified_at=1)
     browser.open(f"{server.url}/operator/accounts/{guest.id}")

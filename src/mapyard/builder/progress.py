@@ -6,13 +6,15 @@ finished one line is left. Elsewhere there is a line at the begin of each stage.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Final
+from typing import Final, TextIO
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -151,6 +153,7 @@ class Reporter:
         self._lanes: dict[str, Lane] = {}
         #: (stage, seconds) of finished stages.
         self.stages: list[tuple[str, float]] = []
+        self._log: TextIO | None = None
         self.peak_memory_bytes = 0
         is_live = not quiet and self._console.is_terminal and not self._console.is_dumb_terminal
         self._live = self._make_live() if is_live else None
@@ -178,6 +181,23 @@ class Reporter:
             self.end_lane(lane, is_whole=kind is None)
         if self._live:
             self._live.stop()
+
+    @contextlib.contextmanager
+    def log_to(self, path: Path) -> Iterator[None]:
+        """Write a line with its time for all that happens to the end of a file, too."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8") as file:
+            self._log = file
+            try:
+                yield
+            finally:
+                self._log = None
+
+    def note(self, text: str) -> None:
+        """Write to the log only, where there is one."""
+        if self._log is not None:
+            self._log.write(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {text}\n")
+            self._log.flush()
 
     def plan(self, parts: Iterable[tuple[str, float]], jobs: int = 1) -> None:
         """Say which parts will come, how many at a time, and the seconds expected of each."""
@@ -240,13 +260,19 @@ class Reporter:
             self._plan.end(part, now_s)
         taken = format_time(now_s - lane.part_begun_s)
         if self._live:
+            self.note(f"{part}: done in {taken}")
             line = Text.assemble(("✓ ", "green"), (part, "bold"), f"  {taken}")
             self._console.print(line, no_wrap=True, overflow="ellipsis", crop=True)
         else:
             self._tell(f"{part}: done in {taken}")
 
     def _tell(self, line: str) -> None:
-        if not self._live and not self._quiet:
+        self.note(line)
+        if not self._live:
+            self._show(line)
+
+    def _show(self, line: str) -> None:
+        if not self._quiet:
             print(line, file=sys.stderr, flush=True)  # noqa: T201
 
     def _describe_whole(self) -> str:
@@ -306,5 +332,5 @@ class LineReporter(Reporter):
         super().__init__(quiet=True)
         self._hand = tell
 
-    def _tell(self, line: str) -> None:
+    def _show(self, line: str) -> None:
         self._hand(line)

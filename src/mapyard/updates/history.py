@@ -1,4 +1,7 @@
-"""What updates did: DATA/updates/runs.json, for `mapyard status`, /metrics and the dashboard."""
+"""What updates did, for `mapyard status`, /metrics and the dashboard.
+
+DATA/updates/runs.json lists the runs; DATA/updates/logs has a file for each.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,9 @@ from pathlib import Path
 import msgspec
 
 _KEPT = 200
+#: Of a log so much is shown; a run of all parts of a country writes some ten thousand bytes.
+_SHOWN_BYTES = 200_000
+_TRACEBACK = "Traceback (most recent call last):"
 
 
 class Run(msgspec.Struct):
@@ -25,6 +31,11 @@ class Run(msgspec.Struct):
     deleted: int = 0
     touched: int = 0
     message: str = ""
+
+    @property
+    def log_name(self) -> str:
+        """The name of the log's file, without its ending."""
+        return self.started.replace(":", "")
 
 
 def now_iso() -> str:
@@ -48,3 +59,26 @@ def add_run(data: Path, run: Run) -> None:
     temporary = folder / f".runs-{os.getpid()}"
     temporary.write_bytes(msgspec.json.format(msgspec.json.encode(runs), indent=1))
     temporary.replace(folder / "runs.json")
+    kept = {log_path(data, known).name for known in runs}
+    for path in log_path(data, run).parent.glob("*.log"):
+        if path.name not in kept:
+            path.unlink(missing_ok=True)
+
+
+def log_path(data: Path, run: Run) -> Path:
+    """Return where the log of a run is."""
+    return data / "updates" / "logs" / f"{run.log_name}.log"
+
+
+def read_log(data: Path, run: Run) -> str:
+    """Return the last lines of a run's log, without what a program says of its own inside."""
+    try:
+        with log_path(data, run).open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _SHOWN_BYTES))
+            text = file.read().decode(errors="replace")
+    except FileNotFoundError:
+        return ""
+    if size > _SHOWN_BYTES:
+        text = "…\n" + text.partition("\n")[2]
+    return text.partition(_TRACEBACK)[0].rstrip()

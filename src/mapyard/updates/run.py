@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+import traceback
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -41,7 +42,7 @@ from mapyard.store.reader import Store, open_store
 from mapyard.store.tag_history import count_tags, write_history
 from mapyard.updates.changes import Changes, read_changes
 from mapyard.updates.chosen import find_source, keep_source
-from mapyard.updates.history import Run, add_run, now_iso
+from mapyard.updates.history import Run, add_run, log_path, now_iso
 from mapyard.updates.parts import choose_kept, keep_part
 from mapyard.updates.select import clip, select_newer
 from mapyard.updates.source import (
@@ -84,7 +85,8 @@ def update_dataset(
     """Bring the served dataset up to its source; return what the rounds did, at least one.
 
     `steps` are those of the parts that the dataset has, the store apart. Raises NoSource,
-    SourceUnreachable, BadDiff, Busy or NoRoom. Every outcome is noted in DATA/updates/runs.json.
+    SourceUnreachable, BadDiff, Busy or NoRoom. Every outcome is noted in DATA/updates/runs.json,
+    what happened in DATA/updates/logs.
     """
     catalog = Catalog(data)
     runs: list[Run] = []
@@ -93,20 +95,23 @@ def update_dataset(
         while True:
             run = Run(now_iso())
             started_s = time.monotonic()
-            try:
-                more = _run_round(catalog, steps, progress, settings, source_url, run)
-            except SourceUnreachable as error:
-                run.outcome, run.message = "unreachable", error.message
-                raise
-            except MapyardError as error:
-                run.outcome, run.message = "failed", error.message
-                raise
-            except BaseException as error:
-                run.outcome, run.message = "failed", f"interrupted ({type(error).__name__})"
-                raise
-            finally:
-                run.seconds = round(time.monotonic() - started_s, 3)
-                add_run(data, run)
+            with progress.log_to(log_path(data, run)):
+                try:
+                    more = _run_round(catalog, steps, progress, settings, source_url, run)
+                except SourceUnreachable as error:
+                    run.outcome, run.message = "unreachable", error.message
+                    raise
+                except MapyardError as error:
+                    run.outcome, run.message = "failed", error.message
+                    raise
+                except BaseException as error:
+                    run.outcome, run.message = "failed", f"interrupted ({type(error).__name__})"
+                    progress.note(f"interrupted\n{traceback.format_exc()}")
+                    raise
+                finally:
+                    run.seconds = round(time.monotonic() - started_s, 3)
+                    progress.note(" ".join([f"{run.outcome}:", run.dataset, run.message]))
+                    add_run(data, run)
             runs.append(run)
             if not more:
                 return runs
@@ -208,6 +213,7 @@ def _fetch(
             break
     state = _last_state(source, sequence, diffs, run)
     run.to_sequence = state.sequence
+    progress.note(f"{len(diffs):,} diffs, {size:,} bytes, from {source.url}")
     return Round(diffs, state, newest)
 
 
@@ -268,6 +274,7 @@ def _patch(
     changes = select_newer(old, changes)
     run.changed = len(changes.changed_keys)
     run.deleted = len(changes.deleted_keys)
+    ctx.progress.note(f"{run.changed:,} elements changed, {run.deleted:,} deleted")
     started_s = time.monotonic()
     ctx.progress.stage("update: source")
     timestamp = datetime.fromisoformat(fetched.state.timestamp).timestamp()

@@ -20,12 +20,12 @@ from starlette.routing import BaseRoute
 
 from mapyard.accounts.models import Account, WebhookDelivery
 from mapyard.dataset.catalog import Catalog
-from mapyard.errors import MapyardError
+from mapyard.errors import MapyardError, NotFound
 from mapyard.http import metrics
 from mapyard.http.minutes import read_minutes
 from mapyard.http.services import Services
 from mapyard.settings import list_settings, show_setting
-from mapyard.updates.history import read_runs
+from mapyard.updates.history import read_log, read_runs
 from mapyard.web.charts import Bar, draw_bars
 from mapyard.web.visit import Visit, page
 
@@ -40,6 +40,8 @@ _GAUGES: Final = {
 }
 
 
+#: Problems of one kind that a dataset's page lists.
+_SHOWN_PROBLEMS: Final = 50
 #: Minutes of one bar of a chart.
 _BAR_MINUTES: Final = 30
 
@@ -69,6 +71,8 @@ def routes(services: Services) -> list[BaseRoute]:
         return []
     return [
         page("/operator/system", show_system, needs="operator"),
+        page("/operator/system/updates/{name}", show_run, needs="operator"),
+        page("/operator/system/datasets/{id}", show_dataset, needs="operator"),
         page("/operator/settings", show_settings, needs="operator"),
     ]
 
@@ -96,6 +100,57 @@ def show_system(visit: Visit) -> Response:
         updates=read_runs(data)[:-21:-1],
         webhook_url=visit.services.settings.webhook_url,
     )
+
+
+def show_run(visit: Visit) -> Response:
+    """Show what an update run did, and its log."""
+    data = visit.services.settings.data
+    name = visit.request.path_params["name"]
+    # Several rounds that found nothing to do may have begun in one second, and have one log.
+    run = next((run for run in reversed(read_runs(data)) if run.log_name == name), None)
+    if run is None:
+        raise NotFound("there is no such update run; the last 200 are kept")
+    return visit.render("operator_run.html", run=run, log=read_log(data, run))
+
+
+def show_dataset(visit: Visit) -> Response:
+    """Show how a dataset was built: its stages, and what was wrong with the data."""
+    data = visit.services.settings.data
+    wanted = visit.request.path_params["id"]
+    row = next((row for row in list_datasets(data) if row.id == wanted), None)
+    if row is None:
+        raise NotFound("there is no such dataset; mapyard datasets list shows those there are")
+    report = read_report(data, row.id)
+    return visit.render(
+        "operator_dataset.html",
+        row=row,
+        report=report,
+        longest_s=max((stage.seconds for stage in report.stages), default=0.0),
+        shown=_SHOWN_PROBLEMS,
+    )
+
+
+class Stage(msgspec.Struct, frozen=True):
+    """A stage of a build."""
+
+    name: str
+    seconds: float
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What a build wrote down: its stages, and (element, reason) of problems by their kind."""
+
+    stages: list[Stage] = []
+    problems: dict[str, list[tuple[str, str]]] = {}
+
+
+def read_report(data: Path, dataset_id: str) -> Report:
+    """Return a dataset's report; an empty one where there is none that can be read."""
+    try:
+        path = Catalog(data).path(dataset_id) / "report.json"
+        return msgspec.json.decode(path.read_bytes(), type=Report)
+    except (OSError, msgspec.DecodeError):
+        return Report()
 
 
 def show_settings(visit: Visit) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,9 +17,10 @@ from mapyard.accounts.models import AuditEntry, WebhookDelivery
 from mapyard.accounts.open import ensure_visitors, open_accounts
 from mapyard.accounts.passwords import hash_password
 from mapyard.accounts.sessions import start_session
+from mapyard.builder.progress import Reporter
 from mapyard.server.local import LocalClient
 from mapyard.settings import Settings
-from mapyard.updates.history import Run, add_run
+from mapyard.updates.history import Run, add_run, log_path
 from mapyard.web.system import is_old
 from mapyard.web.visit import format_age, name_browser
 from visitors import PASSWORD, Visitor, serving
@@ -66,6 +68,47 @@ def test_the_state_of_the_service(client: LocalClient, database: Database, tmp_p
     for text in ("1,234", "no space &lt;left&gt;", "HTTP 500", "No dataset yet"):
         assert text in page
     assert page.index("07 Apr 2026") < page.index("06 Apr 2026")
+
+
+def test_what_an_update_run_did(client: LocalClient, database: Database, tmp_path: Path) -> None:
+    run = Run("2026-04-06T00:00:00Z", 2.5, "failed", message="a bad <diff>", from_sequence=3)
+    reporter = Reporter(quiet=True)
+    with reporter.log_to(log_path(tmp_path, run)):
+        reporter.stage("update: looking for changes")
+        reporter.note("interrupted\nTraceback (most recent call last):\n  File secret.py")
+    add_run(tmp_path, run)
+    assert (
+        "/operator/system/updates/2026-04-06T000000Z"
+        in look(client, database, "/operator/system").text
+    )
+    page = look(client, database, "/operator/system/updates/2026-04-06T000000Z")
+    assert page.status_code == 200
+    for text in ("a bad &lt;diff&gt;", "Z update: looking for changes …", "Z interrupted"):
+        assert text in page.text
+    assert "secret.py" not in page.text
+    for name in ("2026-04-06T000001Z", "..%2f..%2fruns"):
+        assert look(client, database, f"/operator/system/updates/{name}").status_code == 404
+
+
+def test_logs_are_kept_as_long_as_their_runs(tmp_path: Path) -> None:
+    runs = [Run(f"2026-04-06T00:{i // 60:02}:{i % 60:02}Z") for i in range(203)]
+    for run in runs:
+        with Reporter(quiet=True).log_to(log_path(tmp_path, run)):
+            pass
+        add_run(tmp_path, run)
+    kept = sorted(path.stem for path in log_path(tmp_path, runs[0]).parent.iterdir())
+    assert kept == [run.log_name for run in runs[3:]]
+
+
+def test_how_a_dataset_was_built(
+    client: LocalClient, database: Database, tmp_path: Path, monaco: Path
+) -> None:
+    shutil.copytree(monaco / "datasets", tmp_path / "datasets")
+    (dataset,) = (path.name for path in (tmp_path / "datasets").iterdir())
+    page = look(client, database, f"/operator/system/datasets/{dataset}").text
+    for text in ("store: geometry", "routing", "Problems in the data"):
+        assert text in page
+    assert look(client, database, "/operator/system/datasets/none").status_code == 404
 
 
 def test_long_lists_have_pages(client: LocalClient, database: Database) -> None:
