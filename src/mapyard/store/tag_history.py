@@ -109,7 +109,7 @@ def write_history(
     is_first = np.ones(len(tags), np.bool_)
     is_first[1:] = (tags[1:] != tags[:-1]) | (days[1:] != days[:-1])
     if len(tags):
-        deltas = np.add.reduceat(deltas, np.flatnonzero(is_first))
+        deltas = np.add.reduceat(deltas, np.flatnonzero(is_first), dtype=np.int32)
     tags, days = tags[is_first], days[is_first]
     stays = deltas != 0
     target = folder / FOLDER

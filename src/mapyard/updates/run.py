@@ -110,7 +110,7 @@ def update_dataset(
                     raise
                 finally:
                     run.seconds = round(time.monotonic() - started_s, 3)
-                    progress.note(" ".join([f"{run.outcome}:", run.dataset, run.message]))
+                    progress.note(f"{run.outcome}: {run.dataset} {run.message}".rstrip())
                     add_run(data, run)
             runs.append(run)
             if not more:

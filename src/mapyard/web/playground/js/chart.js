@@ -76,7 +76,7 @@ function draw({ low, span, x, y }, { line, ends, label, places, say, onpoint }) 
   const text = svg("text", { class: "value", y: TOP + 8, visibility: "hidden" });
   const ticks = [low, low + span / 2, low + span].map((v) => svg("g", {},
     svg("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y(v), y2: y(v) }),
-    svg("text", { x: LEFT - 6, y: y(v) + 3.5, "text-anchor": "end" }, short(v))));
+    svg("text", { x: LEFT - 6, y: y(v) + 3.5, "text-anchor": "end" }, short(v, span))));
   const chart = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "profile", role: "img", tabindex: "0", "aria-label": label },
     ...ticks, svg("path", { class: "area", d: area }), svg("path", { class: "line", d: line }),
     svg("text", { x: LEFT, y: HEIGHT - 4 }, ends[0]),
@@ -122,5 +122,9 @@ function nearest(items, distance) {
   return best;
 }
 
-/** A number that fits beside the axis. */
-const short = (value) => (value < 10_000 ? `${Math.round(value)}` : value.toLocaleString(language, { notation: "compact", maximumFractionDigits: 1 }));
+/** A number that fits beside the axis, and is told apart from its neighbors there. */
+function short(value, span) {
+  if (value < 100_000) return number(Math.round(value));
+  const unit = value < 1e6 ? 1e3 : 1e6;
+  return value.toLocaleString(language, { notation: "compact", maximumFractionDigits: Math.min(3, Math.max(0, Math.ceil(Math.log10((2 * unit) / span)))) });
+}
