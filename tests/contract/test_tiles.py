@@ -101,7 +101,36 @@ def test_heights_for_maps_with_relief(monaco: Path, tmp_path: Path) -> None:
         for wrong in ("11/1066/746", "11/1066/746.jpg", "8/1/1.png", "11/1066/9999.png"):
             assert client.get(f"/api/v1/terrain/{wrong}").status_code == 400
         style = client.get("/api/v1/tiles/style.json?relief=true&buildings=3d").json()
-        assert "heights" in style["sources"]
+        assert {"heights", "contours"} <= set(style["sources"])
+
+
+def test_contour_lines(monaco: Path, tmp_path: Path) -> None:
+    data = copy_data(monaco, tmp_path / "data")
+    with LocalClient(Settings(data=data)) as without:
+        assert without.get("/api/v1/contours.json").status_code == 501
+    (data / "elevation").mkdir()
+    shutil.copy(EXAMPLES / "N43E007.hgt.zip", data / "elevation")
+    with LocalClient(Settings(data=data)) as client:
+        described = client.get("/api/v1/contours.json").json()
+        assert (described["minzoom"], described["maxzoom"]) == (9, 14)
+        assert described["vector_layers"][0]["id"] == "contour"
+        path = described["tiles"][0].partition("/api/")[2].format(z=12, x=2132, y=1493)
+        answer = client.get(f"/api/{path}")
+        layer = mapbox_vector_tile.decode(answer.content)["contour"]
+        heights = {feature["properties"]["height"] for feature in layer["features"]}
+        assert {50, 100, 500} <= heights
+        assert all(height % 50 == 0 for height in heights)
+        ranks = {f["properties"]["height"]: f["properties"]["nth_line"] for f in layer["features"]}
+        assert (ranks[500], ranks[250], ranks[100], ranks[50]) == (10, 5, 2, 1)
+        again = client.get(f"/api/{path}", headers={"If-None-Match": answer.headers["etag"]})
+        assert again.status_code == 304
+        assert client.get("/api/v1/contours/11/5/5").status_code == 204
+        for wrong in ("8/1/1", "15/1/1", "12/2132/9999", "12/2132/a.mvt", "12/1/1?unit=yard"):
+            assert client.get(f"/api/v1/contours/{wrong}").status_code == 400
+        feet = client.get("/api/v1/contours.json?unit=ft").json()
+        path = feet["tiles"][0].partition("/api/")[2].format(z=12, x=2132, y=1493)
+        layer = mapbox_vector_tile.decode(client.get(f"/api/{path}").content)["contour_ft"]
+        assert all(f["properties"]["height"] % 200 == 0 for f in layer["features"])
 
 
 @pytest.mark.parametrize("accepted", ["identity", "", "deflate", "gzip;q=0"])

@@ -38,6 +38,16 @@ class Batch(NamedTuple):
     tag_value: Ints  # (p) index of the value
 
 
+class EncodedValues(NamedTuple):
+    """Encoded values by index, as `encode_tile` asks for them."""
+
+    messages: list[bytes]
+
+    def take(self, indexes: Ints) -> list[bytes]:
+        """Return the messages of some values."""
+        return [self.messages[index] for index in indexes.tolist()]
+
+
 def encode_value(value: str | bool | int | float) -> bytes:
     """Return a Value message: string, bool, uint (or sint below zero), or float of 32 bits."""
     if isinstance(value, bool):

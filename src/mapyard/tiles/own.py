@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import orjson
@@ -23,7 +23,7 @@ from mapyard.tiles.mercator import (
     project,
     tile_bounds_deg,
 )
-from mapyard.tiles.mvt import Batch, encode_tile, encode_value
+from mapyard.tiles.mvt import Batch, EncodedValues, encode_tile, encode_value
 from mapyard.tiles.shapes import LINE, POINT, POLYGON, Shapes, concatenate, points
 from mapyard.tiles.snap import snap_geometries, snap_rows
 
@@ -35,15 +35,6 @@ _NOTHING: Final = 0
 #: Stored shapes of one tile, bytes: what takes more is left out in the same order.
 MOST_BYTES: Final = 64 << 20
 type Ints = NDArray[np.int64]
-
-
-class _Values(NamedTuple):
-    """Encoded values by index, as the encoder asks for them."""
-
-    messages: list[bytes]
-
-    def take(self, indexes: Ints) -> list[bytes]:
-        return [self.messages[index] for index in indexes.tolist()]
 
 
 def find_box(tile: TileId) -> Bbox:
@@ -89,7 +80,7 @@ def render_own_tile(
         np.zeros(len(source), np.int64), kinds[source], store.ids[rows[source]].astype(np.uint64),
         concatenate(parts).take(order), counts, attributes, values,
     )  # fmt: skip
-    return encode_tile(batch, [LAYER], names, _Values(messages))
+    return encode_tile(batch, [LAYER], names, EncodedValues(messages))
 
 
 def _thin(store: Store, rows: Ints) -> Ints:

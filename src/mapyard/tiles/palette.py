@@ -47,6 +47,8 @@ class Palette(NamedTuple):
     building_line: str
     shadow: str
     highlight: str
+    contour: str
+    contour_label: str
     pier: str
     pavement: str
     bridge: str
@@ -92,7 +94,7 @@ LIGHT: Final = Palette(
     sand="#f3e9c9", rock="#e3dfd8", wetland="#d3e6dc", park="#cfe8be", sport="#bfe0c0",
     cemetery="#d0dfc8", quarry="#e0dcd7", site_school="#f3ecd0", site_health="#f6e1e0",
     site_parking="#ecebe7", site_danger="#f5d9d5", building="#dcd5ca", building_line="#cbc2b4",
-    shadow="#5b5243", highlight="#ffffff",
+    shadow="#5b5243", highlight="#ffffff", contour="#9a7b52", contour_label="#7a5c36",
     pier="#ece8e0", pavement="#f0eeea", bridge="#e8e4dd",
     motorway=Road("#f4a65e", "#d9823a"), trunk=Road("#f8c384", "#dd9a4c"),
     primary=Road("#fcdc96", "#d9b055"), secondary=Road("#fff2c4", "#d8c88f"),
@@ -114,7 +116,7 @@ DARK: Final = Palette(
     sand="#2c2a20", rock="#24272b", wetland="#182a2a", park="#1b3023", sport="#1b3429",
     cemetery="#1f2b24", quarry="#25272b", site_school="#26251d", site_health="#2a1f22",
     site_parking="#20252c", site_danger="#331f20", building="#262d36", building_line="#323b46",
-    shadow="#000000", highlight="#6b7785",
+    shadow="#000000", highlight="#6b7785", contour="#8f8265", contour_label="#b3a583",
     pier="#242b33", pavement="#242a32", bridge="#262d35",
     motorway=Road("#a8683a", "#0f1318"), trunk=Road("#8e6640", "#0f1318"),
     primary=Road("#77613f", "#0f1318"), secondary=Road("#565140", "#0f1318"),

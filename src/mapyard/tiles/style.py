@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from mapyard.tiles.labels import label_layers
+from mapyard.tiles.labels import REGULAR, label_layers
 from mapyard.tiles.palette import DARK, LIGHT, Palette, Road
 from mapyard.tiles.table import TableInfo
 from mapyard.tiles.tilejson import make_tilejson
@@ -21,6 +21,7 @@ SOURCE: Final = "osm"
 WORLD: Final = "world"
 EXTENT: Final = "extent"
 HEIGHTS: Final = "heights"
+CONTOURS: Final = "contours"
 #: From here to there the world, which is drawn coarsely, gives way to what is only outside.
 _WORLD_ENDS: Final = (4, 6)
 
@@ -58,7 +59,8 @@ def make_style(
 ) -> dict[str, Any]:
     """Return the style; `base_url` ends in /api/v1, `key_suffix` is "" or "?api_key=…".
 
-    `relief` shades the ground by the tiles of heights, `raised` draws buildings in 3D.
+    `relief` shades the ground by the tiles of heights and draws contour lines, `raised` draws
+    buildings in 3D.
     """
     described = make_tilejson(info, "", "")
     languages = {attribute.name for attribute in info.attributes}
@@ -79,7 +81,9 @@ def make_style(
                     "maxzoom": 6},
             EXTENT: {"type": "geojson", "data": _make_extent(info.bounds)},
             **({HEIGHTS: {"type": "raster-dem", "url": f"{base_url}/terrain.json{key_suffix}",
-                          "encoding": "terrarium", "tileSize": 256}} if relief else {}),
+                          "encoding": "terrarium", "tileSize": 256},
+                CONTOURS: {"type": "vector", "url": f"{base_url}/contours.json{key_suffix}"},
+                } if relief else {}),
         },
         "glyphs": f"{base_url}/tiles/glyphs/{{fontstack}}/{{range}}.pbf{key_suffix}",
         # Clients put the ending of the file before the question mark.
@@ -88,9 +92,10 @@ def make_style(
             *_world_layers(palette),
             *_ground_layers(palette),
             _edge_layer(palette),
-            *([_relief_layer(palette)] if relief else []),
+            *([_relief_layer(palette), *_contour_layers(palette)] if relief else []),
             *_road_layers(palette),
             *([_raised_buildings(palette, languages)] if raised else []),
+            *([_contour_labels(palette)] if relief else []),
             *label_layers(palette, name),
         ],
     }  # fmt: skip
@@ -185,6 +190,39 @@ def _relief_layer(p: Palette) -> Layer:
             "hillshade-exaggeration": ["interpolate", ["linear"], ["zoom"], 9, 0.35, 16, 0.15],
             "hillshade-shadow-color": p.shadow, "hillshade-highlight-color": p.highlight,
             "hillshade-accent-color": p.shadow,
+        },
+    }  # fmt: skip
+
+
+def _contour_layers(p: Palette) -> Iterable[Layer]:
+    """Return thin lines, and thicker ones for every fifth."""
+    is_main = [">=", ["get", "nth_line"], 5]
+    for id_, where, minzoom, width, opacity in (
+        ("contour", ["!", is_main], 12, 0.6, 0.45),
+        ("contour-main", is_main, 10, 1.0, 0.6),
+    ):
+        yield {
+            "id": id_, "type": "line", "source": CONTOURS, "source-layer": "contour",
+            "minzoom": minzoom, "filter": where, "layout": {"line-join": "round"},
+            "paint": {
+                "line-color": p.contour, "line-width": zooms(12, width * 0.8, 16, width * 1.4),
+                "line-opacity": ["interpolate", ["linear"], ["zoom"], minzoom, 0, minzoom + 1,
+                                 opacity],
+            },
+        }  # fmt: skip
+
+
+def _contour_labels(p: Palette) -> Layer:
+    return {
+        "id": "contour-label", "type": "symbol", "source": CONTOURS, "source-layer": "contour",
+        "minzoom": 12, "filter": [">=", ["get", "nth_line"], 5],
+        "layout": {
+            "symbol-placement": "line", "symbol-spacing": 400, "text-font": REGULAR,
+            "text-field": ["to-string", ["get", "height"]], "text-size": 10,
+            "text-max-angle": 25, "text-padding": 10,
+        },
+        "paint": {
+            "text-color": p.contour_label, "text-halo-color": p.background, "text-halo-width": 1.2,
         },
     }  # fmt: skip
 

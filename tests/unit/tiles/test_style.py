@@ -103,12 +103,14 @@ def test_relief_and_high_buildings_are_drawn_when_asked_for() -> None:
     plain = {layer["id"] for layer in style_of("light")["layers"]}
     style = style_of("dark", relief=True, raised=True, key_suffix="?session=s")
     layers = [layer["id"] for layer in style["layers"]]
-    assert set(layers) - plain == {"relief", "building-raised"}
+    contours = {"contour", "contour-main", "contour-label"}
+    assert set(layers) - plain == {"relief", "building-raised", *contours}
     # The ground is shaded below the roads; labels stay above the buildings.
     first_road = next(i for i, id_ in enumerate(layers) if "street" in id_ and i > 40)
     assert layers.index("relief") < first_road
     symbols = [i for i, layer in enumerate(style["layers"]) if layer["type"] == "symbol"]
     assert layers.index("building-raised") < symbols[-1]
+    assert style["sources"]["contours"]["url"].endswith("/api/v1/contours.json?session=s")
     source = style["sources"]["heights"]
     assert source["url"] == "http://maps.test/api/v1/terrain.json?session=s"
     assert source["encoding"] == "terrarium"

@@ -46,7 +46,7 @@ class Look(Params, kw_only=True):
         str, Meta(max_length=35, description="language of labels where the tiles have it")
     ] = ""
     relief: Annotated[
-        bool, Meta(description="shade the ground by its heights, where there are rasters")
+        bool, Meta(description="shade the ground and draw contour lines, where there are heights")
     ] = False
     buildings: Annotated[
         Literal["flat", "3d"], Meta(description="3d: as high as they are, at zoom 15 and above")

@@ -178,7 +178,7 @@ class Page {
       toggle.replaceChildren(icon(dark() ? "sun" : "moon"));
       this.map.restyle();
     });
-    const looks = [["3d", "cube", t("Buildings in 3D")], ...(this.config.relief ? [["relief", "peak", t("Relief")]] : [])].map(([name, sign, text]) => {
+    const looks = [["3d", "cube", t("Buildings in 3D")], ...(this.config.relief ? [["relief", "peak", t("Relief and contours")]] : [])].map(([name, sign, text]) => {
       const button = iconButton(sign, text, () => this.toggleLook(name, button));
       button.setAttribute("aria-pressed", String(look.has(name)));
       return button;
