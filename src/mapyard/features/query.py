@@ -28,17 +28,19 @@ from mapyard.results.cursor import hash_query
 from mapyard.store.distinct import distinct
 from mapyard.store.portions import in_portions
 from mapyard.store.reader import Rows, Store
+from mapyard.store.tag_places import FEW
 
 #: Rows of a type looked at in the smallest and in the largest window.
 _SMALLEST_WINDOW: Final = 128
 _LARGEST_WINDOW: Final = 8_192
 #: Where all rows will be looked at, up to so many are one window, which need not be put in order.
 _WHOLE: Final = 65_536
-#: A row of the list costs so much more than one that the R-tree finds: neighbors in the list lie
-#: anywhere, and those of a place may all come late, as ids are given out in clusters.
-_LIST_COST: Final = 4.0
-#: Postings up to this length are taken without asking the R-tree for an estimate.
-_SHORT: Final = 4_096
+#: A row of the list costs so much more than one that the R-tree finds, in C: each is tested here,
+#: and those of a place may all come late, as ids are given out in clusters.
+_LIST_COST: Final = 32.0
+
+#: Rows with a tag in a box are found at once where they are so few.
+_SMALL: Final = 1_024
 
 ALL_TYPES: Final = (NODE, WAY, RELATION)
 
@@ -123,8 +125,12 @@ def _choose_plan(
     others = left[1:] if rarest is not None and rarest.is_exact else left
     total = max(1, len(store.listed))
     boxes = query.region.boxes if query.region is not None else None
-    if rarest is not None and rarest.count <= _SHORT:
-        return _Plan(rarest.rows(), others, _SHORT)
+    if rarest is not None and rarest.count <= FEW:
+        return _Plan(rarest.rows(), others, FEW)
+    if boxes is not None and isinstance(rarest, TagMatcher):
+        near = rarest.rows_near(boxes, _SMALL)
+        if near is not None:
+            return _Plan(near, others, _SMALL)
     searches = [store.begin_search(box) for box in boxes or ()]
     in_boxes = total
     if boxes is not None:

@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 
 from mapyard.deadline import Deadline, no_deadline
 from mapyard.errors import InvalidRequest, TooLarge, Unsupported
+from mapyard.geo.bbox import Bbox
+from mapyard.store.distinct import distinct_rows
 from mapyard.store.reader import Rows, Store
 
 MAX_FILTERS: Final = 50
@@ -214,6 +216,19 @@ class TagMatcher:
         if len(self._kvs) == 1:
             return self._store.rows_with_kv(int(self._kvs[0]))
         return self._store.rows_with_kvs(self._kvs)
+
+    def rows_near(self, boxes: list[Bbox], most: int) -> Rows | None:
+        """Return the sorted rows that pass and whose boxes meet one of some boxes.
+
+        None where they are not quickly found: the filter is not one frequent tag, or they are many.
+        """
+        if self._kvs is None or len(self._kvs) != 1:
+            return None
+        found = [self._store.search_tag(int(self._kvs[0]), box, most) for box in boxes]
+        known = [rows for rows in found if rows is not None]
+        if len(known) < len(found):
+            return None
+        return known[0] if len(known) == 1 else distinct_rows(known)
 
     def test(self, rows: Rows) -> NDArray[np.bool_]:
         """Return which of the rows (any order) pass."""

@@ -28,6 +28,7 @@ from mapyard.store.columns import (
 )
 from mapyard.store.derive import (
     NO_POSITION,
+    UNLIMITED,
     pack_columns,
     write_info,
     write_listed,
@@ -41,6 +42,7 @@ from mapyard.store.patch_shapes import Touched, patch_shapes, patch_trees
 from mapyard.store.patch_tags import patch_tags
 from mapyard.store.reader import Store
 from mapyard.store.shapes import Problems
+from mapyard.store.tag_places import write_tag_places
 from mapyard.store.upserts import META, Upserts, Users, collect_upserts
 
 Ints = NDArray[np.int64]
@@ -106,6 +108,7 @@ def patch_store(
     )
     write_listed(folder, plan.counts)
     loose = patch_trees(old_folder, folder, plan.counts, plan.keep, plan.row_map, touched, old.info)
+    write_tag_places(folder, UNLIMITED)
     info = write_info(
         folder,
         plan.counts,

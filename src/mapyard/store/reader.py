@@ -23,6 +23,7 @@ from mapyard.store.distinct import distinct
 from mapyard.store.geometry import GeometryColumns
 from mapyard.store.kernels import Map, load_kernels, place
 from mapyard.store.rtree import Rtree
+from mapyard.store.tag_places import TagPlaces
 from mapyard.store.tags import TagColumns
 
 __all__ = [
@@ -54,6 +55,10 @@ class Store(TagColumns, GeometryColumns):
         return Rtree(self._folder, "feature_rtree")
 
     @cached_property
+    def _places_of_tags(self) -> TagPlaces:
+        return TagPlaces(self._folder, self.feature_rtree)
+
+    @cached_property
     def _stray_rtree(self) -> Rtree:
         """R-tree over nodes that are neither tagged nor part of a way."""
         return Rtree(self._folder, "stray_rtree")
@@ -65,6 +70,20 @@ class Store(TagColumns, GeometryColumns):
     def begin_search(self, bbox: Bbox) -> BoxSearch:
         """Return a begun `search_box`: it knows an estimate, and its rows when asked for them."""
         return BoxSearch(self.feature_rtree, bbox)
+
+    def search_tag(self, kv: int, bbox: Bbox, most: int) -> NDArray[np.uint32] | None:
+        """Return the sorted rows with a frequent tag whose box meets a bbox in degrees.
+
+        None where they are not found so: the tag is not frequent, or there are more than `most`.
+        """
+        rows = self.rows_with_kv(kv)
+        found = [np.empty(0, np.uint32)]
+        for box in bbox.split():
+            part = self._places_of_tags.find(kv, rows, _units(box), most)
+            if part is None:
+                return None
+            found.append(part)
+        return distinct(*found)
 
     def estimate_box(self, bbox: Bbox) -> int:
         """Return about how many rows `search_box` would find, rather too many; in microseconds."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mapyard.native import address
 from mapyard.store.columns import ColumnWriter, open_column, write_column
-from mapyard.store.kernels import load_kernels, place
+from mapyard.store.kernels import Tree, load_kernels, place
 from mapyard.store.sorting import Sorter
 
 _BITS = 4
@@ -211,12 +211,12 @@ class Rtree:
     def __init__(self, folder: Path, name: str) -> None:
         self.rows: NDArray[np.uint32] = open_column(folder, f"{name}_rows")
         leaf: Boxes = open_column(folder, f"{name}_boxes")
-        upper: Boxes = open_column(folder, f"{name}_levels")
+        self._upper: Boxes = open_column(folder, f"{name}_levels")
         self._levels = [leaf]
         start, count = 0, len(leaf)
         while count > FANOUT:
             count = -(-count // FANOUT)
-            self._levels.append(upper[start : start + count])
+            self._levels.append(self._upper[start : start + count])
             start += count
         self._top = next(
             depth for depth, level in enumerate(self._levels) if len(level) <= _AT_ONCE
@@ -238,6 +238,14 @@ class Rtree:
         """Return the boxes of at most `most` items, spread evenly along the Hilbert curve."""
         leaf = self._levels[0]
         return leaf[:: max(1, -(-len(leaf) // most))]
+
+    def for_kernels(self) -> Tree:
+        """Return the tree, of boxes, as kernels read it; its arrays have to live as long."""
+        leaf, upper = self._levels[0], self._upper
+        return Tree(
+            address(leaf, np.int32, 4 * len(self.rows)), address(upper, np.int32),
+            address(self.rows, np.uint32), len(leaf), len(upper), FANOUT,
+        )  # fmt: skip
 
     @property
     def top(self) -> int:

@@ -38,6 +38,7 @@ from mapyard.store.derive import (
 from mapyard.store.dictionary import write_tags
 from mapyard.store.heaps import OffsetsWriter
 from mapyard.store.shapes import write_shapes
+from mapyard.store.tag_places import write_tag_places
 from mapyard.store.tag_spool import TagSpool
 
 Ints = NDArray[np.int64]
@@ -248,6 +249,7 @@ def _write_store(
     write_listed(folder, counts)
     write_feature_rtree(folder, counts, memory_bytes)
     write_stray_rtree(folder, counts, memory_bytes)
+    write_tag_places(folder, memory_bytes)
     info = write_info(
         folder,
         counts,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mapyard.native import Functions, load_library
 
 #: Has to be the one in kernels.h.
-_VERSION: Final = 3
+_VERSION: Final = 4
 _FUNCTIONS: Final[Functions] = {
     "take_frames": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p)),
     "take_frames_32": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p)),
@@ -29,6 +29,7 @@ _FUNCTIONS: Final[Functions] = {
         c_int64,
         (c_void_p, c_int64, c_int64, c_void_p, *[c_int64] * 2, *[c_void_p] * 2),
     ),
+    "find_tagged": (c_int64, (*[c_void_p] * 4, c_int64)),
     "drop_repeats": (c_int64, (c_void_p, c_int64)),
 }
 
@@ -85,6 +86,30 @@ class Map(ctypes.Structure):
         ("boxes", c_void_p),
         ("ways", Runs),
         ("node_count", c_int64),
+    )
+
+
+class Tree(ctypes.Structure):
+    """A packed tree of boxes."""
+
+    _fields_ = (
+        ("items", c_void_p),
+        ("nodes", c_void_p),
+        ("rows", c_void_p),
+        ("item_count", c_int64),
+        ("node_count", c_int64),
+        ("fanout", c_int64),
+    )
+
+
+class Tagged(ctypes.Structure):
+    """The elements with a tag, and the nodes of a tree that hold one."""
+
+    _fields_ = (
+        ("nodes", c_void_p),
+        ("rows", c_void_p),
+        ("first", c_int64),
+        ("row_count", c_int64),
     )
 
 

@@ -1,39 +1,6 @@
-#include "kernels.h"
-
-#include <string.h>
-
-enum { BITS = 6, FRAME = 1 << BITS, LAST = FRAME - 1 };
+#include "frames.h"
 
 int32_t kernels_version(void) { return KERNELS_VERSION; }
-
-/* Little-endian, as the files are. */
-static inline uint64_t read_offset(const uint8_t *at, int64_t width) {
-    uint64_t value = 0;
-    switch (width) {
-    case 1: return *at;
-    case 2: { uint16_t narrow; memcpy(&narrow, at, 2); return narrow; }
-    case 4: { uint32_t narrow; memcpy(&narrow, at, 4); return narrow; }
-    case 8: memcpy(&value, at, 8); return value;
-    default: return 0;
-    }
-}
-
-/* Whether the offsets of a frame lie within the column. */
-static inline int is_whole(const Frames *frames, int64_t place) {
-    int64_t first = place >> 4, width = place & 15;
-    return first >= 0 && width <= 8 && first <= frames->offset_bytes - width * FRAME;
-}
-
-static inline int64_t add(int64_t base, uint64_t offset) { return (int64_t)((uint64_t)base + offset); }
-
-/* One value; the index is in the column. Returns whether the frame is whole. */
-static inline int read_value(const Frames *frames, int64_t index, int64_t *value) {
-    int64_t place = frames->places[index >> BITS], width = place & 15;
-    if (!is_whole(frames, place)) return 0;
-    *value = add(frames->bases[index >> BITS],
-                 read_offset(frames->offsets + (place >> 4) + (index & LAST) * width, width));
-    return 1;
-}
 
 int64_t take_frames(const Frames *frames, const int64_t *indexes, int64_t count, int64_t *out) {
     for (int64_t i = 0; i < count; i++)
@@ -81,31 +48,13 @@ int64_t read_frames(const Frames *frames, int64_t start, int64_t stop, int64_t *
 int64_t locate_frames(
     const Frames *frames, const int64_t *values, int64_t count, int64_t start, int64_t stop, int64_t *out) {
     if (start < 0 || stop > frames->length) return 0;
-    /* Frames that lie in the range whole have their smallest value in front. */
-    int64_t first = (start + LAST) >> BITS, last = stop >> BITS;
     for (int64_t i = 0; i < count; i++) {
-        int64_t value = values[i], low = start, high = stop;
-        if (first < last) {
-            int64_t below = first, above = last; /* the first frame whose base is above the value */
-            while (below < above) {
-                int64_t middle = (below + above) >> 1;
-                if (frames->bases[middle] <= value) below = middle + 1;
-                else above = middle;
-            }
-            if (below > first && (below - 1) << BITS > low) low = (below - 1) << BITS;
-            if (below < last) high = below << BITS;
-        }
-        int64_t found = 0;
-        while (low < high) {
-            int64_t middle = (low + high) >> 1;
-            if (!read_value(frames, middle, &found)) return i;
-            if (found < value) low = middle + 1;
-            else high = middle;
-        }
+        int64_t low, found = 0;
+        if (!find_value(frames, values[i], start, stop, &low)) return i;
         out[i] = -1;
         if (low < stop) {
             if (!read_value(frames, low, &found)) return i;
-            if (found == value) out[i] = low;
+            if (found == values[i]) out[i] = low;
         }
     }
     return -1;

@@ -13,7 +13,7 @@
 #endif
 
 /* Rises when a function's arguments or a struct change: another library is not loaded. */
-enum { KERNELS_VERSION = 3 };
+enum { KERNELS_VERSION = 4 };
 
 EXPORT int32_t kernels_version(void);
 
@@ -102,6 +102,27 @@ EXPORT int64_t find_nodes(
 EXPORT int64_t find_boxes(
     const int32_t *boxes, int64_t width, int64_t count, const int64_t *nodes, int64_t node_count,
     int64_t fanout, const int64_t *box, int64_t *out);
+
+/* A packed tree of boxes x0 y0 x1 y1, `fanout` below each node: those of its items, and those of all levels
+   above, lowest first, up to one of at most `fanout`. */
+typedef struct {
+    const int32_t *items, *nodes;
+    const uint32_t *rows;
+    int64_t item_count, node_count, fanout;
+} Tree;
+
+/* The elements with a tag, `rows` ascending, and the lowest nodes of a tree that hold one: those from `first`
+   on in a column that ascends, less `first`. */
+typedef struct {
+    const Frames *nodes;
+    const uint32_t *rows;
+    int64_t first, row_count;
+} Tagged;
+
+/* The rows with a tag whose boxes meet a box x0 y0 x1 y1, edges included, in the order of the tree. Returns
+   how many, more than `room` where there are more, or -1 where the tree or a frame is damaged. */
+EXPORT int64_t find_tagged(
+    const Tree *tree, const Tagged *tagged, const int64_t *box, uint32_t *out, int64_t room);
 
 /* Leave one of each value of a sorted array; returns how many. */
 EXPORT int64_t drop_repeats(uint32_t *values, int64_t count);
