@@ -32,6 +32,7 @@ from mapyard.dataset.manifest import (
     verify_files,
     write_manifest,
 )
+from mapyard.dataset.own_speeds import SPEEDS_FOLDER
 from mapyard.errors import MapyardError
 from mapyard.osm.pbf import Header, NeedsRewrite
 from mapyard.osm.source import (
@@ -282,8 +283,17 @@ def publish(
     if faults:
         raise MapyardError(f"the new dataset does not read back: {faults[0]}")
     target = catalog.publish(ctx.folder, manifest.id)
+    _carry_over_speeds(catalog, target)
     catalog.use(manifest.id)
     return target
+
+
+def _carry_over_speeds(catalog: Catalog, target: Path) -> None:
+    if not (catalog.data / SPEEDS_FOLDER).is_dir():
+        return
+    from mapyard.builder.speeds import carry_over  # few have any
+
+    carry_over(catalog.data, catalog.find_current(), target)
 
 
 def run_steps(ctx: StepContext, steps: list[Step], parts: dict[str, Part]) -> None:

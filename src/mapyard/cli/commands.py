@@ -45,6 +45,7 @@ COMMANDS: Final[dict[str, Command]] = {
     "update": _data("update", "Fetch and apply what changed since."),
     "status": _data("status", "Show the served dataset and its age."),
     "datasets": _data("datasets", "Maps of a data folder; files of your own."),
+    "speeds": _data("speeds", "Speeds of your own, for routes, matrices and areas."),
     "export": _data("export", "Write elements to a file: GeoParquet, GeoPackage, CSV, …"),
     "bulk": _data("bulk", "Ask a question of every row of a file."),
     "tiles": _data("tiles", "Write vector tiles to a file."),

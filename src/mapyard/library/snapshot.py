@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from mapyard.dataset.catalog import WITHDRAWN, Catalog
 from mapyard.dataset.manifest import Damaged, Manifest, check_quickly, read_manifest
+from mapyard.dataset.own_speeds import SPEEDS_FOLDER, find_own_speeds
 from mapyard.errors import MapyardError, NotInstalled
 from mapyard.settings import Settings
 
@@ -55,6 +56,8 @@ class Snapshot:
         self.manifest: Manifest = read_manifest(folder)
         if check:
             check_quickly(folder, self.manifest)
+        #: The set of own speeds that are on, for its whole life.
+        self.own_speeds = find_own_speeds(folder.parent.parent, folder.name)
         #: Time of the data, ISO 8601 UTC, or "" when the dataset does not know it.
         self.timestamp = self.manifest.osm_timestamp
         self._parts: dict[str, Any] = {}
@@ -143,6 +146,8 @@ class Snapshots:
         self.settings = settings
         self._link = os.fspath(settings.data / "current")
         self._target = ""
+        self._own_folder = os.fspath(settings.data / SPEEDS_FOLDER)
+        self._own = ""  # the set of own speeds that is on, "" for none
         self._snapshot: Snapshot | None = None
         self._retry_at_s = 0.0
         #: The dataset that the log says cannot be opened, while none is served.
@@ -157,9 +162,13 @@ class Snapshots:
             target = os.readlink(self._link)  # noqa: PTH115 - one microsecond on each request
         except OSError:
             target = ""
+        try:
+            own = os.readlink(f"{self._own_folder}/{os.path.basename(target)}")  # noqa: PTH115, PTH119
+        except OSError:
+            own = ""
         snapshot = self._snapshot
-        if snapshot is None or target != self._target:
-            snapshot = self._switch(target)
+        if snapshot is None or target != self._target or own != self._own:
+            snapshot = self._switch(target, own)
         return snapshot.lease()
 
     @property
@@ -185,12 +194,11 @@ class Snapshots:
             self._snapshot = None
             self._target = ""
 
-    def _switch(self, target: str) -> Snapshot:
+    def _switch(self, target: str, own: str) -> Snapshot:
         with self._lock:
             old = self._snapshot
-            if old is not None and (
-                target in ("", self._target) or time.monotonic() < self._retry_at_s
-            ):
+            is_served = target == "" or (target, own) == (self._target, self._own)
+            if old is not None and (is_served or time.monotonic() < self._retry_at_s):
                 return old
             if target == WITHDRAWN:
                 if old is not None:
@@ -221,9 +229,12 @@ class Snapshots:
                     ) from error
                 log.error("dataset %s cannot be opened: %s; serving %s on", target, error, old.id)
                 return old
-            self._snapshot, self._target = new, target
-            if old is not None:
+            self._snapshot, self._target, self._own = new, target, own
+            if old is not None and old.id == new.id:
+                log.info("own speeds of dataset %s are %s", new.id, own or "off")
+            elif old is not None:
                 log.info("serving dataset %s instead of %s", new.id, old.id)
+            if old is not None:
                 old.retire()
         self.on_switch(new, old)
         return new

@@ -100,7 +100,7 @@ def read_choice(params: WayChoice, place: tuple[float, float], engine: Engine) -
 
 
 def _open_engine(snapshot: Snapshot) -> Engine:
-    return open_routing(snapshot.folder / "routing")
+    return open_routing(snapshot.folder / "routing", snapshot.own_speeds)
 
 
 register_part("routing", _open_engine)

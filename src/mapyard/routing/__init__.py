@@ -33,6 +33,6 @@ __all__ = [
 ]
 
 
-def open_routing(directory: Path) -> Engine:
-    """Open the graph in a directory; raise FileNotFoundError when there is none."""
-    return Engine(directory / TILES_NAME)
+def open_routing(directory: Path, own_speeds: Path | None = None) -> Engine:
+    """Open the graph in a directory, with a set of own speeds; raise FileNotFoundError."""
+    return Engine(directory / TILES_NAME, own_speeds=own_speeds)

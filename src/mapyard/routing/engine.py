@@ -27,10 +27,14 @@ Action = Literal[
     "route", "locate", "isochrone", "matrix", "trace_route", "trace_attributes", "expansion"
 ]
 
+#: What depends on the speeds of roads.
+_BY_SPEED: Final = frozenset(("route", "isochrone", "matrix", "expansion"))
+
 #: Codes of the engine: https://valhalla.github.io/valhalla/api/turn-by-turn/api-reference/
 NO_ROAD: Final = 171
 TOO_FAR: Final = 154
-_NO_WAY: Final = frozenset((170, 430, 441, 442))
+NO_WAY: Final = 442
+_NO_WAY: Final = frozenset((170, 430, 441, NO_WAY))
 _NO_MATCH: Final = frozenset((172, 443, 444))
 _LIMITS: Final = frozenset((150, 151, 152, 153, 157, 158, 166, 167, 168))
 
@@ -45,6 +49,10 @@ class NoRoute(NotFound):
     """The positions are on roads, but no way leads from one to the other."""
 
     code = "no_route_found"
+
+
+class OwnSpeedsOn(Unsupported):
+    """Only the engine could answer, which has not the own speeds that are on."""
 
 
 class TooFarApart(TooLarge):
@@ -68,15 +76,17 @@ def count_calls() -> int:
 class Engine:
     """Actors over one tar of tiles."""
 
-    def __init__(self, tiles_tar: Path, *, all_roads: bool = False) -> None:
+    def __init__(
+        self, tiles_tar: Path, *, all_roads: bool = False, own_speeds: Path | None = None
+    ) -> None:
         """Open the tar; `all_roads`, which the graph's tables may ask for too, is of `config`.
 
-        Raises `FileNotFoundError`.
+        `own_speeds` are a set that was made for the graph. Raises `FileNotFoundError`.
         """
         if not tiles_tar.is_file():
             raise FileNotFoundError(tiles_tar)
         #: Prepared matrices of the same graph.
-        self.tables = Tables(tiles_tar.parent)
+        self.tables = Tables(tiles_tar.parent, own_speeds)
         #: Where turns and roads are closed at certain hours.
         self.hours = Hours.read(tiles_tar.parent)
         #: Whether its roads have grades.
@@ -102,8 +112,10 @@ class Engine:
         """Return the engine's answer as text.
 
         Raises `NoRoad`, `NoRoute`, `TooFarApart`, or another `MapyardError` for what the engine
-        refuses.
+        refuses, and `OwnSpeedsOn` for ways in a mode whose speeds it does not have.
         """
+        if action in _BY_SPEED:
+            self.refuse_own_speeds(request.get("mode"))
         text = orjson.dumps(request, option=orjson.OPT_SERIALIZE_NUMPY).decode()
         _calls.count += 1
         idle = self._idle[one_search_per_origin]
@@ -122,6 +134,16 @@ class Engine:
             raise MapyardError(f"the routing engine failed: {error}") from error
         idle.append(actor)
         return answer
+
+    def refuse_own_speeds(self, mode: str | None) -> None:
+        """Raise `OwnSpeedsOn` where a mode has speeds that the engine does not know."""
+        if mode in self.tables.own_modes:
+            raise OwnSpeedsOn(
+                f"own speeds are on for mode {mode}, and only ways at default options have them: "
+                "leave out alternatives, costing, exclude, avoid…, times, headings and sides of "
+                "stops, or switch own speeds off (mapyard speeds remove)",
+                details={"mode": [f"own speeds are on for {mode}"]},
+            )
 
     def close(self) -> None:
         """Let all actors go; no call may be running."""

@@ -60,7 +60,7 @@ ASSUMED_DEPARTURE: Final = {"date_time": ASSUMED_TIME["date_time"] | {"type": 1}
 def make_costing(
     mode: Mode, exclude: Collection[str] = (), options: CostingOptions | None = None
 ) -> dict[str, Any]:
-    """Return the request members `costing` and `costing_options`.
+    """Return the request members `costing` and `costing_options`, and for `Engine` the mode.
 
     Args:
         mode: how to travel.
@@ -75,7 +75,7 @@ def make_costing(
         written |= write_options(costing, mode, options)
     if exclude:
         written |= _read_exclusions(mode, exclude)
-    return {"costing": costing, "costing_options": {costing: written}}
+    return {"costing": costing, "costing_options": {costing: written}, "mode": mode}
 
 
 def _read_exclusions(mode: Mode, exclude: Collection[str]) -> dict[str, bool]:

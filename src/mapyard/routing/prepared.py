@@ -16,7 +16,7 @@ from mapyard.routing.config import COSTINGS, MAX_DISTANCE_M
 from mapyard.routing.contraction.places import Places
 from mapyard.routing.contraction.roads import FERRY, MOTORWAY, TOLL
 from mapyard.routing.contraction.table import ModeTable, Way
-from mapyard.routing.engine import Engine
+from mapyard.routing.engine import NO_WAY, TOO_FAR, Engine, explain_error
 from mapyard.routing.modes import Mode
 from mapyard.routing.snapping import DETOUR_M, NEEDS, explain
 from mapyard.routing.trip import Leg, Route, Waypoint
@@ -31,14 +31,18 @@ def find_prepared_route(
 ) -> Route | None:
     """Return the route through positions (n, 2), None where the engine has to say.
 
-    `asked` are the positions where they are looked for on roads. Raises `NoRoad`.
+    `asked` are the positions where they are looked for on roads. Raises `NoRoad`, and at own
+    speeds, which the engine does not know, `NoRoute` and `TooFarApart`, too.
     """
     table = engine.tables.find(mode)
     if table is None:
         return None
+    is_own = mode in engine.tables.own_modes
     lon, lat = asked.T
     air_m = haversine_m(lon[:-1], lat[:-1], lon[1:], lat[1:])
     if air_m.max() > table.reach_m or air_m.sum() > MAX_DISTANCE_M[COSTINGS[mode]]:
+        if is_own:
+            raise explain_error(TOO_FAR, "")
         return None
     places = table.find_places(asked, radius_m)
     if (np.bincount(places.position, minlength=len(asked)) == 0).any():
@@ -50,6 +54,8 @@ def find_prepared_route(
         moved_to, moved = table.find_connected(asked, radius_m, needs, DETOUR_M)
         if moved.any():
             ways = _find_ways(table, table.find_places(moved_to, radius_m))
+    if ways is None and is_own:
+        raise explain_error(NO_WAY, "")
     return None if ways is None else _make_route(table, ways, positions)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -11,9 +12,10 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from mapyard.errors import InvalidRequest, MapyardError
+from mapyard.errors import InvalidRequest, MapyardError, Unsupported
 from mapyard.geo.sphere import distance_m, haversine_m
 from mapyard.routing.avoid import write_avoided
+from mapyard.routing.contraction.table import ModeTable, Way
 from mapyard.routing.costing import CostingOptions
 from mapyard.routing.engine import Engine, NoRoad, NoRoute, TooFarApart
 from mapyard.routing.hours import meets_hours
@@ -99,6 +101,11 @@ def find_routes(
         prepared = find_prepared_route(engine, asked, positions, mode, radius_m)
         if prepared is not None and with_steps:
             prepared = _add_steps(engine, prepared, asked, mode, language, units)
+            if prepared is None and mode in engine.tables.own_modes:
+                raise Unsupported(
+                    f"own speeds are on for mode {mode}, and no steps can be worded along this "
+                    "way; ask for it without steps"
+                )
         if prepared is not None:
             return [prepared]
     request = make_costing(mode, exclude, options) | ask_for_steps(with_steps, language, units)
@@ -277,6 +284,7 @@ def _add_steps(
     legs = []
     request = make_costing(mode) | ask_for_steps(True, language, units)
     unit_m = UNIT_M[request["units"]]
+    table = engine.tables.find(mode) if mode in engine.tables.own_modes else None
     for leg, way, places in zip(route.legs, route.ways, pairwise(asked.tolist()), strict=True):
         line = route.positions[leg.begin : leg.end + 1]
         shape = [{"lon": lon, "lat": lat} for lon, lat in line.tolist()]
@@ -286,15 +294,38 @@ def _add_steps(
         ):
             if 0 < share < 1 and distance_m(lon, lat, *point.values()) > _AT_ROAD_M:
                 point |= {"display_lon": lon, "display_lat": lat}
-        steps = _walk(engine, request | {"shape": shape}, leg, unit_m, language)
+        any_s = math.inf if table is not None else _SAME_S
+        steps = _walk(engine, request | {"shape": shape}, leg, unit_m, language, any_s)
         if steps is None:
             return None
+        if table is not None:
+            steps = _time_steps(table, way, leg, steps)
         legs.append(replace(leg, steps=steps))
     return replace(route, legs=legs)
 
 
+def _time_steps(table: ModeTable, way: Way, leg: Leg, steps: list[Step]) -> list[Step]:
+    """Return the steps with the table's times, which the engine does not have."""
+    _, lasts = table.roads.find_line(way.edges, way.ends)
+    taken_s, _ = table.measure_edges(way)
+    points = [0, *lasts.tolist()]
+    ends_s = np.array([0.0, *taken_s.tolist()])
+
+    def find_s(point: int) -> float:
+        return float(np.interp(point - leg.begin, points, ends_s))
+
+    return [
+        replace(step, duration_s=round(find_s(step.end) - find_s(step.begin), 3)) for step in steps
+    ]
+
+
 def _walk(
-    engine: Engine, request: dict[str, Any], leg: Leg, unit_m: float, language: str
+    engine: Engine,
+    request: dict[str, Any],
+    leg: Leg,
+    unit_m: float,
+    language: str,
+    same_s: float,
 ) -> list[Step] | None:
     try:
         trip = engine.call("trace_route", request | {"shape_match": "edge_walk"})["trip"]
@@ -309,7 +340,7 @@ def _walk(
     is_same = (
         not others
         and len(shape_of) == before + count + after
-        and abs(walked["summary"]["time"] - leg.duration_s) <= _SAME_S
+        and abs(walked["summary"]["time"] - leg.duration_s) <= same_s
         and abs(walked["summary"]["length"] * unit_m - leg.distance_m) <= _SAME_M
     )
     if not is_same:

@@ -329,7 +329,7 @@ def write_request(params: Costed, *left_out: str) -> dict[str, Any]:
         "json", "elevation_interval", "costing_options", "exclude_locations", "avoid_locations",
         "exclude_polygons", "avoid_polygons", *left_out,
     }  # fmt: skip
-    written: dict[str, Any] = {}
+    written: dict[str, Any] = {"mode": mode}
     for name in params.__struct_fields__:
         value = getattr(params, name)
         if name not in own and value not in (None, "", ()):

@@ -67,7 +67,9 @@ def build_tables(directory: Path) -> dict[Mode, ModeCheck]:
     if graph is None or not has_kernels():
         return checks
     modes = [mode for mode in TABLE_MODES if MODE_COSTS[mode].find_usable(graph).any()]
-    connected = {mode: write_mode(graph, mode, get_folder(directory, mode)) for mode in modes}
+    connected = {
+        mode: write_mode(graph, MODE_COSTS[mode], get_folder(directory, mode)) for mode in modes
+    }
     write_shared(graph, directory / TILES_NAME, folder, connected)
     shared = SharedTable(folder, directory / TILES_NAME)
     for mode in modes:

@@ -68,6 +68,8 @@ class RoadArrays:
 #: A share of an edge, and the place.
 type End = tuple[float, Floats]
 
+#: Arrays that tell where a mode can go.
+_OPEN_NAMES: Final = ("modes", "upper_modes", "edge_modes")
 _NAMES: Final = ("box", "modes", "upper_box", "upper_modes", "first", "point", "edge")
 
 
@@ -189,17 +191,57 @@ def _join_modes(modes: NDArray[np.uint8], levels: int) -> NDArray[np.uint8]:
     return np.concatenate(joined)
 
 
+def write_open(
+    roads: Path, mode: Mode, closed: Bools, connected: NDArray[np.uint8], folder: Path
+) -> None:
+    """Write, into a folder of its own, where a mode can go when some more edges are closed.
+
+    It is what differs from the arrays in the folder `roads`.
+    """
+    arrays = _map_arrays(roads)
+    bit = np.uint8(1 << TABLE_MODES.index(mode))
+    lead = np.uint8(bit << len(TABLE_MODES))
+    edge_modes = np.array(arrays.edge_modes)
+    edge_modes[closed] &= ~bit
+    leads = (connected == 3) & ((edge_modes & bit) > 0)
+    edge_modes = edge_modes & ~lead | leads * lead
+    modes = np.bitwise_or.reduce(edge_modes[arrays.edge], axis=1)
+    written = {
+        "edge_modes": edge_modes,
+        "modes": modes,
+        "upper_modes": _join_modes(modes, len(build_levels(arrays.box))),
+    }
+    for name in _OPEN_NAMES:
+        np.save(folder / f"roads-{name}.npy", written[name])
+
+
+def _map_arrays(folder: Path, open_folder: Path | None = None) -> RoadArrays:
+    return RoadArrays(
+        **{
+            name: map_array(
+                (open_folder if open_folder and name in _OPEN_NAMES else folder)
+                / f"roads-{name}.npy"
+            )
+            for name in (field.name for field in fields(RoadArrays))
+        }
+    )
+
+
 class Roads:
     """Roads that positions are put onto. Threads may share them."""
 
-    def __init__(self, folder: Path, length_cm: NDArray[np.int32], ends: tuple[Ints, Ints]) -> None:
-        """Map what was written; `ends` are the junctions of each edge."""
-        self._arrays = RoadArrays(
-            **{
-                field.name: map_array(folder / f"roads-{field.name}.npy")
-                for field in fields(RoadArrays)
-            }
-        )
+    def __init__(
+        self,
+        folder: Path,
+        length_cm: NDArray[np.int32],
+        ends: tuple[Ints, Ints],
+        open_folder: Path | None = None,
+    ) -> None:
+        """Map what was written; `ends` are the junctions of each edge.
+
+        `open_folder` has what `write_open` wrote.
+        """
+        self._arrays = _map_arrays(folder, open_folder)
         self._length_cm = length_cm
         self._ends = ends
         count = len(self._arrays.modes)

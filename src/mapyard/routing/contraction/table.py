@@ -32,6 +32,7 @@ from mapyard.routing.contraction.hierarchy import (
 from mapyard.routing.contraction.order import rank_edges
 from mapyard.routing.contraction.places import Places
 from mapyard.routing.contraction.roads import CONNECTED_CROSSINGS, End, Roads, write_roads
+from mapyard.routing.contraction.speeds import EdgeSpeeds
 from mapyard.routing.contraction.spread import Spreading, TurnArrays, sort_turns
 from mapyard.routing.contraction.tiles import EdgeIds, Ints, RoadGraph
 from mapyard.routing.contraction.turns import find_turns
@@ -109,17 +110,23 @@ def write_shared(
     )
 
 
-def write_mode(graph: RoadGraph, mode: Mode, folder: Path) -> NDArray[np.uint8]:
-    """Contract the graph for a mode and write it into a folder of its own.
+def write_mode(
+    graph: RoadGraph, costs: ModeCosts, folder: Path, own: EdgeSpeeds | None = None
+) -> NDArray[np.uint8]:
+    """Contract the graph for the costs of a mode and write it into a folder of its own.
 
-    Returns per edge whether it leads on (1), and whether it is led to (2).
+    `own` speeds take the place of the graph's. Returns per edge whether it leads on (1), and
+    whether it is led to (2).
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    costs = MODE_COSTS[mode]
     usable = costs.find_usable(graph)
+    if own is not None:
+        usable &= ~own.closed
     turns = find_turns(graph, usable, costs.access, restricted=costs.obeys_turn_restrictions)
     edge_cost_s, edge_time_s = costs.cost_edges(graph)
+    if own is not None:
+        edge_cost_s, edge_time_s = own.replace(graph.edges.length_m, edge_cost_s, edge_time_s)
     turn_cost_s, turn_time_s = costs.cost_turns(graph, turns)
     rank = rank_edges(graph, usable)
     cost_ms, time_ms = (
@@ -248,12 +255,18 @@ class SharedTable:
 
     def __init__(self, folder: Path, tiles_tar: Path) -> None:
         """Open what was written, and the tiles that it is of."""
+        self._folder = folder
         self.edges = edges = _open(EdgeArrays, folder, "edges")
         self.edge_ids = EdgeIds(np.asarray(edges.tile_ids), np.asarray(edges.tile_starts))
-        self.roads = Roads(folder, edges.length_cm, (edges.start, edges.end))
+        self.roads = self.open_roads()
         with tiles_tar.open("rb") as file:
             tiles = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         self.facts = EdgeFacts(tiles, self.edge_ids, np.asarray(edges.tile_places))
+
+    def open_roads(self, open_folder: Path | None = None) -> Roads:
+        """Return the roads; a folder of a set of own speeds has which of them are closed."""
+        edges = self.edges
+        return Roads(self._folder, edges.length_cm, (edges.start, edges.end), open_folder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,14 +301,21 @@ class ModeTable:
     """All that the matrices of one mode need, mapped from files. Threads may share one."""
 
     def __init__(
-        self, shared: SharedTable, folder: Path, mode: Mode, reach_m: float | None = None
+        self,
+        shared: SharedTable,
+        folder: Path,
+        mode: Mode,
+        reach_m: float | None = None,
+        *,
+        has_own_speeds: bool = False,
     ) -> None:
         """Open what was written; cells over more than `reach_m` are not to be asked for."""
         self.reach_m = np.inf if reach_m is None else reach_m
         self.edge_ids = shared.edge_ids
         self._mode: Mode = mode
         self._asks_again = MODE_COSTS[mode].asks_again
-        self.roads, self.facts, self._edges = shared.roads, shared.facts, shared.edges
+        self.roads = shared.open_roads(folder) if has_own_speeds else shared.roads
+        self.facts, self._edges = shared.facts, shared.edges
         self._ends = (shared.edges.start, shared.edges.end)
         self._costs = _open(CostArrays, folder, "edges")
         self._strict, self._relaxed = _Graph(folder, "strict"), _Graph(folder, "relaxed")

@@ -22,6 +22,7 @@ log = logging.getLogger(__name__)
 
 _META_NAME: Final = "matrix.json"
 _FOLDER_NAME: Final = "hierarchy"
+_OWN_NAME: Final = "speeds.json"
 TILES_NAME: Final = "tiles.tar"
 #: Rises when costs, rules or arrays change: tables that were made under others are not used.
 _FORMAT: Final = 10
@@ -58,7 +59,8 @@ def get_folder(directory: Path, mode: Mode | None = None) -> Path:
 class Tables:
     """The tables of a graph, each opened when it is first asked for. Threads may share it."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, own: Path | None = None) -> None:
+        """Open the graph of a directory; `own` is a set of speeds that was made for it."""
         self._directory = directory
         checks = read_checks(directory) if _can_search() else {}
         #: Whether routes by car look at all roads, as they were compared.
@@ -67,24 +69,75 @@ class Tables:
         self._shared: SharedTable | None = None
         self._opened: dict[Mode, ModeTable] = {}
         self._lock = threading.Lock()
+        #: Modes with own speeds, of which the engine knows nothing.
+        self.own_modes = frozenset[Mode]()
+        if own is not None:
+            self._open_own(own)
+
+    def _open_own(self, own: Path) -> None:
+        """Open the tables of own speeds at once: the set may be replaced and removed."""
+        modes = frozenset(read_own(own))
+        if is_own_outdated(own) or not modes <= self._reaches_m.keys():
+            log.error(
+                "own speeds are not used, as another version prepared them; ways are at the speeds "
+                "of the map. Import them again: mapyard speeds import FILE.csv"
+            )
+            return
+        self.own_modes = modes
+        for mode in modes:
+            self._opened[mode] = ModeTable(
+                self._open_shared(), own / mode, mode, has_own_speeds=True
+            )
+
+    def _open_shared(self) -> SharedTable:
+        if self._shared is None:
+            self._shared = SharedTable(get_folder(self._directory), self._directory / TILES_NAME)
+        return self._shared
 
     def find(self, mode: Mode) -> ModeTable | None:
         """Return the mode's table, or None where the engine has to work its matrices out."""
         if mode not in self._reaches_m:
             return None
         with self._lock:
-            if self._shared is None:
-                self._shared = SharedTable(
-                    get_folder(self._directory), self._directory / TILES_NAME
-                )
             if mode not in self._opened:
                 self._opened[mode] = ModeTable(
-                    self._shared,
+                    self._open_shared(),
                     get_folder(self._directory, mode),
                     mode,
                     self._reaches_m[mode],
                 )
             return self._opened[mode]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnSpeeds:
+    """What a set of own speeds holds in a mode."""
+
+    rows: int
+    edges: int
+    closed: int
+
+
+def write_own(folder: Path, dataset: str, speeds: dict[Mode, OwnSpeeds]) -> None:
+    """Write what a set of own speeds holds, and for which dataset."""
+    content = {
+        "format": _FORMAT,
+        "dataset": dataset,
+        "modes": {mode: asdict(own) for mode, own in speeds.items()},
+    }
+    (folder / _OWN_NAME).write_text(json.dumps(content, indent=1) + "\n")
+
+
+def read_own(folder: Path) -> dict[Mode, OwnSpeeds]:
+    """Return what a set of own speeds holds."""
+    content = json.loads((folder / _OWN_NAME).read_text())
+    return {mode: OwnSpeeds(**own) for mode, own in content["modes"].items()}
+
+
+def is_own_outdated(folder: Path) -> bool:
+    """Return whether another version prepared a set of own speeds, so that it is not used."""
+    made: Any = json.loads((folder / _OWN_NAME).read_text())["format"]
+    return bool(made != _FORMAT)
 
 
 def _can_search() -> bool:

@@ -102,6 +102,7 @@ def find_electric_trip(
 
     Raises `OutOfRange` where no stops will do.
     """
+    engine.refuse_own_speeds(mode)  # what is used on an edge is worked out from the engine's
     direct = ask(positions)
     measure = _Measure(engine, vehicle, mode, find_heights)
     used = [measure.follow(direct, leg) for leg in direct.legs]

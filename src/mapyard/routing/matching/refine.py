@@ -143,6 +143,7 @@ def _find_ways(engine: Engine, places: Floats, mode: Mode) -> list[_Line | None]
         for lon, lat in places.tolist()
     ]
     request = {"locations": locations, "directions_type": "none"} | make_costing(mode)
+    request["mode"] = None  # own speeds say nothing of where one went
     try:
         legs = engine.call("route", request)["trip"]["legs"]
     except MapyardError:  # no way, or too far: what the matcher found stays

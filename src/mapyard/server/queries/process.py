@@ -21,6 +21,7 @@ from typing import Any, Final
 
 import msgspec
 
+from mapyard.dataset.own_speeds import find_own_speeds
 from mapyard.deadline import Cancelled
 from mapyard.errors import MapyardError, Overloaded, TooLarge
 from mapyard.http.context import Context
@@ -189,8 +190,16 @@ class Child:
         return encode_answer(answer, request.headers, head=is_head)
 
     def _open(self, dataset: str) -> Snapshot:
-        """Return the dataset that the worker has leased; the one before is let go."""
-        if self.snapshot is None or self.snapshot.id != dataset:
+        """Return the dataset that the worker has leased; the one before is let go.
+
+        So is what was prepared at own speeds that are others now.
+        """
+        own_speeds = find_own_speeds(self.settings.data, dataset)
+        if (
+            self.snapshot is None
+            or self.snapshot.id != dataset
+            or self.snapshot.own_speeds != own_speeds
+        ):
             if self.snapshot is not None:
                 self.snapshot.retire()
                 self.snapshot = None

@@ -1,0 +1,314 @@
+"""Own speeds: imported from a table, switched to at once, carried over, refused by line."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import mapyard
+from mapyard.builder.speeds import carry_over, import_speeds, list_speeds, remove_speeds
+from mapyard.cli import build_app
+from mapyard.dataset.own_speeds import find_own_speeds
+from mapyard.errors import MapyardError
+from mapyard.routing import (
+    compute_matrix,
+    find_isochrones,
+    find_nearest,
+    find_routes,
+    open_routing,
+)
+from mapyard.routing.contraction.speeds import WrongSpeeds, find_way_ids
+from mapyard.routing.contraction.table import MODE_COSTS
+from mapyard.routing.contraction.tiles import read_graph
+from mapyard.routing.contraction.turns import find_turns
+from mapyard.routing.costing import CostingOptions
+from mapyard.routing.engine import NoRoad, NoRoute, OwnSpeedsOn
+from mapyard.routing.stops import Stop
+
+CASINO, STADIUM, PALACE = (7.4281, 43.7392), (7.4155, 43.7276), (7.4200, 43.7314)
+PAIR = np.array([CASINO, STADIUM])
+
+
+@pytest.fixture
+def data(graph: Path, tmp_path: Path) -> Path:
+    """A data folder of its own."""
+    source = graph.parent.resolve()
+    target = tmp_path / "data"
+    shutil.copytree(source, target / "datasets" / source.name)
+    (target / "current").symlink_to(Path("datasets") / source.name)
+    return target
+
+
+@pytest.fixture(scope="module")
+def roads(graph):
+    found = read_graph(graph / "tiles.tar")
+    return found, find_way_ids(found, graph / "tiles.tar")
+
+
+def write(tmp_path, *rows, header="way_id,direction,speed_kmh,mode"):
+    file = tmp_path / "own.csv"
+    file.write_text("\n".join([header, *rows]) + "\n")
+    return file
+
+
+def write_all(tmp_path, roads, mode, kmh):
+    """Write a row for each way of a mode."""
+    road_graph, way_ids = roads
+    ways = np.unique(way_ids[MODE_COSTS[mode].find_usable(road_graph)]).tolist()
+    return write(tmp_path, *(f"{way},,{kmh},{mode}" for way in ways))
+
+
+def open_with_speeds(data):
+    dataset = (data / "current").resolve()
+    return open_routing(dataset / "routing", find_own_speeds(data, dataset.name))
+
+
+def pick_pairs(roads, mode, count):
+    road_graph, _ = roads
+    edges = np.flatnonzero(MODE_COSTS[mode].find_usable(road_graph))
+    rng = np.random.default_rng(3)
+    nodes = road_graph.start[rng.choice(edges, 2 * count)]
+    return np.column_stack([road_graph.lon, road_graph.lat])[nodes].reshape(-1, 2, 2)
+
+
+def test_all_roads_at_one_speed_are_the_engine_at_a_fixed_speed(data, tmp_path, roads, plain):
+    import_speeds(data, write_all(tmp_path, roads, "auto", 36))
+    engine = open_with_speeds(data)
+    fixed = CostingOptions(fixed_speed_kmh=36)
+    same = compared = 0
+    for pair in pick_pairs(roads, "auto", 60):
+        try:
+            theirs = find_routes(plain, pair, "auto", options=fixed)[0]
+        except MapyardError:
+            continue
+        mine = find_routes(engine, pair, "auto")[0]
+        compared += 1
+        same += (
+            abs(mine.duration_s - theirs.duration_s) <= 1
+            and abs(mine.distance_m - theirs.distance_m) <= 5
+        )
+    assert compared > 50
+    assert same >= 0.95 * compared  # others are as cheap, as at usual speeds
+
+
+def test_a_walk_at_a_meter_a_second_takes_its_length(data, tmp_path, roads):
+    import_speeds(data, write_all(tmp_path, roads, "foot", 3.6))
+    engine = open_with_speeds(data)
+    route = find_routes(engine, PAIR, "foot")[0]
+    waits_s = route.duration_s - route.distance_m
+    assert -1 <= waits_s <= 200  # for crossing roads
+    (cell,) = compute_matrix(engine, PAIR[:1], PAIR[1:], "foot").durations_s[0]
+    assert cell == pytest.approx(route.duration_s, abs=1)
+    steps = find_routes(engine, PAIR, "foot", with_steps=True)[0].legs[0].steps
+    assert sum(step.duration_s for step in steps) == pytest.approx(route.duration_s, abs=1)
+
+
+def test_areas_shrink(data, tmp_path, roads, engine):
+    import_speeds(data, write_all(tmp_path, roads, "foot", 1.8))
+    usual, slow = (
+        find_isochrones(one, *CASINO, [600.0], "foot")[0].area_m2
+        for one in (engine, open_with_speeds(data))
+    )
+    assert slow < 0.5 * usual
+
+
+def test_a_road_is_closed_in_one_direction(data, tmp_path, roads, engine):
+    road_graph, way_ids = roads
+    before = find_routes(engine, PAIR, "auto")[0]
+    long = [e for e in before.ways[0].edges.tolist()[1:-1] if road_graph.edges.length_m[e] > 50]
+    edge = long[len(long) // 2]
+    is_forward = bool(road_graph.edges.forward[edge])
+    names = {True: "forward", False: "backward"}
+    import_speeds(data, write(tmp_path, f"{way_ids[edge]},{names[is_forward]},0,"))
+    after = find_routes(open_with_speeds(data), PAIR, "auto")[0]
+    taken = after.ways[0].edges
+    closed = (way_ids == way_ids[edge]) & ((road_graph.edges.forward == 1) == is_forward)
+    assert not closed[taken].any()
+    assert after.duration_s > before.duration_s
+    back = road_graph.edges.forward[(way_ids == way_ids[edge]) & ~closed]
+    if MODE_COSTS["auto"].find_usable(road_graph)[(way_ids == way_ids[edge]) & ~closed].any():
+        assert len(back)
+        import_speeds(data, write(tmp_path, f"{way_ids[edge]},{names[not is_forward]},0,"))
+        assert find_routes(open_with_speeds(data), PAIR, "auto")[0].duration_s == before.duration_s
+
+
+def leads_on(road_graph, closed, first, last):
+    """Tell whether turns lead from an edge to another, by looking at all of them."""
+    costs = MODE_COSTS["auto"]
+    usable = costs.find_usable(road_graph)
+    usable[closed] = False
+    turns = find_turns(road_graph, usable, costs.access, restricted=True)
+    following = {}
+    for before, after in zip(turns.origin.tolist(), turns.destination.tolist(), strict=True):
+        following.setdefault(before, []).append(after)
+    seen, todo = {first}, [first]
+    while todo:
+        for edge in following.get(todo.pop(), ()):
+            if edge not in seen:
+                seen.add(edge)
+                todo.append(edge)
+    return last in seen
+
+
+def test_an_edge_is_closed_by_its_id(data, tmp_path, roads, engine):
+    road_graph, _ = roads
+    before = find_routes(engine, PAIR, "auto")[0]
+    facts = engine.tables.find("auto").facts
+    edges = before.ways[0].edges.tolist()
+    outcomes = set()
+    for place in (3, len(edges) // 2):  # on the only street out of the square; in the midst of town
+        row = f"{facts.read(edges[place]).edge_id},0"
+        import_speeds(data, write(tmp_path, row, header="edge_id,speed_kmh"))
+        is_detour = leads_on(road_graph, edges[place], edges[0], edges[-1])
+        outcomes.add(is_detour)
+        after = find_routes(open_with_speeds(data), PAIR, "auto")[0]
+        taken = after.ways[0].edges.tolist()
+        assert edges[place] not in taken
+        if is_detour:
+            assert after.duration_s > before.duration_s
+        else:  # it begins on a road from which ways lead on
+            assert leads_on(road_graph, edges[place], taken[0], edges[-1])
+    assert outcomes == {True, False}
+
+
+def test_positions_go_to_roads_that_are_open(data, tmp_path, roads, engine):
+    _, way_ids = roads
+    before = find_nearest(engine, *PALACE, "auto")[0]
+    import_speeds(data, write(tmp_path, f"{before.way_id},,0,"))
+    own = open_with_speeds(data)
+    after = find_nearest(own, *PALACE, "auto")[0]
+    assert after.way_id != before.way_id
+    assert after.distance_m >= before.distance_m
+    route = find_routes(own, np.array([PALACE, STADIUM]), "auto")[0]
+    assert before.way_id not in way_ids[route.ways[0].edges]
+    assert find_nearest(own, *PALACE, "foot")[0] == find_nearest(engine, *PALACE, "foot")[0]
+
+
+def test_speeds_of_another_version_are_not_used(data, tmp_path, roads, engine, caplog):
+    import_speeds(data, write_all(tmp_path, roads, "auto", 5))
+    folder = find_own_speeds(data, (data / "current").resolve().name)
+    meta = json.loads((folder / "speeds.json").read_text())
+    (folder / "speeds.json").write_text(json.dumps(meta | {"format": 0}))
+    usual = find_routes(engine, PAIR, "auto")[0]
+    assert find_routes(open_with_speeds(data), PAIR, "auto")[0].duration_s == usual.duration_s
+    assert "Import them again" in caplog.text
+    result = CliRunner().invoke(build_app(["speeds"]), ["speeds", "status", "--data", str(data)])
+    assert result.exit_code == 1
+    assert "import them again" in " ".join(result.output.split())
+
+
+def test_where_all_is_closed_there_is_no_way(data, tmp_path, roads):
+    with pytest.raises(MapyardError, match="all roads of mode auto would be closed"):
+        import_speeds(data, write_all(tmp_path, roads, "auto", 0))
+    assert find_own_speeds(data, (data / "current").resolve().name) is None
+    file = write_all(tmp_path, roads, "auto", 0)
+    # All but one road: some other that is not near by.
+    header, *rows = file.read_text().splitlines()
+    import_speeds(data, write(tmp_path, *rows[1:], header=header))
+    with pytest.raises((NoRoad, NoRoute)):
+        find_routes(open_with_speeds(data), PAIR, "auto")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"alternatives": 1}, {"exclude": ["ferry"]}, {"options": CostingOptions(shortest=True)},
+        {"stops": [Stop(side="same"), Stop()]}, {"avoid_points": np.array([PALACE])},
+    ],
+)  # fmt: skip
+def test_what_only_the_engine_answers_is_refused(data, tmp_path, roads, options):
+    import_speeds(data, write_all(tmp_path, roads, "auto", 20))
+    engine = open_with_speeds(data)
+    with pytest.raises(OwnSpeedsOn, match="own speeds are on for mode auto"):
+        find_routes(engine, PAIR, "auto", **options)
+    assert find_routes(engine, PAIR, "foot", alternatives=1)  # no own speeds there
+    assert find_routes(engine, PAIR, "truck")
+
+
+def test_an_open_map_notices(data, tmp_path, roads):
+    with mapyard.open(data) as opened:
+
+        def measure_s():
+            return opened.route(CASINO, STADIUM, mode="auto").duration_s
+
+        usual = measure_s()
+        import_speeds(data, write_all(tmp_path, roads, "auto", 5))
+        assert measure_s() > 2 * usual
+        assert remove_speeds(data)
+        assert measure_s() == usual
+    assert not remove_speeds(data)
+
+
+def test_an_update_carries_rows_of_ways_over(data, tmp_path, roads, caplog):
+    road_graph, way_ids = roads
+    way = int(way_ids[np.flatnonzero(MODE_COSTS["auto"].find_usable(road_graph))[0]])
+    import_speeds(
+        data, write(tmp_path, f"{way},,7", "99999999999,,7", header="way_id,edge_id,speed_kmh"),
+        skip_unknown=True,
+    )  # fmt: skip
+    first = (data / "current").resolve()
+    second = first.with_name("2099-01-01T000000Z-abcdef")
+    shutil.copytree(first, second)
+    carry_over(data, first.name, second)
+    found = list_speeds(data)
+    assert found[second.name][1] == found[first.name][1]
+    assert found[second.name][0] != found[first.name][0]
+    # A dataset without these roads has none, which the log tells.
+    shutil.rmtree(second / "routing")
+    (data / "speeds" / second.name).unlink()
+    carry_over(data, first.name, second)
+    assert find_own_speeds(data, second.name) is None
+    assert "own speeds are off" in caplog.text
+
+
+WRONG = [
+    ("x1,,30,", "line 2: way_id 'x1' is no id"),
+    (",,30,", "line 2: needs a way_id"),
+    ("5,up,30,", "line 2: direction 'up' is none of forward, backward, both"),
+    ("5,,fast,", "line 2: speed_kmh 'fast' is neither 0 (closed) nor from 1 to 250"),
+    ("5,,nan,", "line 2: speed_kmh 'nan'"),
+    ("5,,-3,", "line 2: speed_kmh '-3'"),
+    ("5,,30,truck", "line 2: mode 'truck' has no own speeds"),
+    ("999999999999,,30,", "--skip-unknown"),
+]
+
+
+@pytest.mark.parametrize(("row", "said"), WRONG)
+def test_wrong_rows_are_told_by_line_and_change_nothing(data, tmp_path, roads, row, said):
+    import_speeds(data, write_all(tmp_path, roads, "foot", 3))
+    before = find_own_speeds(data, (data / "current").resolve().name)
+    with pytest.raises(WrongSpeeds) as caught:
+        import_speeds(data, write(tmp_path, row))
+    assert said in caught.value.message
+    assert find_own_speeds(data, (data / "current").resolve().name) == before
+    assert list((data / "speeds" / "sets").iterdir()) == [before]
+
+
+def test_rows_that_disagree_are_told(data, tmp_path, roads):
+    road_graph, way_ids = roads
+    way = way_ids[np.flatnonzero(MODE_COSTS["auto"].find_usable(road_graph))[0]]
+    with pytest.raises(WrongSpeeds) as caught:
+        import_speeds(data, write(tmp_path, f"{way},,30,", f"{way},both,40,"))
+    assert f"line 3: way {way} at 40 km/h, but line 2 says 30" in caught.value.message
+
+
+def test_the_command(data, tmp_path, roads):
+    file = write_all(tmp_path, roads, "foot", 4)
+    app, run = build_app(["speeds"]), CliRunner()
+    for words, said in (
+        (["status"], "own speeds are off"),
+        (["list"], "No own speeds"),
+        (["import", str(file)], "foot: "),
+        (["status"], "own speeds are on"),
+        (["list"], "foot"),
+        (["remove"], "own speeds are off"),
+        (["remove"], "off already"),
+    ):
+        result = run.invoke(app, ["speeds", *words, "--data", str(data)])
+        assert result.exit_code == 0, result.output
+        assert said in result.output
