@@ -64,9 +64,8 @@ def timed(work: Callable[[], object]) -> float:
 
 def cold_tiles(folder: Path) -> None:
     """Render the fullest tile of some zooms, with nothing cached."""
-    from mapyard.tiles.archive import compress_tile
     from mapyard.tiles.mercator import TileId
-    from mapyard.tiles.render import render_tile
+    from mapyard.tiles.render import compress_tile, render_tile
     from mapyard.tiles.table import Table
 
     table = Table(folder)

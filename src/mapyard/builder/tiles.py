@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from mapyard.builder.memory import sort_bytes
 from mapyard.builder.pipeline import Step, StepContext
 from mapyard.builder.preflight import Estimate
+from mapyard.dataset.manifest import read_manifest
 from mapyard.tiles.archive import list_tiles, write_archive
 from mapyard.tiles.build import build_table, find_bounds
 from mapyard.tiles.pmtiles import PmtilesWriter
 from mapyard.tiles.source import LOW_ZOOM_FILE, MAX_LOW_ZOOM, TABLE_FOLDER
 from mapyard.tiles.table import Table
 from mapyard.tiles.tilejson import describe_archive
+from mapyard.version import __version__
 
 
 def _run(ctx: StepContext) -> Mapping[str, Any]:
@@ -28,9 +31,18 @@ def _run(ctx: StepContext) -> Mapping[str, Any]:
     tiles = list_tiles(table, 0, MAX_LOW_ZOOM)
     ctx.progress.stage("tiles: low zooms", unit="tiles")
     writer = PmtilesWriter(ctx.folder / LOW_ZOOM_FILE)
-    count = write_archive(folder, tiles, writer, progress=ctx.progress.advance)
+    before = _find_before(ctx)
+    count = write_archive(folder, tiles, writer, progress=ctx.progress.advance, before=before)
     writer.close(describe_archive(table.info), table.info.bounds)
     return {"features": len(table), "low_zoom_tiles": count}
+
+
+def _find_before(ctx: StepContext) -> Path | None:
+    """Return the dataset that an update starts from, where the same program drew its tiles."""
+    folder = ctx.previous
+    if folder is None or not (folder / LOW_ZOOM_FILE).is_file():
+        return None
+    return folder if read_manifest(folder).mapyard == __version__ else None
 
 
 #: Measured in docs/sizing.md.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice, tee
 from pathlib import Path
@@ -12,7 +11,8 @@ from typing import Any, Protocol
 from mapyard.processes import map_in_processes
 from mapyard.tiles.mercator import TileId
 from mapyard.tiles.pmtiles import tile_number
-from mapyard.tiles.render import render_tile
+from mapyard.tiles.render import compress_tile, render_tile
+from mapyard.tiles.reuse import TilesBefore
 from mapyard.tiles.table import Table
 
 #: Tiles of one task; below this number of tiles no further process is worth its start.
@@ -28,12 +28,6 @@ class Writer(Protocol):
 
     def close(self, metadata: Mapping[str, Any], bounds_deg: tuple[float, ...]) -> None:
         """Finish the file."""
-
-
-def compress_tile(tile: bytes) -> bytes:
-    """Return gzip bytes, without a time, so that equal tiles stay equal."""
-    stream = zlib.compressobj(6, zlib.DEFLATED, 31)
-    return stream.compress(tile) + stream.flush()
 
 
 def list_tiles(
@@ -54,13 +48,16 @@ def write_archive(
     writer: Writer,
     processes: int = 0,
     progress: Callable[[int], None] = lambda done: None,
+    before: Path | None = None,
 ) -> int:
     """Render the tiles of the table in `folder` into a writer, in their order; return how many.
 
-    `processes` 0 takes one per core. `progress` gets the number of tiles looked at.
+    `processes` 0 takes one per core. `progress` gets the number of tiles looked at. `before` is a
+    dataset by the same program, whose prepared tiles are taken where they would be the same.
     """
     written = done = 0
-    for chunk, rendered in _render_chunks(folder, tiles, processes or os.cpu_count() or 1):
+    places = (folder, before)
+    for chunk, rendered in _render_chunks(places, tiles, processes or os.cpu_count() or 1):
         for tile, data in zip(chunk, rendered, strict=True):
             if data:
                 writer.add(tile, data)
@@ -71,34 +68,41 @@ def write_archive(
 
 
 def _render_chunks(
-    folder: Path, tiles: list[TileId], processes: int
+    places: tuple[Path, Path | None], tiles: list[TileId], processes: int
 ) -> Iterator[tuple[list[TileId], list[bytes]]]:
     rest = iter(tiles)
     chunks = iter(lambda: list(islice(rest, _CHUNK_TILES)), [])
     if processes == 1 or len(tiles) < _MIN_PARALLEL_TILES:
-        table = Table(folder)
+        table, taken = _open_tables(*places)
         for chunk in chunks:
-            yield chunk, [_compressed(table, tile) for tile in chunk]
+            yield chunk, [_compressed(table, taken, tile) for tile in chunk]
         return
     done, asked = tee(chunks)  # as far ahead as results wait
     yield from zip(
-        done, map_in_processes(_render_many, asked, processes, _open, (folder,)), strict=False
+        done, map_in_processes(_render_many, asked, processes, _open, places), strict=False
     )
 
 
-_table: Table | None = None
+_tables: tuple[Table, TilesBefore | None] | None = None
 
 
-def _open(folder: Path) -> None:
-    global _table
-    _table = Table(folder)
+def _open(folder: Path, before: Path | None) -> None:
+    global _tables
+    _tables = _open_tables(folder, before)
+
+
+def _open_tables(folder: Path, before: Path | None) -> tuple[Table, TilesBefore | None]:
+    return Table(folder), TilesBefore(before) if before is not None else None
 
 
 def _render_many(tiles: list[TileId]) -> list[bytes]:
-    assert _table is not None
-    return [_compressed(_table, tile) for tile in tiles]
+    assert _tables is not None
+    return [_compressed(*_tables, tile) for tile in tiles]
 
 
-def _compressed(table: Table, tile: TileId) -> bytes:
+def _compressed(table: Table, before: TilesBefore | None, tile: TileId) -> bytes:
+    known = before.find(table, tile) if before is not None else None
+    if known is not None:
+        return known
     data = render_tile(table, tile)
     return compress_tile(data) if data else b""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from mapyard.tiles.archive import compress_tile
 from mapyard.tiles.cache import TileCache
 from mapyard.tiles.mercator import TileId
 from mapyard.tiles.pmtiles import PmtilesReader
-from mapyard.tiles.render import render_tile
+from mapyard.tiles.render import compress_tile, render_tile
 from mapyard.tiles.table import Table
 
 TABLE_FOLDER: Final = "tiles"
