@@ -44,6 +44,7 @@ IN_WHEEL = (
     "mapyard/routing/kernels/kernels.so", "mapyard/store/kernels/kernels.so",
     "mapyard/web/playground/index.html",
     "mapyard/web/templates/attribution.html", "mapyard/tiles/fonts/NotoSans-Regular.ttf",
+    "mapyard/tiles/fonts/fonts.tar.xz",
     "mapyard/accounts/migrations/env.py", "mapyard/_version.py",
 )  # fmt: skip
 IN_SDIST = ("LICENSE", "NOTICE", "PKG-INFO", "hatch_build.py", "scripts/version.py", "uv.lock",

@@ -1,17 +1,20 @@
 """Glyphs for maps: 256 code points of a font as signed distance fields in a PBF.
 
-Rendered with FreeType from the Noto Sans fonts in fonts/ (SIL Open Font License), at 24 px with a
-border of 3 px: an edge is at 192 of 255, a pixel of distance is 32. Once rendered, a range lies in
-the cache. Han, kana and hangul are left to the client, which draws them with its own fonts.
+Rendered with FreeType from the Noto fonts in fonts/ (SIL Open Font License; made by
+scripts/make_fonts.py), at 24 px with a border of 3 px: an edge is at 192 of 255, a pixel of
+distance is 32. Once rendered, a range lies in the cache. Han, kana and hangul are left to the
+client, which draws them with its own fonts.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import tarfile
 import threading
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import freetype
 import numpy as np
@@ -21,16 +24,33 @@ from mapyard.tiles.mvt import varint
 _FONTS: Final = Path(__file__).parent / "fonts"
 #: A font with Latin, Greek and Cyrillic letters.
 FONT_FILE: Final = _FONTS / "NotoSans-Regular.ttf"
-_SCRIPTS: Final = ("", "Thaana", "Arabic", "Hebrew", "Armenian", "Georgian", "Thai")
+#: Scripts with a bold font, and those whose regular one is drawn bolder.
+_WITH_BOLD: Final = ("Thaana", "Arabic", "Hebrew", "Armenian", "Georgian", "Thai")
+_REGULAR: Final = (
+    "Devanagari", "Bengali", "Gurmukhi", "Gujarati", "Oriya", "Tamil", "Telugu", "Kannada",
+    "Malayalam", "Sinhala", "Lao", "Tibetan", "Myanmar", "Ethiopic", "Khmer", "Tifinagh",
+)  # fmt: skip
 
-#: Name of a font in styles → files; of a code point's glyphs the first file that has it counts.
+
+class Typeface(NamedTuple):
+    """A font file, and whether its letters are drawn bolder than they are."""
+
+    file: str
+    is_bolder: bool = False
+
+
+def _stack(style: str) -> tuple[Typeface, ...]:
+    of_scripts = "Bold" if style == "Bold" else "Regular"
+    return (
+        Typeface(f"NotoSans-{style}.ttf"),
+        *(Typeface(f"NotoSans{script}-{of_scripts}.ttf") for script in _WITH_BOLD),
+        *(Typeface(f"NotoSans{script}-Regular.ttf", style == "Bold") for script in _REGULAR),
+    )
+
+
+#: Name of a font in styles → faces; of a code point's glyphs the first that has it counts.
 FONT_STACKS: Final = {
-    "Noto Sans Regular": tuple(f"NotoSans{script}-Regular.ttf" for script in _SCRIPTS),
-    "Noto Sans Bold": tuple(f"NotoSans{script}-Bold.ttf" for script in _SCRIPTS),
-    "Noto Sans Italic": (
-        "NotoSans-Italic.ttf",
-        *(f"NotoSans{script}-Regular.ttf" for script in _SCRIPTS[1:]),
-    ),
+    f"Noto Sans {style}": _stack(style) for style in ("Regular", "Bold", "Italic")
 }
 
 #: Families that styles of others name (VersaTiles, MapLibre's demo tiles, OpenMapTiles): drawn in
@@ -47,7 +67,9 @@ _BORDER_PX: Final = 3
 _SPREAD_PX: Final = 8
 _RENDER_SDF: Final = 5  # FT_RENDER_MODE_SDF
 #: Fields go with the version of this module in the cache.
-_VERSION: Final = "1"
+_VERSION: Final = "2"
+#: How much wider the lines of a bolder letter are, px.
+_BOLDER_PX: Final = 1
 
 
 def find_font(stack: str) -> str | None:
@@ -103,29 +125,46 @@ class GlyphSource:
 
 def render_range(name: str, start: int) -> bytes:
     """Return the PBF of 256 code points; code points without a glyph are left out."""
-    faces = [_open_face(file) for file in FONT_STACKS[name]]
-    ascender_px = round(faces[0].ascender * _SIZE_PX / faces[0].units_per_EM)
+    faces = [(_open_face(typeface.file), typeface.is_bolder) for typeface in FONT_STACKS[name]]
+    first = faces[0][0]
+    ascender_px = round(first.ascender * _SIZE_PX / first.units_per_EM)
     glyphs = b""
     for code in range(start, start + 256):
-        for face in faces:
+        for face, is_bolder in faces:
             if face.get_char_index(code):
-                glyphs += _field(3, _render_glyph(face, code, ascender_px))
+                glyphs += _field(3, _render_glyph(face, code, ascender_px, is_bolder))
                 break
     stack = _field(1, name.encode()) + _field(2, f"{start}-{start + 255}".encode()) + glyphs
     return _field(1, stack)
 
 
+@lru_cache(maxsize=1)
+def _read_fonts() -> dict[str, bytes]:
+    fonts = {FONT_FILE.name: FONT_FILE.read_bytes()}
+    with tarfile.open(_FONTS / "fonts.tar.xz") as archive:
+        for entry in archive:
+            file = archive.extractfile(entry)
+            assert file is not None
+            fonts[entry.name] = file.read()
+    return fonts
+
+
 def _open_face(file: str) -> Any:
-    face = freetype.Face(str(_FONTS / file))
+    face = freetype.Face.from_bytes(_read_fonts()[file])
     face.set_pixel_sizes(0, _SIZE_PX)
     return face
 
 
-def _render_glyph(face: Any, code: int, ascender_px: int) -> bytes:
+def _render_glyph(face: Any, code: int, ascender_px: int, is_bolder: bool) -> bytes:
     """Return a glyph message: id, bitmap, width, height, left, top, advance."""
     face.load_char(code, freetype.FT_LOAD_NO_HINTING)
     slot = face.glyph
     advance = round(slot.advance.x / 64)
+    if is_bolder and slot.outline.n_points:
+        outline = freetype.byref(slot.outline._FT_Outline)
+        freetype.FT_Outline_Embolden(outline, _BOLDER_PX * 64)
+        freetype.FT_Outline_Translate(outline, -_BOLDER_PX * 32, -_BOLDER_PX * 32)
+        advance += _BOLDER_PX if advance else 0
     message = b"\x08" + varint(code)
     if not slot.outline.n_points:
         return message + b"\x18\x00\x20\x00\x28\x00\x30\x00\x38" + varint(advance)

@@ -203,3 +203,21 @@ def test_scripts_come_from_their_own_fonts(tmp_path: Any) -> None:
     assert GlyphSource(tmp_path).get("Noto Sans Bold", 1792) == thaana
     assert fonts.find_ready("Noto Sans Bold", 0) is None
     assert len(fonts.get("Noto Sans Regular", 0x4E00)) < 100  # han is left to the client
+
+
+@pytest.mark.parametrize("letter", "ޘبאԱაกकকਕકକகకಕകකລཀကកⴰለ")
+def test_scripts_of_the_world_have_letters(letter: str) -> None:
+    code = ord(letter)
+    inks = {}
+    for name in FONT_STACKS:
+        glyph = find_glyph(render_range(name, code & ~255), code)
+        inks[name] = sum(value >= 192 for value in glyph[2])
+        assert glyph[7] > 5, name
+    assert inks["Noto Sans Bold"] > 1.08 * inks["Noto Sans Regular"]
+    assert inks["Noto Sans Regular"] > 30
+
+
+def find_glyph(data: bytes, code: int) -> dict[int, Any]:
+    stack = dict(read_fields(data))[1]
+    glyphs = [dict(read_fields(value)) for field, value in read_fields(stack) if field == 3]
+    return next(glyph for glyph in glyphs if glyph[1] == code)

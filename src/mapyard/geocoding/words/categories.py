@@ -135,8 +135,9 @@ def _iter_phrases() -> Iterator[tuple[str, str]]:
     Our own words come last, as they win.
     """
     for line in _read("data/kinds.txt.xz").splitlines():
-        phrase, _, tags = line.partition("\t")
-        yield phrase, tags
+        tags, *phrases = line.split("\t")
+        for phrase in phrases:
+            yield phrase, tags
     yield from _own_phrases().items()
 
 
