@@ -21,8 +21,7 @@ from servers import Server, copy_data, running
 
 PAGES = [
     ROOT / "README.md",
-    *sorted(page for page in (ROOT / "docs").glob("*.md") if page.name != "operate.md"),
-    ROOT / "docs" / "reference" / "endpoints.md",
+    *sorted(page for page in (ROOT / "docs").rglob("*.md") if "decisions" not in page.parts),
 ]
 NOT_RUN = re.compile(r"<!-- not run: \S.* -->")
 FILE = re.compile(r"`(\w+\.csv)`[^\n]*\n\n```csv\n(.*?)```", re.DOTALL)

@@ -21,7 +21,9 @@ from mapyard.errors import MapyardError, NotInstalled
 from mapyard.settings import Settings
 
 if TYPE_CHECKING:
+    from mapyard.geocoding.geocoder import Geocoder
     from mapyard.store.reader import Store
+    from mapyard.text.index import TextIndex
 
 log = logging.getLogger(__name__)
 
@@ -136,7 +138,25 @@ def _open_store(snapshot: Snapshot) -> Store:
     return open_store(snapshot.folder / "elements")
 
 
+def _open_text(snapshot: Snapshot) -> TextIndex:
+    from mapyard.text.index import TextIndex
+
+    return TextIndex(snapshot.folder / "text" / "index")
+
+
+def _open_geocoder(snapshot: Snapshot) -> Geocoder:
+    from mapyard.geocoding.geocoder import open_geocoder
+
+    try:
+        return open_geocoder(snapshot.folder / "text", snapshot.store)
+    except FileNotFoundError:
+        raise NotInstalled.part("text") from None
+
+
+# Parts that several questions read: known whichever of these is imported first.
 register_part("store", _open_store)
+register_part("text", _open_text)
+register_part("geocoder", _open_geocoder)
 
 
 class Snapshots:

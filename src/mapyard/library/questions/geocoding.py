@@ -7,10 +7,10 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta
 
-from mapyard.errors import InvalidRequest, NotInstalled, TooLarge
+from mapyard.errors import InvalidRequest, TooLarge
 from mapyard.features.query import FeatureQuery, test_rows
 from mapyard.geocoding.answer.batch import Answer, Options, answer_rows, read_csv, read_ndjson
-from mapyard.geocoding.geocoder import Geocoder, Output, open_geocoder
+from mapyard.geocoding.geocoder import Geocoder, Output
 from mapyard.geocoding.order.forward import Focus
 from mapyard.geocoding.order.reverse import Layer
 from mapyard.geocoding.order.structured import Address
@@ -19,7 +19,6 @@ from mapyard.library.call import Call
 from mapyard.library.question import question
 from mapyard.library.questions.elements import Lang, read_tags
 from mapyard.library.results.places import PlaceBatch, Places
-from mapyard.library.snapshot import Snapshot, register_part
 from mapyard.params.parser import Bbox, Params, Position, Tags, spelled
 
 MAX_BATCH: Final = 1_000
@@ -36,15 +35,6 @@ _REVERSE_LAYERS: Final[dict[str, Layer]] = {
     "admin": "admin", "place": "admin", "natural": "natural",
 }  # fmt: skip
 
-
-def _open_geocoder(snapshot: Snapshot) -> Geocoder:
-    try:
-        return open_geocoder(snapshot.folder / "text", snapshot.store)
-    except FileNotFoundError:
-        raise NotInstalled.part("text") from None
-
-
-register_part("geocoder", _open_geocoder)
 
 ForwardLayer = Literal[
     "address", "poi", "admin", "place", "street", "postcode", "house",

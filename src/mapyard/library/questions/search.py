@@ -18,7 +18,6 @@ from mapyard.library.question import question
 from mapyard.library.questions.elements import Lang, read_output, read_tags, read_types
 from mapyard.library.results.elements import Elements
 from mapyard.library.results.feature import Features
-from mapyard.library.snapshot import Snapshot, register_part
 from mapyard.params.parser import Bbox, Params, Tags, spelled
 from mapyard.results.cursor import decode_cursor, encode_cursor
 from mapyard.results.output import Output
@@ -31,13 +30,6 @@ MAX_LIMIT: Final = 100
 #: Largest result that can be put in another order than relevance.
 MAX_SORTED: Final = 10_000
 _CHUNK: Final = 1_000
-
-
-def _open_text(snapshot: Snapshot) -> TextIndex:
-    return TextIndex(snapshot.folder / "text" / "index")
-
-
-register_part("text", _open_text)
 
 
 class SearchOutput(Output, frozen=True, kw_only=True):
