@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Bring MapLibre GL JS, its right-to-left plugin and CodeMirror into the map page's vendor folder.
+# Bring MapLibre GL JS, its right-to-left plugin, CodeMirror and hyparquet-writer into the map page's vendor folder.
 # Usage: scripts/bundle_web.sh [MAPLIBRE_VERSION [PLUGIN_VERSION]]; needs npm (see docs/decisions/075, 078).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 maplibre=${1:-6.17.0}
 plugin=${2:-0.4.0}
+parquet=0.17.0
 vendor=$PWD/src/mapyard/web/playground/vendor
 
 if command -v npm >/dev/null 2>&1; then
@@ -37,4 +38,10 @@ cp scripts/codemirror.js "$work/codemirror.js"
 "$work/node_modules/.bin/esbuild" "$work/codemirror.js" --bundle --format=esm --minify \
   --log-level=error --outfile="$vendor/codemirror.mjs"
 cp "$work/node_modules/@codemirror/view/LICENSE" "$vendor/codemirror.LICENSE.txt"
+# What writes GeoParquet.
+"${npm[@]}" install --silent --no-audit --no-fund --prefix "$work" "hyparquet-writer@$parquet"
+echo 'export { geojsonToWkb, parquetWriteBuffer } from "hyparquet-writer";' > "$work/parquet.js"
+"$work/node_modules/.bin/esbuild" "$work/parquet.js" --bundle --format=esm --minify --conditions=browser \
+  --log-level=error --outfile="$vendor/parquet.mjs"
+cp "$work/node_modules/hyparquet-writer/LICENSE" "$vendor/parquet.LICENSE.txt"
 echo "bundle_web: MapLibre GL JS $maplibre, right-to-left plugin $plugin"

@@ -7,8 +7,11 @@ import time
 import xml.etree.ElementTree as ET  # of files that this page wrote
 from pathlib import Path
 
+import geopandas
 import httpx
+import pyarrow.parquet
 import pytest
+import shapely
 
 from browser import DESKTOP, PHONE, Browser
 from map_page import (
@@ -37,11 +40,15 @@ def reload_at(page: Browser, address: str) -> None:
 
 def download(page: Browser, kind: str, tmp_path: Path) -> str:
     """Return the text of the file that the menu of downloads saves."""
+    return download_file(page, kind, tmp_path).read_text()
+
+
+def download_file(page: Browser, kind: str, tmp_path: Path) -> Path:
     with page.page.expect_download() as saved:
         page.page.select_option("#panel select[aria-label=Download]", kind)
     path = tmp_path / saved.value.suggested_filename
     saved.value.save_as(path)
-    return path.read_text()
+    return path
 
 
 def test_a_link_shows_the_same_route_again(page: Browser) -> None:
@@ -283,6 +290,57 @@ def test_downloads_are_files_of_their_kind(page: Browser, tmp_path: Path) -> Non
     assert {name for name in names if name} <= set(found)
     kml = ET.fromstring(download(page, "kml", tmp_path))
     assert len(list(kml.iter("{http://www.opengis.net/kml/2.2}Placemark"))) == count
+    table = geopandas.read_parquet(download_file(page, "parquet", tmp_path))
+    features = page.evaluate("playground.page.current.results.features")
+    whole = geopandas.GeoDataFrame.from_features(features, crs="OGC:CRS84")
+    assert table.geometry.geom_equals(whole.geometry).all()
+    assert list(table["id"]) == [feature["id"] for feature in features]
+    assert list(table["name"].fillna("")) == list(whole["name"].fillna(""))
+    assert str(table.crs) == "OGC:CRS84"
+
+
+def test_geoparquet_holds_all_kinds_of_values(page: Browser, tmp_path: Path) -> None:
+    """Read by pyarrow: no value, heights, properties that are called like other columns."""
+    rows = [
+        {"geometry": None, "properties": {"n": 1, "ok": True, "mixed": "a", "id": "of its own"}},
+        {
+            "id": 7,
+            "geometry": {"type": "LineString", "coordinates": [[7.1, 43.2, 5], [7.3, 43.1, 6.5]]},
+            "properties": {"n": 2.5, "ok": None, "mixed": 3, "geometry": {"a": ["ü"]}},
+        },
+        {
+            "geometry": {"type": "GeometryCollection", "geometries": [
+                {"type": "Point", "coordinates": [-8, 40]},
+                {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 0]]]},
+            ]},
+            "properties": {},
+        },
+    ]  # fmt: skip
+    content = page.evaluate(
+        "import('/playground/js/geoparquet.js').then(async (it) => [...new Uint8Array("
+        f"await it.writeGeoParquet({json.dumps(rows)}, ['n', 'ok', 'mixed', 'id', 'geometry'])"
+        ".arrayBuffer())])"
+    )
+    (tmp_path / "all.parquet").write_bytes(bytes(content))
+    table = pyarrow.parquet.read_table(tmp_path / "all.parquet")
+    assert table["n"].to_pylist() == [1.0, 2.5, None]
+    assert table["ok"].to_pylist() == [True, None, None]
+    assert table["mixed"].to_pylist() == ["a", "3", None]
+    assert table["id"].to_pylist() == [None, "7", None]
+    assert table["id_"].to_pylist() == ["of its own", None, None]
+    assert json.loads(table["geometry_"].to_pylist()[1]) == {"a": ["ü"]}
+    shapes = [
+        None if wkb is None else shapely.from_wkb(wkb) for wkb in table["geometry"].to_pylist()
+    ]
+    assert shapes[0] is None
+    assert shapely.get_coordinates(shapes[1], include_z=True).tolist() == [
+        [7.1, 43.2, 5], [7.3, 43.1, 6.5],
+    ]  # fmt: skip
+    assert shapes[2].geom_type == "GeometryCollection"
+    geo = json.loads(table.schema.metadata[b"geo"])
+    assert geo["columns"]["geometry"]["bbox"] == [-8, 0, 7.3, 43.2]
+    assert geo["columns"]["geometry"]["geometry_types"] == ["GeometryCollection", "LineString Z"]
+    assert len(geopandas.read_parquet(tmp_path / "all.parquet")) == 3
 
 
 def test_the_tag_explorer(page: Browser, axe: str) -> None:

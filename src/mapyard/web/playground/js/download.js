@@ -1,11 +1,11 @@
-// Files made in the browser out of what is shown: GeoJSON, CSV, GPX, KML.
+// Files made in the browser out of what is shown: GeoJSON, CSV, GPX, KML, GeoParquet.
 
 import { featureCenter, featureName } from "./features.js";
 import { columnsOf } from "./table.js";
 import { h, toast } from "./ui.js";
 import { t } from "./words.js";
 
-const KINDS = [["geojson", "GeoJSON"], ["csv", "CSV"], ["gpx", "GPX"], ["kml", "KML"]];
+const KINDS = [["geojson", "GeoJSON"], ["csv", "CSV"], ["gpx", "GPX"], ["kml", "KML"], ["parquet", "GeoParquet"]];
 const TYPES = { geojson: "application/geo+json", csv: "text/csv", gpx: "application/gpx+xml", kml: "application/vnd.google-earth.kml+xml", json: "application/json", xml: "application/xml", txt: "text/plain" };
 
 /** Let the browser save a text or a blob under a name. */
@@ -21,12 +21,16 @@ export function saveFile(name, content) {
 
 /** A menu that saves features in the kinds that suit them; `features()` is asked when one is chosen. */
 export function downloadMenu(name, features, kinds = KINDS) {
-  const select = h("select.download", { "aria-label": t("Download"), onchange: () => {
+  const select = h("select.download", { "aria-label": t("Download"), onchange: async () => {
     const kind = select.value;
     select.value = "";
     const found = features();
     if (!found.length) return toast(t("There is nothing to download."));
-    saveFile(`${name}.${kind}`, WRITERS[kind](found));
+    try {
+      saveFile(`${name}.${kind}`, await WRITERS[kind](found));
+    } catch (error) {
+      toast(t("The file could not be made: {reason}", { reason: error.message }));
+    }
   } }, h("option", { value: "" }, t("Download")), kinds.map(([kind, text]) => h("option", { value: kind }, text)));
   return select;
 }
@@ -66,6 +70,8 @@ export const WRITERS = {
   kml: (features) => `<?xml version="1.0" encoding="UTF-8"?>\n<kml xmlns="http://www.opengis.net/kml/2.2"><Document><name>Mapyard</name><description>© OpenStreetMap contributors (ODbL)</description>\n${
     features.filter((f) => f.geometry).map((f) => `<Placemark><name>${escape(featureName(f))}</name><ExtendedData>${
       Object.entries(plain(f.properties)).map(([key, value]) => `<Data name="${escape(key)}"><value>${escape(typeof value === "object" ? JSON.stringify(value) : value)}</value></Data>`).join("")}</ExtendedData>${kmlGeometry(f.geometry)}</Placemark>`).join("\n")}\n</Document></kml>\n`,
+
+  parquet: async (features) => (await import("./geoparquet.js")).writeGeoParquet(features.map((f) => ({ ...f, properties: plain(f.properties) })), columnsOf(features)),
 };
 
 function linesOf({ type, coordinates, geometries }) {
