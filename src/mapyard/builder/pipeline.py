@@ -91,7 +91,9 @@ class StepContext:
     @cached_property
     def store(self) -> Store:
         """The store of the new dataset, open."""
-        return open_store(self.folder / "elements")
+        store = open_store(self.folder / "elements")
+        store.keep_no_shapes()
+        return store
 
 
 def _run_store(ctx: StepContext) -> Mapping[str, Any]:

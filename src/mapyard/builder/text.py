@@ -109,6 +109,4 @@ def _plan_names(memo: Memo) -> _Names:
 
 
 #: Measured in docs/sizing.md.
-STEP = Step(
-    "text", _run, lambda pbf: Estimate(150_000_000 + 11 * pbf, 2 * pbf, 0.4 + 0.21e-6 * pbf)
-)
+STEP = Step("text", _run, lambda pbf: Estimate(150_000_000 + 4 * pbf, 2 * pbf, 0.4 + 0.21e-6 * pbf))

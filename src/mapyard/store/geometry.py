@@ -59,6 +59,10 @@ class GeometryColumns(TopologyColumns):
         #: By relation.
         self._json_cache: ByteCache[int, bytes] = ByteCache(_JSON_CACHE_BYTES)
 
+    def keep_no_shapes(self) -> None:
+        """Keep no decoded shapes from here on: a build asks for most of them once."""
+        self._shape_cache = ByteCache(0)
+
     def boxes(self, rows: Rows) -> NDArray[np.int32]:
         """Return (n, 4) boxes x0 y0 x1 y1 in 1e-7 degree; x0 > x1 where there is no geometry."""
         rows = np.asarray(rows, np.int64)

@@ -8,8 +8,15 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from mapyard.geocoding.build.cells import Cells, boxes_of_points
-from mapyard.geocoding.build.columns import Floats, Ints, TagColumn, join_keys, round_positions
+from mapyard.geocoding.build.cells import Cells, boxes_of_points, in_blocks
+from mapyard.geocoding.build.columns import (
+    Floats,
+    Ints,
+    TagColumn,
+    iter_portions,
+    join_keys,
+    round_positions,
+)
 from mapyard.geocoding.build.memo import Memo
 from mapyard.geocoding.words.regions import read_areas
 from mapyard.store.columns import ranges
@@ -25,7 +32,7 @@ OTHER_TOWN_M: Final = 500.0
 MAX_NEAREST_M: Final = 150.0
 METERS: Final = 111_195.0
 _PART: Final = 50_000
-_PAIRS: Final = 1_000_000
+_PAIRS: Final = 200_000
 
 # How an address came to its parent.
 BY_STREET, BY_PLACE, BY_NEARNESS, ALONE = 0, 1, 2, 3
@@ -109,8 +116,7 @@ def find_positions(store: Store, rows: Ints) -> Floats:
     An (n, 2) array, NaN where a row has no geometry.
     """
     found = np.full((len(rows), 2), np.nan)
-    for start in range(0, len(rows), _PART):
-        part = slice(start, start + _PART)
+    for part in iter_portions(store, rows):
         shapes = store.geometries(rows[part])
         points = shapely.centroid(shapes)
         outside = (shapely.get_dimensions(shapes) == 2) & ~shapely.intersects(shapes, points)
@@ -154,7 +160,7 @@ def _nearest_streets(memo: Memo, lon: Floats, lat: Floats, rows: Ints) -> Ints:
         return np.where(place >= 0, np.append(near, -1)[place], -1)
 
     dirty = memo.cells_of_changes("street", rows, reach_deg)
-    return memo.by_point("nearest_street", lon, lat, compute, dirty)
+    return memo.by_point("nearest_street", lon, lat, in_blocks(lon, lat, compute), dirty)
 
 
 def widen_reach(reach_m: float, lat: Floats) -> float:

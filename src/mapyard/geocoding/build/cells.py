@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -13,6 +14,11 @@ from mapyard.store.distinct import distinct
 
 #: Edge of a cell, degrees: about 550 m.
 SIZE_DEG: Final = 0.005
+#: Points that are asked for together: neighbors along strips of such cells; and blocks at most, as
+#: each takes a look at everything that may be near.
+_BLOCK_DEG: Final = 0.25
+_BLOCK_POINTS: Final = 20_000
+_MOST_BLOCKS: Final = 32
 _ROWS: Final = 1 << 17
 #: More cells than this are taken for the whole world.
 _MAX_CELLS: Final = 5_000_000
@@ -50,6 +56,23 @@ class Cells:
         for x, y in ((west, south), (east, south), (west, north), (east, north)):
             near |= self.hold(x, y)
         return near
+
+
+def in_blocks(lon: Floats, lat: Floats, compute: Callable[[Ints], Ints]) -> Callable[[Ints], Ints]:
+    """Return `compute`, of places in lon and lat, asked for neighboring ones at a time.
+
+    What is near to them is then held for one block only. Each answer must be of its point alone.
+    """
+
+    def compute_blocks(open_: Ints) -> Ints:
+        x, y = (np.floor(np.nan_to_num(v[open_]) / _BLOCK_DEG).astype(np.int64) for v in (lon, lat))
+        order = np.argsort(_cell(x, y), kind="stable")
+        found = np.empty(len(open_), np.int64)
+        for part in np.array_split(order, min(_MOST_BLOCKS, -(-len(order) // _BLOCK_POINTS))):
+            found[part] = compute(open_[part])
+        return found
+
+    return compute_blocks
 
 
 def _cell(x: Ints, y: Ints) -> Ints:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +13,9 @@ from mapyard.store.reader import E7, Rows, Store
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+#: Rows of a portion, and as how many of them a relation counts.
+_PORTION: Final = 20_000
+_COST_OF_RELATION: Final = 50
 
 
 class TagColumn:
@@ -64,6 +69,17 @@ def centers(store: Store, rows: Rows) -> tuple[Floats, Floats]:
     missing = boxes[:, 0] > boxes[:, 2]
     lon[missing] = lat[missing] = np.nan
     return round_positions(lon, lat)
+
+
+def iter_portions(store: Store, rows: Rows) -> Iterator[slice]:
+    """Yield where portions of rows lie, in order, whose shapes take some megabytes.
+
+    Relations, such as routes, have hundreds of times as many positions as others.
+    """
+    cost = np.cumsum(np.where(rows < store.relation_start, 1, _COST_OF_RELATION))
+    edges = [0, *(np.flatnonzero(np.diff(cost // _PORTION)) + 1).tolist(), len(rows)]
+    for start, stop in pairwise(edges):
+        yield slice(start, stop)
 
 
 def group_offsets(groups: NDArray[Any], count: int) -> Ints:

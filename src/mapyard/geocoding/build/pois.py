@@ -19,8 +19,8 @@ from mapyard.geocoding.build.addresses import (
     widen_reach,
 )
 from mapyard.geocoding.build.assembly import Assembly
-from mapyard.geocoding.build.cells import Cells, boxes_of_points
-from mapyard.geocoding.build.columns import Floats, Ints, TagColumn
+from mapyard.geocoding.build.cells import Cells, boxes_of_points, in_blocks
+from mapyard.geocoding.build.columns import Floats, Ints, TagColumn, iter_portions
 from mapyard.geocoding.build.memo import Memo
 from mapyard.geocoding.words.categories import CATEGORY_KEYS, FURTHER_KEYS, indexed_tags
 from mapyard.store.distinct import distinct_rows
@@ -139,7 +139,7 @@ def _find_signs(
 
     rows = distinct_rows([streets, addresses.rows[signs]]).astype(np.int64)
     dirty = memo.cells_of_changes("sign", rows, reach_deg)
-    return memo.by_point("nearest_sign", lon, lat, compute, dirty)
+    return memo.by_point("nearest_sign", lon, lat, in_blocks(lon, lat, compute), dirty)
 
 
 def _find_buildings(memo: Memo, rows: Ints, buildings: Ints) -> Ints:
@@ -153,8 +153,8 @@ def _find_buildings(memo: Memo, rows: Ints, buildings: Ints) -> Ints:
         cells = Cells(boxes_of_points(lon[open_], lat[open_]))
         near = buildings[cells.meet(store.boxes(buildings) / E7)]
         tree = shapely.STRtree(shapely.points(lon[open_], lat[open_]))
-        for start in range(0, len(near), 20_000):
-            part = near[start : start + 20_000]
+        for portion in iter_portions(store, near):
+            part = near[portion]
             outline, point = tree.query(store.geometries(part), predicate="intersects")
             np.maximum.at(inside, point, part[outline])
         return inside

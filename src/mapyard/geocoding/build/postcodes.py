@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mapyard.geocoding.build.addresses import find_nearest
 from mapyard.geocoding.build.assembly import METERS, Assembly
-from mapyard.geocoding.build.cells import Cells, boxes_of_points
+from mapyard.geocoding.build.cells import Cells, boxes_of_points, in_blocks
 from mapyard.geocoding.build.chains import find_areas, find_doubt
 from mapyard.geocoding.build.columns import Floats, Ints, TagColumn, count_pairs
 from mapyard.store.reader import E7
@@ -135,8 +135,9 @@ class _Sources:
 
         labels = self._made.place_rows(municipality)
         rows = self._made.memo.by_point(
-            f"{self._name}_source", lon, lat, compute, self._dirty, labels=labels
-        )
+            f"{self._name}_source", lon, lat, in_blocks(lon, lat, compute), self._dirty,
+            labels=labels,
+        )  # fmt: skip
         return np.where(rows >= 0, np.searchsorted(addresses.rows, rows), -1)
 
 

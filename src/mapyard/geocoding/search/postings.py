@@ -71,23 +71,24 @@ class PostingsWriter:
 
     def close(self, folder: Path) -> None:
         """Write everything into a new folder."""
-        pairs = {
-            field: (
-                np.array(self._terms[field], np.int64),
-                np.repeat(np.array(self._documents[field]), np.array(self._counts[field])),
-            )
-            for field in FIELDS
-        }
         is_used = np.zeros(len(self._numbers), np.bool_)
-        for terms, _ in pairs.values():
-            is_used[terms] = True
+        for numbers in self._terms.values():
+            is_used[np.asarray(numbers)] = True
         used = [term for term, is_there in zip(self._numbers, is_used, strict=True) if is_there]
         used.sort()  # as UTF-8 sorts: by code point
         place = np.zeros(len(self._numbers), np.int64)
         place[[self._numbers[term] for term in used]] = np.arange(len(used))
         write_vocabulary(folder, used)
-        for field, (terms, documents) in pairs.items():
-            joined = (place[terms] << 32) | documents
+        for field in FIELDS:
+            # Field by field, and each let go of: together they are most of what a build holds.
+            terms, documents, counts = (
+                np.asarray(lists.pop(field))
+                for lists in (self._terms, self._documents, self._counts)
+            )
+            joined = place[terms]
+            joined <<= 32
+            joined |= np.repeat(documents, counts)
+            del terms, documents, counts
             # What was taken over is in order: merging it with the rest is a matter of one pass.
             joined.sort(kind="stable" if self._is_nearly_sorted else "quicksort")
             lengths = np.bincount(joined >> 32, minlength=len(used))
