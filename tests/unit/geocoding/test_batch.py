@@ -159,6 +159,9 @@ FILES = [
     ("vaduz-cut", "latitude;longitude", "47,1396;9,5223", "way/28712148"),
     ("vaduz-cut", "y,x", "47.1396,9.5223", "way/28712148"),
     ("vaduz-cut", "company,city", "Kunstmuseum Liechtenstein,Vaduz", "way/28712148"),
+    ("vaduz-cut", "company,address", 'Meier & Co,"Städtle 32, Vaduz"', "way/28712148"),
+    ("vaduz-cut", "Firma;Adresse", "Meier & Co;Städtle 32, 9490 Vaduz", "way/28712148"),
+    ("vaduz-cut", "name,address", "Restaurant Engel,Vaduz", "node/315636971"),
     ("vaduz-cut", "name,lat,lon", "Restaurant Engel,47.1408,9.5225", "node/315636971"),
     ("leeds-cut", "street,postcode", "29 Eastgate,LS2 7LY", "node/5407217956"),
     ("leeds-cut", "street,number,postal_code", "Eastgate,29,LS27LY", "node/5407217956"),
@@ -198,3 +201,14 @@ def test_bad_rows_say_why_and_spoil_no_others(geocoder: Geocoder, row: Any, mess
     assert message in bad.error
     assert bad.features == []
     assert good.features
+
+
+@pytest.mark.parametrize("column", ["name", "company"])
+def test_names_of_customers_lose_no_address(geocoder: Geocoder, column: str) -> None:
+    address = "Hauptstrasse 9, Neustadt"
+    rows = [{"address": address}, {column: "Ana Müller & Söhne", "address": address}]
+    alone, named = answer_rows(geocoder, rows, Options(), no_deadline())
+    plain, best = alone.features[0]["properties"], named.features[0]["properties"]
+    assert (plain["osm_id"], best["osm_id"]) == (4002, 4002)
+    assert best["match"]["unmatched"] == ["Ana Müller & Söhne"]
+    assert best["confidence"] <= 0.5 < plain["confidence"]

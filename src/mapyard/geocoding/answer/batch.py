@@ -15,7 +15,7 @@ from mapyard.deadline import Deadline
 from mapyard.errors import InvalidRequest
 from mapyard.geocoding.geocoder import Feature, Geocoder
 from mapyard.geocoding.order.forward import Focus
-from mapyard.geocoding.order.structured import Address, find_country
+from mapyard.geocoding.order.structured import WITHOUT, Address, find_country
 from mapyard.geocoding.search.matching import NO_FILTERS, Filters
 from mapyard.text.folding import fold
 
@@ -122,7 +122,17 @@ def answer_row(geocoder: Geocoder, row: Any, options: Options) -> list[Feature]:
 def _answer_with(
     geocoder: Geocoder, text: str, where: Mapping[str, str], options: Options
 ) -> list[Feature]:
-    """Answer a text with the further columns of its row: a town, a postcode, a country."""
+    """Answer a text with the further columns of its row: a town, a postcode, a country.
+
+    A name goes with it if something there is called so. Else it is lost, as in an address in
+    fields: many tables have the names of customers beside their addresses.
+    """
+    if "name" in where:
+        found = _answer_with(geocoder, f"{where['name']}, {text}", _without_name(where), options)
+        if found and not found[0]["properties"].get("match", {}).get("unmatched"):
+            return found
+        found = _answer_with(geocoder, text, _without_name(where), options)
+        return [_lose(feature, where["name"]) for feature in found]
     code = find_country(geocoder.gazetteer, where.get("country", ""))
     if code:
         options = options._replace(filters=options.filters._replace(countries=(code,)))
@@ -132,6 +142,20 @@ def _answer_with(
     further = {name: value for name, value in where.items() if fold(value) not in written}
     rest = Address(**further).text
     return _answer_text(geocoder, f"{text}, {rest}" if rest else text, options)
+
+
+def _without_name(where: Mapping[str, str]) -> dict[str, str]:
+    return {part: value for part, value in where.items() if part != "name"}
+
+
+def _lose(feature: Feature, name: str) -> Feature:
+    """Return a feature that was found without a name that was asked for."""
+    properties = feature["properties"]
+    match = properties.get("match", {})
+    unmatched = [name, *match.get("unmatched", ())]
+    sure = min(properties.get("confidence") or 0.0, WITHOUT)
+    changed = {**properties, "confidence": sure, "match": {**match, "unmatched": unmatched}}
+    return {**feature, "properties": changed}
 
 
 def _read_options(parts: Mapping[str, str], options: Options) -> Options:
