@@ -15,9 +15,16 @@ $("#theme").addEventListener("click", () => {
   remember(localStorage, "mapyard-theme", root.dataset.theme);
 });
 
-const key = $("#key") ?? { value: recall(sessionStorage, "key") || "", addEventListener() {} }; // guides have no field
-key.value = recall(sessionStorage, "key") || "";
-key.addEventListener("input", () => remember(sessionStorage, "key", key.value.trim()));
+// One key for all pages of this tab: the field of the reference, and one in each form of a guide.
+const fields = $$("#key, .key-field");
+const key = () => (recall(sessionStorage, "key") ?? fields[0]?.value ?? "").trim();
+for (const field of fields) {
+  field.value = key();
+  field.addEventListener("input", () => {
+    remember(sessionStorage, "key", field.value.trim());
+    for (const other of fields) if (other !== field) other.value = field.value;
+  });
+}
 
 const nav = $("#nav");
 $("#menu").addEventListener("click", (event) => {
@@ -60,7 +67,7 @@ for (const article of $$("article, #top, #errors")) watcher.observe(article);
 
 for (const button of $$(".copy")) {
   button.addEventListener("click", async () => {
-    const text = $("pre", button.parentElement).textContent.replace("YOUR_KEY", key.value.trim() || "YOUR_KEY");
+    const text = $("pre", button.parentElement).textContent.replace("YOUR_KEY", key() || "YOUR_KEY");
     try { await navigator.clipboard.writeText(text); button.textContent = "Copied"; } catch { button.textContent = "Select it"; }
     setTimeout(() => { button.textContent = "Copy"; }, 1500);
   });
@@ -70,32 +77,60 @@ const pretty = (text, type) => {
   if (!type.includes("json") || type.includes("ndjson")) return text;
   try { return JSON.stringify(JSON.parse(text), null, 2); } catch { return text; }
 };
+// Without a key a page may ask for the account of whoever is signed in, as the map page does.
+let lapses = 0;
+const begin = async () => {
+  if (key() || Date.now() < lapses) return;
+  const answer = await fetch("/playground/session", { method: "POST" });
+  if (answer.ok && (await answer.json()).session) lapses = Date.now() + 600_000;
+};
+const draw = (blob) => new Promise((done) => {
+  const reader = new FileReader(); // the policy of the page takes pictures as data, not as blobs
+  reader.onload = () => done(Object.assign(new Image(), { src: reader.result, alt: "The answer as a picture" }));
+  reader.readAsDataURL(blob);
+});
+const link = (href, text) => Object.assign(document.createElement("a"), { href, textContent: text });
+const explain = (answer) => {
+  if (!answer) return ["The server did not answer. It may have stopped, or the network is gone; send again."];
+  if (answer.status === 401 && key()) return ["The server does not know this key. Correct it in the field “API key”, or empty the field to use the account you are signed in to."];
+  if (answer.status === 401) return ["This needs a key. Paste one into the field “API key”, or ", link("/sign-in", "sign in"), " and send again."];
+  if (answer.status === 429) return [`The limit is reached. Send again in ${answer.headers.get("Retry-After") ?? "some"} seconds.`];
+  return [];
+};
+for (const box of $$(".try-box")) box.hidden = false;
 for (const form of $$(".try")) {
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    const status = $(".status", form), result = $(".result", form), button = $("button", form);
+    const status = $(".status", form), result = $(".result", form), hint = $(".hint", form), button = $("button", form);
     const headers = {};
-    if (key.value.trim() && !form.dataset.public) headers["X-API-Key"] = key.value.trim();
     const body = form.elements.body?.value;
-    if (body !== undefined) headers["Content-Type"] = "application/json";
+    if (body !== undefined) headers["Content-Type"] = form.dataset.type || "application/json";
     button.disabled = true;
     status.className = "status";
     status.textContent = "…";
-    const started = performance.now();
+    let answer = null, started = performance.now();
     try {
-      const answer = await fetch(form.elements.path.value, { method: form.dataset.method, headers, body });
+      if (!form.dataset.public) await begin().catch(() => {});
+      if (key() && !form.dataset.public) headers["X-API-Key"] = key();
+      started = performance.now();
+      answer = await fetch(form.elements.path.value, { method: form.dataset.method, headers, body });
       const type = answer.headers.get("Content-Type") || "";
-      const binary = /protobuf|mapbox|octet|png|font/.test(type);
-      const text = binary ? `${(await answer.arrayBuffer()).byteLength} bytes of ${type}` : await answer.text();
+      const binary = /protobuf|mapbox|octet|image|pdf|parquet|zip|font/.test(type);
+      const blob = binary ? await answer.blob() : null;
+      const text = blob ? `${blob.size} bytes of ${type}` : await answer.text();
       status.textContent = `${answer.status} · ${Math.round(performance.now() - started)} ms · ${answer.headers.get("X-RateLimit-Remaining") ?? "–"} left this minute`;
       status.classList.add(answer.ok ? "ok" : "bad");
       const shown = pretty(text, type);
       result.textContent = shown.length > 60000 ? `${shown.slice(0, 60000)}\n… cut here` : shown;
+      if (/^image\/(png|jpeg|webp)/.test(type)) result.replaceChildren(await draw(blob), `\n${text}`);
     } catch (error) {
       status.textContent = "no answer";
       status.classList.add("bad");
       result.textContent = String(error);
     }
+    const help = explain(answer);
+    hint.replaceChildren(...help);
+    hint.hidden = help.length === 0;
     result.hidden = false;
     button.disabled = false;
   });

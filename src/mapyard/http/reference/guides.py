@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import jinja2
 from markupsafe import Markup, escape
 
+from mapyard.http.reference.try_it import find_requests, write_form
 from mapyard.library.documents import Document, list_documents
 
 if TYPE_CHECKING:
@@ -237,13 +238,18 @@ def _render(page: Document) -> tuple[str, tuple[tuple[str, str], ...]]:
     html = html.replace("<th></th>", "<td></td>")  # nothing heads a column of names
     html = html.replace("<table>", '<div class="scroll" tabindex="0"><table>')
     html = html.replace("</table>", "</table></div>")
+    codes = iter([token.content for token in tokens if token.type in ("fence", "code_block")])
     html = re.sub(
-        r"<pre>(.*?)</pre>",
-        r'<div class="code"><button class="copy">Copy</button><pre tabindex="0">\1</pre></div>',
-        html,
-        flags=re.DOTALL,
+        r"<pre>(.*?)</pre>", lambda pre: _frame(pre[1], next(codes)), html, flags=re.DOTALL
     )
     return html, tuple(headings)
+
+
+def _frame(inner: str, code: str) -> str:
+    """Return a block of code with a button to copy it, and a form for each request in it."""
+    forms = "".join(write_form(request) for request in find_requests(code))
+    copy = '<button class="copy">Copy</button>'
+    return f'<div class="code">{copy}<pre tabindex="0">{inner}</pre></div>{forms}'
 
 
 def _turn_link(link: Token, name: str, names: set[str]) -> None:
