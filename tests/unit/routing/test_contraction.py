@@ -20,7 +20,8 @@ from mapyard.routing.contraction.tiles import UnknownTiles, read_graph
 from mapyard.routing.contraction.vertices import VertexGraph, _forbid_paths
 from mapyard.routing.engine import NoRoad, NoRoute
 from mapyard.routing.kernels import load_kernels
-from mapyard.routing.modes import TABLE_MODES
+from mapyard.routing.modes import ASSUMED_TIME, TABLE_MODES, make_costing
+from mapyard.routing.snapping import make_locations
 
 CASINO = (7.4281, 43.7392)
 SEA = (7.45, 43.70)
@@ -159,12 +160,53 @@ def test_tables_of_other_rules_or_without_the_library_are_not_used(copy, monkeyp
 
 def test_tables_that_disagree_with_routes_are_not_used(copy, monkeypatch, caplog):
     monkeypatch.setattr(build, "_SAMPLES", 60)
-    monkeypatch.setattr(build, "_is_near", lambda found, expected, least: False)
+    monkeypatch.setattr(build, "_agrees", lambda *arguments: False)
     with caplog.at_level(logging.WARNING):
         checks = build_tables(copy)
     assert not any(check.is_used for check in checks.values())
     assert "left to the engine" in caplog.text
     assert Tables(copy).find("auto") is None
+
+
+def test_near_the_least_share_more_cells_are_compared(copy, monkeypatch):
+    """3 of 200 wrong are too many, 3 of 1,000 are not."""
+    asked = []
+
+    def disagree_at_first(*arguments):
+        asked.append(None)
+        return len(asked) % 700 not in (5, 50, 150)
+
+    monkeypatch.setattr(build, "_agrees", disagree_at_first)
+    monkeypatch.setattr(build, "TABLE_MODES", ("foot",))
+    (check,) = build_tables(copy).values()
+    assert (check.compared, check.is_used, check.reach_m) == (1000, True, None)
+    assert len(asked) == 1200
+
+
+def test_ways_are_as_cheap_as_routes_by_the_price_of_the_engine(copy, road_graph, plain):
+    table = Tables(copy).find("foot")
+    pairs = build._pick_pairs(road_graph, table, 40)
+    judged = []
+    for pair in pairs:
+        places = table.find_places(pair, 1000)
+        ends = places.of(np.array([0])), places.of(np.array([1]))
+        request = make_costing("foot") | ASSUMED_TIME | {"locations": make_locations(pair)}
+        try:
+            trip = plain.call("route", request)["trip"]
+        except NoRoute:
+            continue
+
+        def judge(factor, seconds=0.0, trip=trip, ends=ends):
+            cost_s = trip["summary"]["cost"] * factor + seconds
+            dearer = trip | {"summary": trip["summary"] | {"cost": cost_s}}
+            return build._is_as_cheap(plain, table, "foot", *ends, dearer)
+
+        judged.append((judge(1), judge(1, -4), judge(1.05, 4)))
+    assert len(judged) > 30
+    same, cheaper_route, forbidden = np.array(judged).mean(axis=0)
+    assert same > 0.9
+    assert cheaper_route < 0.1  # a route that misses nothing is not beaten
+    assert forbidden < 0.1
 
 
 def test_tables_are_used_up_to_where_they_agree():
@@ -271,7 +313,7 @@ def test_two_forbidden_paths_may_begin_the_same_way():
 
 def test_a_mode_that_disagrees_leaves_no_arrays(copy, monkeypatch):
     monkeypatch.setattr(build, "_SAMPLES", 60)
-    monkeypatch.setattr(build, "_is_near", lambda found, expected, least: False)
+    monkeypatch.setattr(build, "_agrees", lambda *arguments: False)
     build_tables(copy)
     assert [path.name for path in (copy / "hierarchy").iterdir() if path.is_dir()] == []
 

@@ -31,12 +31,15 @@ from mapyard.routing.engine import Engine, NoRoute
 from mapyard.routing.hours import Hours
 from mapyard.routing.kernels import has_kernels
 from mapyard.routing.modes import ASSUMED_TIME, TABLE_MODES, Mode, make_costing
+from mapyard.routing.polyline import decode_polyline
 from mapyard.routing.snapping import DEFAULT_RADIUS_M, make_locations
 
 log = logging.getLogger(__name__)
 
 #: Cells compared with routes, per mode: half of them anywhere, half of them from near to far.
 _SAMPLES: Final = 200
+#: And where fewer than enough of these agree, but more than such a share.
+_MANY_SAMPLES, _DOUBT = 1000, 0.95
 #: Places among which destinations at a certain distance are looked for, and the least distance.
 _POOL: Final = 20_000
 _NEAREST_M: Final = 500.0
@@ -48,6 +51,8 @@ _FARTHEST: Final = 20
 _AGREED_S, _AGREED_M, _AGREED_SHARE = 1.0, 5.0, 0.01
 #: So many times the cost of our way a route may have that missed it.
 _TIE: Final = 1.03
+#: Ways whose costs are apart by no more than this cost the same.
+_TIE_S: Final = 1.0
 _SEED: Final = 1
 
 
@@ -120,16 +125,25 @@ def _check(directory: Path, graph: RoadGraph, table: ModeTable, mode: Mode) -> M
     misses ways. Where that shows, as on all but small extracts, they look at all roads from now on.
     """
     check = _compare(Engine(directory / TILES_NAME), graph, table, mode)
-    if mode == "auto" and not (check.is_used and check.reach_m is None):
+    if mode == "auto" and not _is_whole(check):
         wide = _compare(Engine(directory / TILES_NAME, all_roads=True), graph, table, mode)
-        if wide.is_used and wide.reach_m is None:
+        if _is_whole(wide):
             return replace(wide, all_roads=True)
+    if not _is_whole(check) and check.agreed > _DOUBT * check.compared:
+        # So few say little about a share near the least one.
+        return _compare(Engine(directory / TILES_NAME), graph, table, mode, _MANY_SAMPLES)
     return check
 
 
-def _compare(engine: Engine, graph: RoadGraph, table: ModeTable, mode: Mode) -> ModeCheck:
+def _is_whole(check: ModeCheck) -> bool:
+    return check.is_used and check.reach_m is None
+
+
+def _compare(
+    engine: Engine, graph: RoadGraph, table: ModeTable, mode: Mode, count: int | None = None
+) -> ModeCheck:
     """Compare cells with routes, and find the distance up to which they agree."""
-    pairs = _pick_pairs(graph, table)
+    pairs = _pick_pairs(graph, table, count or _SAMPLES)
     places = table.find_places(pairs.reshape(-1, 2), DEFAULT_RADIUS_M)
     found = [
         _agrees(engine, table, mode, pair, places.of(np.array([at])), places.of(np.array([at + 1])))
@@ -142,14 +156,14 @@ def _compare(engine: Engine, graph: RoadGraph, table: ModeTable, mode: Mode) -> 
     return _judge(haversine_m(lon[:, 0], lat[:, 0], lon[:, 1], lat[:, 1]), agreed)
 
 
-def _pick_pairs(graph: RoadGraph, table: ModeTable) -> NDArray[np.float64]:
+def _pick_pairs(graph: RoadGraph, table: ModeTable, count: int) -> NDArray[np.float64]:
     """Return positions of origins and destinations, (pairs, 2, 2)."""
     rng = np.random.default_rng(_SEED)
     edge = rng.choice(table.usable, _POOL)
     along = rng.uniform(0, 1, _POOL)[:, None]
     nodes = np.column_stack([graph.lon, graph.lat])
     pool = nodes[graph.start[edge]] * (1 - along) + nodes[graph.end[edge]] * along
-    pairs = pool[: 2 * _SAMPLES].reshape(_SAMPLES, 2, 2)
+    pairs = pool[: 2 * count].reshape(count, 2, 2)
     for pair in pairs[::2]:
         away_m = haversine_m(pair[0, 0], pair[0, 1], pool[:, 0], pool[:, 1])
         farthest_m = max(float(away_m.max()), 2 * _NEAREST_M)
@@ -172,15 +186,16 @@ def _agrees(
     request = make_costing(mode) | ASSUMED_TIME
     request |= {"directions_type": "none", "locations": make_locations(pair)}
     try:
-        summary: dict[str, Any] = engine.call("route", request)["trip"]["summary"]
+        trip: dict[str, Any] = engine.call("route", request)["trip"]
     except NoRoute:
         return math.isnan(time_s)
     except MapyardError:  # the position is off the roads, or the engine has a fault
         return None
+    summary = trip["summary"]
     is_near = _is_near(time_s, summary["time"], _AGREED_S) and _is_near(
         length_m, 1000 * summary["length"], _AGREED_M
     )
-    return is_near or _is_as_cheap(engine, table, mode, origin, destination, float(summary["cost"]))
+    return is_near or _is_as_cheap(engine, table, mode, origin, destination, trip)
 
 
 def _is_as_cheap(
@@ -189,26 +204,34 @@ def _is_as_cheap(
     mode: Mode,
     origin: Places,
     destination: Places,
-    route_cost_s: float,
+    trip: dict[str, Any],
 ) -> bool:
-    """Return whether the engine prices our way as we do, and a little cheaper than its own route.
+    """Return whether the engine prices our way as its own route, or a little cheaper.
 
-    Its searches from both ends stop soon after they meet, and miss ways that are 1 % cheaper. A way
-    that is cheaper by far is one that it forbids.
+    Of ways that cost the same it may take the other one, and its searches from both ends stop soon
+    after they meet, and miss ways that are 1 % cheaper. A way that is cheaper by far is one that it
+    forbids.
     """
     way = table.find_way(origin, destination)
-    if way is None or not way.cost_s - 1 <= route_cost_s <= _TIE * way.cost_s + 1:
+    if way is None:
         return False
-    line, _ = table.roads.find_line(way.edges, way.ends)
+    # What it is to the roads, the engine counts apart.
+    cost_s = way.cost_s - origin.away_m.max() - destination.away_m.max()
+    route_cost_s = float(trip["summary"]["cost"])
+    if not cost_s - _TIE_S <= route_cost_s <= _TIE * cost_s + _TIE_S:
+        return False
     try:
+        line, _ = table.roads.find_line(way.edges, way.ends)
         path = find_edges(engine, line, mode)
+        priced_s = float(path.elapsed_cost[-1])
+        ids = np.array([edge.edge_id for edge in path.edges], np.int64)
+        if np.array_equal(table.edge_ids.find(ids), way.edges):
+            return bool(abs(priced_s - cost_s) <= _TIE_S)
+        # Of edges along the same points it walks over others than ours; so it does on its route.
+        route = find_edges(engine, decode_polyline(trip["legs"][0]["shape"]), mode)
     except MapyardError:
         return False
-    ids = np.array([edge.edge_id for edge in path.edges], np.int64)
-    away_s = origin.away_m.max() + destination.away_m.max()  # the engine counts it apart
-    priced_s = float(path.elapsed_cost[-1])
-    is_same = np.array_equal(table.edge_ids.find(ids), way.edges)
-    return is_same and bool(abs(priced_s - (way.cost_s - away_s)) <= 1 + away_s)
+    return priced_s <= float(route.elapsed_cost[-1]) + _TIE_S
 
 
 def _is_near(found: float, expected: float, least: float) -> bool:

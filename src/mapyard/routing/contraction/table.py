@@ -164,19 +164,23 @@ def write_mode(
     )  # fmt: skip
     relaxed = make_relaxed(graph, turns, usable, costs.access)
     write(relaxed, "relaxed")
-    connected = _find_connected(graph, relaxed)
+    connected = _find_connected(graph, relaxed, costs.access)
     _write(CostArrays(_to_ms(edge_cost_s), _to_ms(edge_time_s), connected), folder, "edges")
     return connected
 
 
-def _find_connected(graph: RoadGraph, vertices: VertexGraph) -> NDArray[np.uint8]:
-    """Return per edge whether it leads on (1), and is led to (2), as the engine counts it."""
+def _find_connected(graph: RoadGraph, vertices: VertexGraph, access: int) -> NDArray[np.uint8]:
+    """Return per edge whether it leads on (1), and is led to (2), as the engine counts it.
+
+    Where ways turn back at a crossing that is closed to the mode, it counts no further.
+    """
     count = len(vertices.edge)
     edge = vertices.edge
+    passed = (graph.nodes.access[graph.end[edge[vertices.tail]]] & access) > 0
     columns = [
         np.ascontiguousarray(column, np.int32)
         for column in (
-            vertices.tail, vertices.head,
+            vertices.tail[passed], vertices.head[passed],
             graph.junction[graph.start[edge]], graph.junction[graph.end[edge]],
         )
     ]  # fmt: skip

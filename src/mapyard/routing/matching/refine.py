@@ -1,13 +1,15 @@
-"""Choose the likelier of two ways: the matcher's, or the engine's own between two of its points.
+"""Choose the likelier of two ways: the matcher's, or the cheapest between two of its points.
 
 The matcher looks at one point and its turn at a time. Between parallel ways closer together than
 the noise it hops over and back, or stays on the wrong one. The sum over all points of a window,
-and the cost of travelling, tell more: the engine's own way between both ends of the window is taken
-instead where it is likelier, with normal noise, and e^-cost as the odds of a way.
+and the cost of travelling, tell more: the cheapest way between both ends of the window is taken
+instead where it is likelier, with normal noise, and e^-cost as the odds of a way. It comes out of
+the prepared graph where there is one, else from the engine.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import Any, Final
@@ -19,10 +21,13 @@ from numpy.typing import NDArray
 from mapyard.deadline import Deadline
 from mapyard.errors import MapyardError
 from mapyard.geo.sphere import DEGREE_M, haversine_m
+from mapyard.routing.contraction.places import Places
+from mapyard.routing.contraction.table import ModeTable
 from mapyard.routing.edges import EdgePath, find_edges
 from mapyard.routing.engine import Engine
 from mapyard.routing.modes import Mode, make_costing
 from mapyard.routing.polyline import decode_polyline
+from mapyard.routing.snapping import DEFAULT_RADIUS_M
 
 type Floats = NDArray[np.float64]
 
@@ -137,7 +142,11 @@ def _read_line(path: EdgePath) -> _Line:
 
 
 def _find_ways(engine: Engine, places: Floats, mode: Mode) -> list[_Line | None]:
-    """Return the engine's way from each place to the next one."""
+    """Return the way from each place to the next one, at the speeds of the map."""
+    table = engine.tables.find(mode) if mode not in engine.tables.own_modes else None
+    if table is not None and math.isinf(table.reach_m):
+        origins = table.find_places(places, DEFAULT_RADIUS_M).split()
+        return [_look_up(table, *ends) for ends in pairwise(origins)]
     locations = [
         {"lon": lon, "lat": lat, "radius": 0, "minimum_reachability": 1}
         for lon, lat in places.tolist()
@@ -151,12 +160,24 @@ def _find_ways(engine: Engine, places: Floats, mode: Mode) -> list[_Line | None]
     return [_read_leg(leg) for leg in legs]
 
 
+def _look_up(table: ModeTable, origin: Places, destination: Places) -> _Line | None:
+    known = len(origin.edge) and len(destination.edge)
+    way = table.find_way(origin, destination) if known else None
+    if way is None:  # what the matcher found stays
+        return None
+    positions, _ = table.roads.find_line(way.edges, way.ends)
+    return _make_line(positions, way.cost_s - origin.away_m.max() - destination.away_m.max())
+
+
 def _read_leg(leg: dict[str, Any]) -> _Line | None:
-    positions = decode_polyline(leg["shape"])
+    return _make_line(decode_polyline(leg["shape"]), leg["summary"]["cost"])
+
+
+def _make_line(positions: Floats, cost_s: float) -> _Line | None:
     along_m = _measure(positions)
     if along_m[-1] == 0.0:
         return None
-    return _Line(positions, along_m, leg["summary"]["cost"] * along_m / along_m[-1])
+    return _Line(positions, along_m, cost_s * along_m / along_m[-1])
 
 
 def _measure(positions: Floats) -> Floats:
