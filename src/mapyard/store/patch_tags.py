@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,6 @@ from mapyard.store.merge import Splice
 from mapyard.store.upserts import Upserts
 
 Ints = NDArray[np.int64]
-_SHIFT = np.uint64(32)
 
 
 def patch_tags(
@@ -39,17 +38,15 @@ def patch_tags(
     old_texts = _read_texts(old_folder)
     texts, old_to_all, new_to_all = _merge_texts(old_texts, upserts.texts)
 
-    old_offsets, old_rows = (open_column(old_folder, n) for n in ("kv_offsets", "kv_rows"))
-    kvs = np.repeat(old_to_all, np.diff(old_offsets))
-    kept = keep[old_rows]
-    old_pairs = _pack(kvs[kept], row_map[old_rows[kept]])
-    new_pairs = np.sort(_pack(new_to_all[upserts.tag_kvs], rows))
-    pairs = np.insert(old_pairs, np.searchsorted(old_pairs, new_pairs), new_pairs)
-    counts = np.bincount((pairs >> _SHIFT).astype(np.int64), minlength=len(texts))
+    new_row_of = row_map.astype(np.uint32)
+    fresh = new_to_all[upserts.tag_kvs]
+    old = _take_postings(old_folder, "kv", keep, new_row_of)
+    order = np.lexsort((rows, fresh))
+    kv_rows, counts, _ = _add_postings(old, old_to_all, len(texts), fresh[order], rows[order])
     # A value that nobody has any more leaves the dictionary.
     used = counts > 0
     final = np.cumsum(used) - 1
-    write_column(folder, "kv_rows", pairs.astype(np.uint32))
+    write_column(folder, "kv_rows", kv_rows)
     write_offsets(folder, "kv_offsets", counts[used])
     if not used.all():
         texts = [text for text, is_used in zip(texts, used.tolist(), strict=True) if is_used]
@@ -59,33 +56,61 @@ def patch_tags(
         folder,
         (keep, row_map, rows),
         final[old_to_all],
-        final[new_to_all[upserts.tag_kvs]],
+        final[fresh],
     )
 
     old_keys = Heap(old_folder, "key_text").span(0, len(open_column(old_folder, "key_kv")) - 1)
     key_number = {key: number for number, key in enumerate(all_keys)}
     lasting = np.array([key_number.get(key, -1) for key in old_keys], np.int64)
-    key_offsets, key_rows = (open_column(old_folder, n) for n in ("key_offsets", "key_rows"))
-    key_kvs = _read_key_kvs(old_folder)
-    of_key = np.repeat(lasting, np.diff(key_offsets))
-    kept = keep[key_rows]
-    old_pairs = _pack(of_key[kept], row_map[key_rows[kept]])
-    old_kvs = final[old_to_all[key_kvs[kept]]]
+    old = _take_postings(old_folder, "key", keep, new_row_of)
+    old_kvs = final[old_to_all].astype(np.uint32)[_read_key_kvs(old_folder)[old.kept]]
     new_keys = np.array([key_number[t.split(b"\0", 1)[0]] for t in upserts.texts], np.int64)
-    new_pairs = _pack(new_keys[upserts.tag_kvs], rows)
-    order = np.argsort(new_pairs)
-    new_pairs, new_kvs = new_pairs[order], final[new_to_all[upserts.tag_kvs[order]]]
-    places = np.searchsorted(old_pairs, new_pairs)
-    pairs = np.insert(old_pairs, places, new_pairs)
-    write_column(folder, "key_rows", pairs.astype(np.uint32))
-    key_counts = np.bincount((pairs >> _SHIFT).astype(np.int64), minlength=len(all_keys))
+    keys = new_keys[upserts.tag_kvs]
+    order = np.lexsort((rows, keys))
+    key_rows, key_counts, places = _add_postings(
+        old, lasting, len(all_keys), keys[order], rows[order]
+    )
+    write_column(folder, "key_rows", key_rows)
     write_offsets(folder, "key_offsets", key_counts)
-    all_kvs = np.insert(old_kvs, places, new_kvs).astype(np.uint32)
+    all_kvs = np.insert(old_kvs, places, final[fresh[order]].astype(np.uint32))
     write_key_values(folder, open_column(folder, "key_kv"), key_counts, all_kvs)
 
 
-def _pack(high: NDArray[Any], low: NDArray[Any]) -> NDArray[np.uint64]:
-    return (high.astype(np.uint64) << _SHIFT) | low.astype(np.uint64)
+class _Postings(NamedTuple):
+    """Kept postings, run after run: their new rows, how many each run has, which were kept."""
+
+    rows: NDArray[np.uint32]
+    counts: Ints
+    kept: NDArray[np.bool_]
+
+
+def _take_postings(
+    folder: Path, name: str, keep: NDArray[np.bool_], new_row_of: NDArray[np.uint32]
+) -> _Postings:
+    offsets, rows = (open_column(folder, f"{name}_{part}") for part in ("offsets", "rows"))
+    kept = keep[rows]
+    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
+    return _Postings(new_row_of[rows[kept]], np.diff(before[offsets]), kept)
+
+
+def _add_postings(
+    old: _Postings, numbers: Ints, count: int, runs: Ints, rows: NDArray[np.uint32]
+) -> tuple[NDArray[np.uint32], Ints, Ints]:
+    """Return `count` runs of old and new rows, the length of each, and where the new ones come.
+
+    `numbers` ascend: which run each old one becomes, −1 for none. New rows are sorted by run and
+    row. Only runs that win one are looked at.
+    """
+    counts = np.zeros(count, np.int64)
+    counts[numbers[numbers >= 0]] = old.counts[numbers >= 0]
+    offsets = offsets_of(counts)
+    places = np.empty(len(rows), np.int64)
+    edges = np.flatnonzero(np.diff(runs, prepend=-1, append=-1)).tolist()
+    for start, stop in pairwise(edges):
+        low, high = offsets[runs[start]], offsets[runs[start] + 1]
+        places[start:stop] = low + np.searchsorted(old.rows[low:high], rows[start:stop])
+    total = counts + np.bincount(runs, minlength=count)
+    return np.insert(old.rows, places, rows), total, places
 
 
 def _read_texts(folder: Path) -> list[bytes]:
