@@ -33,7 +33,7 @@ def _data(data: Path | None) -> Path:
 
 @app.command("import")
 def import_file(
-    file: Annotated[Path, typer.Argument(metavar="FILE.csv", exists=True, dir_okay=False)],
+    file: Annotated[Path, typer.Argument(metavar="FILE.csv")],
     skip_unknown: Annotated[
         bool,
         typer.Option(
