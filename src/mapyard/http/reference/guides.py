@@ -24,7 +24,7 @@ _GROUPS: Final = (
     ("Ways", ("routing",)),
     ("Queries", ("overpass", "sparql", "plazaql", "datasets")),
     ("Maps", ("tiles",)),
-    ("Come from another service", ("switch/",)),
+    ("Switch from another service", ("switch/",)),
     (
         "Run it",
         (
