@@ -100,6 +100,10 @@ class RayNode:
                     found.append(int(path.parent.name))
         return found
 
+    def datasets(self) -> list[Path]:
+        """Return the datasets on the node's disk."""
+        return [path.parent for path in (self.data / "datasets").glob("*/manifest.json")]
+
     def kill(self) -> None:
         """End all of it at once, as a power failure would."""
         pids = self.pids()

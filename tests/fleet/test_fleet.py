@@ -325,6 +325,9 @@ def test_a_generation_is_switched_under_load(fleet: Fleet) -> None:
         assert (stale.status_code, stale.json()["error"]["code"]) == (400, "stale_cursor")
         page = fleet.get(node, "/api/v1/features", {"tags": "amenity", "limit": 3}).json()
         assert all(map(is_of_second, page["features"]))
+    # A little later no node has the generation before on its disk.
+    served = {copy["dataset"] for copy in fleet.status()["copies"]}
+    wait_for(lambda: {path.name for node in fleet.nodes for path in node.datasets()} == served)
 
 
 def test_a_lost_node_is_replaced_and_a_new_one_takes_its_share(

@@ -179,6 +179,41 @@ def _print_status(state: TableState, output: TextIO) -> None:
 
 
 @app.command()
+def prune(
+    url: Annotated[str, typer.Argument(help="Where `fleet build` put the datasets.")],
+    keep: Annotated[int, typer.Option(min=1, help="How many of the newest generations stay.")] = 2,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be removed.")
+    ] = False,
+) -> None:
+    """Remove old generations from object storage, and the datasets that only they have.
+
+    The newest one always stays. Nodes remove what they have fetched of older generations by
+    themselves, a minute after a switch.
+
+    Examples:
+
+      mapyard fleet prune s3://bucket/maps --keep 2 --dry-run
+    """
+    from mapyard.fleet.objects import Objects
+    from mapyard.fleet.prune import plan_pruning
+    from mapyard.fleet.prune import prune as remove
+
+    objects = Objects(url)
+    pruned = plan_pruning(objects, keep)
+    if not dry_run:
+        remove(objects, pruned)
+    word = "would be removed" if dry_run else "removed"
+    for name in pruned.gone:
+        typer.echo(f"{name} {word}")
+    typer.echo(
+        f"{len(pruned.gone)} generations, {len(pruned.files):,} files {word}; "
+        f"{len(pruned.kept)} stay",
+        err=True,
+    )
+
+
+@app.command()
 def close(ray: Ray = "auto") -> None:
     """End all copies of all regions; the datasets stay where they are."""
     from mapyard.fleet.cluster import close_fleet

@@ -90,6 +90,13 @@ class RegionActor:
 
         return encode(await self.host.ask(decode_question(question)))
 
+    async def tidy(self, kept: list[str]) -> list[str]:
+        """Remove the datasets of other generations from this node's disk; return their names."""
+        from mapyard.fleet.pull import remove_fetched
+
+        data = self.host.services.settings.data
+        return await asyncio.to_thread(remove_fetched, data, kept)
+
     async def info(self) -> dict[str, Any]:
         """Return where this copy is, and how often it was asked."""
         ray: Any = importlib.import_module("ray")
@@ -153,7 +160,7 @@ class Keeper:
             self.served, self.generation = served, generation
             self.copies, self.handles = made, handles
             self.version += 1
-            asyncio.get_running_loop().create_task(self._end_later(before))
+            asyncio.get_running_loop().create_task(self._end_later(before, tidies=True))
             return generation.id
 
     async def close(self) -> None:
@@ -209,10 +216,28 @@ class Keeper:
         with contextlib.suppress(Exception):
             self.ray.kill(handle, no_restart=True)
 
-    async def _end_later(self, handles: dict[str, Any]) -> None:
+    async def _end_later(self, handles: dict[str, Any], *, tidies: bool = False) -> None:
         await asyncio.sleep(GRACE_S)
         for name, handle in handles.items():
             self._end(name, handle)
+        if tidies:
+            async with self._opening:  # nobody fetches the next generation meanwhile
+                await self._tidy()
+
+    async def _tidy(self) -> None:
+        """Let a copy on each node remove the datasets of generations before."""
+        if self.generation is None:
+            return
+        kept = [region.dataset for region in self.generation.regions]
+        one_of_node = {state.node: name for name, state in self.copies.items() if state.ready}
+        for name in one_of_node.values():
+            try:
+                removed = await _result(self.handles[name].tidy.remote(kept))
+            except Exception as error:
+                log.warning("datasets of before stay on a node: %s", error)
+                continue
+            if removed:
+                log.info("removed of generations before: %s", ", ".join(removed))
 
     def _note(self, state: CopyState, info: dict[str, Any]) -> None:
         place = (state.node, state.folder, state.ready)

@@ -6,6 +6,9 @@ retries, and takes credentials from the environment as each provider's own tools
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +17,7 @@ from mapyard.errors import MapyardError
 from mapyard.library.results.tables import need
 
 _CHUNK: Final = 8 << 20
+_DELETED_AT_ONCE: Final = 1_000
 
 
 class Objects:
@@ -64,6 +68,23 @@ class Objects:
         if expected is not None and describe_file(path).checksum != expected.checksum:
             path.unlink()
             raise MapyardError(f"{self.url}/{name} is not as it was written: its checksum differs")
+
+    def list(self, prefix: str) -> list[str]:
+        """Return the names of all files below a prefix, sorted."""
+        found = self._run(
+            prefix,
+            lambda: [
+                entry["path"] for page in self._obstore.list(self._store, prefix) for entry in page
+            ],
+        )
+        return sorted(found)
+
+    def delete(self, names: Sequence[str]) -> None:
+        """Remove files; those that are not there are no fault."""
+        for start in range(0, len(names), _DELETED_AT_ONCE):
+            some = list(names[start : start + _DELETED_AT_ONCE])
+            with contextlib.suppress(FileNotFoundError):
+                self._run(some[0], partial(self._obstore.delete, self._store, some))
 
     def _run(self, name: str, work: Any) -> Any:
         try:

@@ -1,9 +1,14 @@
-"""A region's dataset from object storage onto this machine's disk: verified, whole or not there."""
+"""A region's dataset from object storage onto this machine's disk: verified, whole or not there.
+
+A file in it says that it was fetched, so that datasets of generations before can be told from those
+that somebody built here.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import shutil
+from collections.abc import Collection
 from pathlib import Path
 
 import msgspec
@@ -15,6 +20,7 @@ from mapyard.fleet.generation import Region
 from mapyard.fleet.objects import Objects
 
 _PULLING = ".pulling-"
+_MARK = "fetched.json"
 
 
 def pull_region(objects: Objects, region: Region, data: Path) -> Path:
@@ -32,12 +38,36 @@ def pull_region(objects: Objects, region: Region, data: Path) -> Path:
         shutil.rmtree(fresh, ignore_errors=True)
         try:
             _fetch(objects, f"datasets/{region.name}/{region.dataset}", fresh)
+            (fresh / _MARK).write_bytes(
+                msgspec.json.encode({"from": objects.url, "region": region.name})
+            )
             fresh.rename(target)
             sync_folder(folder)
         except BaseException:
             shutil.rmtree(fresh, ignore_errors=True)
             raise
     return target
+
+
+def remove_fetched(data: Path, kept: Collection[str]) -> list[str]:
+    """Remove all datasets that were fetched, but those that are kept; return their names.
+
+    One that another process of this machine is fetching stays.
+    """
+    folder = data / "datasets"
+    removed = []
+    for mark in sorted(folder.glob(f"*/{_MARK}")):
+        name = mark.parent.name
+        if name in kept or name.startswith("."):
+            continue
+        with (folder / f".{name}.lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            shutil.rmtree(mark.parent, ignore_errors=True)
+        removed.append(name)
+    return removed
 
 
 def _fetch(objects: Objects, prefix: str, fresh: Path) -> None:

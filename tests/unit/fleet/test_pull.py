@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 from pathlib import Path
 
 import msgspec
@@ -10,8 +11,9 @@ import pytest
 from mapyard.dataset.manifest import Manifest, Part, describe_file
 from mapyard.errors import MapyardError
 from mapyard.fleet.front import without_secrets
+from mapyard.fleet.generation import Region
 from mapyard.fleet.objects import Objects
-from mapyard.fleet.pull import _fetch
+from mapyard.fleet.pull import _fetch, pull_region, remove_fetched
 
 pytest.importorskip("obstore")
 
@@ -45,6 +47,25 @@ def test_no_file_is_written_outside(tmp_path: Path, name: str) -> None:
     with pytest.raises(MapyardError, match="a file outside of it"):
         _fetch(Objects(str(tmp_path / "bucket")), "datasets", tmp_path / "fresh")
     assert not (tmp_path / "outside").exists()
+
+
+def test_what_was_fetched_of_other_generations_is_removed(tmp_path: Path) -> None:
+    bucket, data = tmp_path / "bucket", tmp_path / "data"
+    for dataset in ("old", "new"):
+        upload(bucket, "elements.bin")
+        target = bucket / "datasets" / "r1" / dataset
+        target.mkdir(parents=True)
+        for name in ("elements.bin", "manifest.json"):
+            (bucket / "datasets" / name).rename(target / name)
+        region = Region("r1", {}, (0, 0, 1, 1), dataset, 3)
+        pull_region(Objects(str(bucket)), region, data)
+    (data / "datasets" / "built-here").mkdir()
+    with (data / "datasets" / ".old.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert remove_fetched(data, ["new"]) == []  # somebody is fetching it
+    assert remove_fetched(data, ["new"]) == ["old"]
+    left = {path.name for path in (data / "datasets").iterdir() if path.is_dir()}
+    assert left == {"new", "built-here"}
 
 
 def test_what_goes_on_carries_no_key() -> None:
