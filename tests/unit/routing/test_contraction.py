@@ -21,7 +21,7 @@ from mapyard.routing.contraction.vertices import VertexGraph, _forbid_paths
 from mapyard.routing.engine import NoRoad, NoRoute
 from mapyard.routing.kernels import load_kernels
 from mapyard.routing.modes import ASSUMED_TIME, TABLE_MODES, make_costing
-from mapyard.routing.snapping import make_locations
+from mapyard.routing.snapping import find_roads, make_locations
 
 CASINO = (7.4281, 43.7392)
 SEA = (7.45, 43.70)
@@ -207,6 +207,24 @@ def test_ways_are_as_cheap_as_routes_by_the_price_of_the_engine(copy, road_graph
     assert same > 0.9
     assert cheaper_route < 0.1  # a route that misses nothing is not beaten
     assert forbidden < 0.1
+
+
+@pytest.mark.parametrize("mode", TABLE_MODES)
+def test_roads_are_connected_where_the_engine_counts_crossings(engine, road_graph, mode):
+    """On all of 400 roads or nearly; at bollards, in one-way streets and dead ends too."""
+    table = engine.tables.find(mode)
+    rng = np.random.default_rng(3)
+    nodes = np.column_stack([road_graph.lon, road_graph.lat])
+    places = nodes[road_graph.start[rng.choice(table.usable, 300)]] + rng.normal(0, 1e-4, (300, 2))
+    found = find_roads(engine, places, mode, 100.0, verbose=True)
+    edges = [road.edge for row in found for road in row]
+    rows = table.edge_ids.find(np.array([edge["edge_id"]["value"] for edge in edges]))
+    counted = np.array(
+        [(edge["outbound_reach"] >= 50) + 2 * (edge["inbound_reach"] >= 50) for edge in edges]
+    )
+    assert len(edges) > 400
+    assert (counted < 3).sum() > (5 if mode != "foot" else -1)
+    assert (table._costs.connected[rows] == counted).mean() > 0.998
 
 
 def test_tables_are_used_up_to_where_they_agree():

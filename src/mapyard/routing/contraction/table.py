@@ -193,6 +193,16 @@ def _find_connected(graph: RoadGraph, vertices: VertexGraph, access: int) -> NDA
     per_edge = np.zeros(len(vertices.begin), np.uint8)
     used = np.flatnonzero(vertices.begin >= 0)
     per_edge[used] = connected[vertices.begin[used]]
+    # Both edges of a road are as connected as they are together; beside a crossing that is closed
+    # to the mode, as the first of them is.
+    is_open = (graph.nodes.access & access) > 0
+    back = graph.opposing[used]
+    is_both = vertices.begin[back] >= 0
+    used, back = used[is_both], back[is_both]
+    between = is_open[graph.start[used]] & is_open[graph.end[used]]
+    per_edge[used] = np.where(
+        between, per_edge[used] | per_edge[back], per_edge[np.minimum(used, back)]
+    )
     return per_edge
 
 
