@@ -29,24 +29,24 @@ ERROR_CODES: Final = (
     ),
     ErrorCode(
         400, "stale_cursor", "The cursor was made before the latest data update.",
-        "Begin again with the first page.",
+        "Start again from the first page.",
     ),
     ErrorCode(
-        406, "not_acceptable", "The Accept header names no form that the answer has.",
-        "Ask for one of the forms that the message lists.",
+        406, "not_acceptable", "The answer has no format that the Accept header names.",
+        "Ask for one of the formats that the message lists.",
     ),
     ErrorCode(
         401, "missing_key", "No API key came with the request.",
         "Send it as X-API-Key or Authorization: Bearer.",
     ),
     ErrorCode(
-        401, "invalid_key", "The key is not known or mistyped.", "Look whether it was copied whole."
+        401, "invalid_key", "The key is not known or mistyped.", "Check that it was copied completely."
     ),
     ErrorCode(401, "revoked_key", "The key was revoked.", "Create a new one in the dashboard."),
     ErrorCode(401, "expired_key", "The key has expired.", "Create a new one in the dashboard."),
     ErrorCode(
-        401, "invalid_map_session", "The token of a map session is not valid, or its time is over.",
-        "Begin another by POST /api/v1/tiles/session.",
+        401, "invalid_map_session", "The token of a map session is not valid, or has expired.",
+        "Start another by POST /api/v1/tiles/session.",
     ),
     ErrorCode(
         403, "key_not_allowed",
@@ -56,7 +56,7 @@ ERROR_CODES: Final = (
     ErrorCode(
         403, "account_suspended", "The account was suspended by the operator.", "Ask the operator."
     ),
-    ErrorCode(404, "not_found", "There is nothing at this path or under this id.", "Check both."),
+    ErrorCode(404, "not_found", "Nothing is at this path or has this id.", "Check path and id."),
     ErrorCode(
         404, "no_route_found", "There is no way between the points in this mode.",
         "Move a point, or choose another mode.",
@@ -90,7 +90,7 @@ ERROR_CODES: Final = (
         "Read `details`: limit and count; split the request.",
     ),
     ErrorCode(
-        422, "validation_failed", "Well-formed, but not to be served.",
+        422, "validation_failed", "The request can be read, but not be served.",
         "Read `details`: what, and what to use instead.",
     ),
     ErrorCode(
@@ -102,8 +102,8 @@ ERROR_CODES: Final = (
         "Wait until midnight UTC, or choose a larger plan.",
     ),
     ErrorCode(
-        429, "map_session_used_up", "A map session has shown all its tiles.",
-        "Begin another by POST /api/v1/tiles/session.",
+        429, "map_session_used_up", "The map session has used up its tiles.",
+        "Start another by POST /api/v1/tiles/session.",
     ),
     ErrorCode(
         429, "monthly_limit_exceeded", "The account's allowance of this calendar month is used up.",
@@ -122,7 +122,7 @@ ERROR_CODES: Final = (
         "Use what the message names.",
     ),
     ErrorCode(
-        502, "service_failed", "Another SPARQL service, which a query names, did not answer well.",
+        502, "service_failed", "Another SPARQL service, which a query names, failed to answer.",
         "Ask again, or write SERVICE SILENT to go on without it.",
     ),
     ErrorCode(
