@@ -40,7 +40,7 @@ ERROR_CODES: Final = (
         "Send it as X-API-Key or Authorization: Bearer.",
     ),
     ErrorCode(
-        401, "invalid_key", "The key is not known or mistyped.", "Check that it was copied completely."
+        401, "invalid_key", "The key is not known or mistyped.", "Check that it is complete."
     ),
     ErrorCode(401, "revoked_key", "The key was revoked.", "Create a new one in the dashboard."),
     ErrorCode(401, "expired_key", "The key has expired.", "Create a new one in the dashboard."),
