@@ -82,6 +82,8 @@ class StepContext:
     header: Header = field(default_factory=Header)
     #: How many processes it may use.
     jobs: int = 1
+    #: How many stages had ended before: those of an update's earlier rounds.
+    stages_before: int = 0
     #: In an update: the dataset that it starts from, and what changed.
     previous: Path | None = None
     patched: Patched | None = None
@@ -252,7 +254,9 @@ def new_dataset(catalog: Catalog, settings: Settings, progress: Reporter) -> Ite
     """Give a context with a hidden folder for a new dataset; remove the folder on any failure."""
     folder = catalog.new_folder()
     try:
-        yield StepContext(folder, folder / "source.osm.pbf", catalog.data, settings, progress)
+        ctx = StepContext(folder, folder / "source.osm.pbf", catalog.data, settings, progress)
+        ctx.stages_before = len(progress.stages)
+        yield ctx
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -273,7 +277,10 @@ def publish(
     problems: Mapping[str, list[tuple[str, str]]],
 ) -> Path:
     """Write report and manifest, sync and check every file, and switch to the new dataset."""
-    stages = [{"name": name, "seconds": round(s, 3)} for name, s in ctx.progress.stages]
+    stages = [
+        {"name": name, "seconds": round(s, 3)}
+        for name, s in ctx.progress.stages[ctx.stages_before :]
+    ]
     report = {"problems": problems, "stages": stages}
     (ctx.folder / "report.json").write_bytes(
         msgspec.json.format(msgspec.json.encode(report), indent=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import shutil
 from collections import Counter
 from collections.abc import Callable
@@ -75,6 +76,9 @@ def test_all_diffs_lead_to_what_the_newer_extract_gives(
     assert verify_files(catalog.path("current"), manifest) == []
     assert len(catalog.ids()) == 2
     assert before not in catalog.ids()
+    report = json.loads((catalog.path("current") / "report.json").read_text())
+    stages = [stage["name"] for stage in report["stages"]]
+    assert stages.count("update: source") == 1  # of the last of three rounds
     source = old_data / "current" / "source.osm.pbf"
     assert is_sorted(source)
     assert read_all(source) == read_all(EXAMPLES / "monaco.osm.pbf")
