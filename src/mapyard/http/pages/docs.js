@@ -65,9 +65,33 @@ const watcher = new IntersectionObserver((entries) => {
 }, { rootMargin: "-20% 0px -70% 0px" });
 for (const article of $$("article, #top, #errors")) watcher.observe(article);
 
+// Examples in one language for the whole page, kept in this browser.
+const samples = $$(".samples");
+const languages = ["curl", "Python", "JavaScript"];
+function choose(language) {
+  for (const box of samples) {
+    for (const button of $$(".languages button", box)) button.setAttribute("aria-pressed", String(button.dataset.language === language));
+    for (const pre of $$("pre", box)) pre.hidden = pre.dataset.language !== language;
+  }
+}
+for (const box of samples) {
+  const group = $(".languages", box);
+  group.hidden = false;
+  group.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (!button) return;
+    const top = box.getBoundingClientRect().top;
+    choose(button.dataset.language);
+    scrollBy({ top: box.getBoundingClientRect().top - top, behavior: "instant" }); // examples above have other heights now
+    remember(localStorage, "mapyard-language-of-examples", button.dataset.language);
+  });
+}
+const chosen = recall(localStorage, "mapyard-language-of-examples");
+if (languages.includes(chosen)) choose(chosen);
+
 for (const button of $$(".copy")) {
   button.addEventListener("click", async () => {
-    const text = $("pre", button.parentElement).textContent.replace("YOUR_KEY", key() || "YOUR_KEY");
+    const text = $("pre:not([hidden])", button.parentElement).textContent.replace("YOUR_KEY", key() || "YOUR_KEY");
     try { await navigator.clipboard.writeText(text); button.textContent = "Copied"; } catch { button.textContent = "Select it"; }
     setTimeout(() => { button.textContent = "Copy"; }, 1500);
   });

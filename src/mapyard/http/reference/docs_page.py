@@ -14,10 +14,10 @@ import orjson
 from markupsafe import Markup, escape
 
 from mapyard.http.reference.error_codes import ERROR_CODES
+from mapyard.http.reference.samples import KEY, write_javascript, write_python
 from mapyard.http.reference.schemas import Schema
 
 _METHODS: Final = ("get", "post", "put", "patch", "delete")
-_KEY: Final = "YOUR_KEY"
 
 
 @lru_cache(maxsize=1)
@@ -94,6 +94,7 @@ def _entry(path: str, operations: list[tuple[str, Schema]], base_url: str) -> di
         "public": not first["security"],
         "params": _params(operations),
         "curl": "" if first["tags"][0] == "Not offered" else examples[0][1],
+        "samples": _write_samples(method, first, examples[0][0], base_url),
         "try": next((request for request, _ in examples), {}),
         "responses": [
             {
@@ -107,6 +108,25 @@ def _entry(path: str, operations: list[tuple[str, Schema]], base_url: str) -> di
             for status, response in first["responses"].items()
         ],
     }
+
+
+def _write_samples(
+    method: str, operation: Schema, request: dict[str, Any], base_url: str
+) -> list[tuple[str, str]]:
+    """Return languages and programs that send the request of the curl command."""
+    uploads = operation.get("x-upload", False)
+    types = operation["responses"].get("200", {}).get("content", {})
+    options = {
+        "with_key": bool(operation["security"]),
+        "is_json": not types or "json" in next(iter(types)),
+        "uploads": uploads,
+    }
+    body = orjson.loads(request["body"]) if request["body"] else None
+    url = base_url + request["path"]
+    return [
+        (language, write(method.upper(), url, body, **options))
+        for language, write in (("Python", write_python), ("JavaScript", write_javascript))
+    ]
 
 
 def _params(operations: list[tuple[str, Schema]]) -> list[dict[str, Any]]:
@@ -184,7 +204,7 @@ def _example(
     command = ["curl"]
     request: dict[str, Any] = {"method": method.upper(), "path": filled, "body": ""}
     if operation["security"]:
-        command += ["-H", f"X-API-Key: {_KEY}"]
+        command += ["-H", f"X-API-Key: {KEY}"]
     upload = operation.get("x-upload", False)
     if method in ("get", "delete") or upload:
         pairs = [

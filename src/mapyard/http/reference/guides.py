@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: The contents: titles of groups, and their pages in order. Pages that are not named come last.
 _GROUPS: Final = (
-    ("Begin", ("install", "playground", "library", "clients", "mcp", "compare")),
+    ("Begin", ("install", "tutorials", "playground", "library", "clients", "mcp", "compare")),
     ("Places", ("geocoding", "search", "features", "pagination", "elevation", "bulk")),
     ("Ways", ("routing",)),
     ("Queries", ("overpass", "sparql", "plazaql", "datasets")),

@@ -240,6 +240,7 @@ def list_datasets(ctx: Context, params: ScopeParams) -> Answer:
     media_types=(JSON,),
     schema="Dataset",
     errors=("validation_failed",),
+    examples=[Example({"name": "My shops", "slug": "my-shops"})],
 )
 def create_dataset(ctx: Context, params: NewDataset) -> Answer:
     """Make a dataset that waits for its file; 201. Then: PUT /api/v1/datasets/{id}/source.
