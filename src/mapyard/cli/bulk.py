@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help="Ask a question of every row of a file: CSV, NDJSON, Parquet or GeoParquet.\n\n"
     "All cores work, rows keep their order, a row that cannot be answered says why in `error`. A "
-    "run that was stopped goes on where it stopped: give the same command again.",
+    "stopped run continues where it was: give the same command again.",
     no_args_is_help=True,
 )
 

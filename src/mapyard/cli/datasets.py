@@ -96,13 +96,13 @@ def upgrade(
     data: Data = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
-    """Build a dataset that an older Mapyard made anew, out of its own source, and switch to it.
+    """Build a dataset of an older Mapyard again, out of its own source, and switch to it.
 
-    Also one whose ways were prepared by another version: they are answered, but slowly.
+    This is also for datasets whose roads were prepared by another version: they still answer, but
+    slowly.
 
-    It gets the parts that it had and the data that it has, updates included. The old one stays
-    until it is pruned. A server that runs goes on with what it has open; it takes the new dataset
-    if it can read its format, else when it is started again.
+    The new dataset has the same parts and the same data, updates included. The old one stays until
+    it is pruned. A running server switches if it can read the new format, else at its next start.
 
     Exit codes: 0 upgraded or of this version already, 1 failed, 3 too little disk or memory, 4 the
     data folder is in use by another build.

@@ -42,8 +42,8 @@ def build(
 ) -> None:
     """Build the datasets of all regions, and publish them as one generation.
 
-    Regions are built as tasks of Ray, each where its memory is free. A run that was stopped goes on
-    with those that are not there.
+    Regions are built as tasks of Ray, each where its memory is free. A stopped run
+    continues with the regions that are missing.
 
     Examples:
 
@@ -75,8 +75,8 @@ def open_generation(
 ) -> None:
     """Serve a generation on all nodes, or switch to a newer one.
 
-    All copies pull and open it first; then one entry in Ray's store switches the whole fleet, and
-    the copies of before end.
+    All copies fetch and open it first. Then one entry in Ray's store switches the whole fleet, and
+    the old copies end.
 
     Example:
 
@@ -97,8 +97,8 @@ def serve(
     ray: Ray = "auto",
     public: Annotated[
         bool,
-        typer.Option("--public", help="Although Ray's ports can be reached by others: they run "
-                     "any code that is sent to them."),
+        typer.Option("--public", help="Start even though others can reach Ray's ports, which "
+                     "run any code that is sent to them."),
     ] = False,
 ) -> None:  # fmt: skip
     """Answer requests on this node: from its own regions, else from nodes that have them.

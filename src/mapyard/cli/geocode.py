@@ -61,13 +61,13 @@ def command(
 ) -> None:
     """Geocode a file of any length, or one address, or say what is at a position.
 
-    A line of NDJSON is a text, an object of address parts, or a position. Of CSV:
+    A line of NDJSON is a text, an object of address parts, or a position.
 
-    The columns q (or address), name, street, housenumber, neighbourhood, postcode, city, county,
-    state, country, lang are read together, lat and lon as the position nearby which to look, or
-    alone (reverse). All columns are kept, those that are not read are named, and those of the best
-    match are added, or written anew where an earlier run added them. A row that is not found has
-    the reason in match_error.
+    Of CSV, these columns are read together: q (or address), name, street, housenumber,
+    neighbourhood, postcode, city, county, state, country, lang. With lat and lon, results near
+    that position come first; alone they are looked up (reverse). Your columns are kept, and those
+    of the best match are added; columns that an earlier run added are overwritten. A row that is
+    not found has the reason in match_error. Columns that are not read are named at the end.
 
     Examples:
 

@@ -76,7 +76,7 @@ def command(
     """Write hardened systemd units that serve, update and back up, and start them.
 
     Needs root, but for --dry-run and --root. Settings go into /etc/mapyard.env. Run it again after
-    an upgrade: the units are written anew, settings and data stay.
+    an upgrade: it rewrites the units and keeps settings and data.
 
     Examples:
 

@@ -33,7 +33,7 @@ def command(
         typer.Option(help="Data folder (MAPYARD_DATA, else ./data).", show_default=False),
     ] = None,
 ) -> None:
-    """Serve the dataset that `current` names, and every one that it will name later."""
+    """Serve the current dataset, and switch to a newer one as soon as there is one."""
     from mapyard.accounts.open import ensure_owner, find_owner, make_map_link, open_accounts
     from mapyard.http.access_log import set_up_logging
     from mapyard.server.supervisor import Supervisor

@@ -48,8 +48,9 @@ def import_file(
     closes the road, else 1 to 250), and where wanted direction (forward or backward along the way;
     both by default) and mode (auto by default, foot, bicycle). Other columns are ignored.
 
-    The file takes the place of the one before. Where a row is wrong, its line is told and nothing
-    changes. An update keeps rows of ways, and leaves out rows of edges, as their ids change.
+    The file takes the place of the one before. If a row is wrong, the error names its line and
+    nothing changes. An update keeps rows of ways, and leaves out rows of edges, as their ids
+    change.
 
     While own speeds are on for a mode, requests that only the routing engine answers are refused in
     it: alternatives, options of costing, what to avoid, times.

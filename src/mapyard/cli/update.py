@@ -31,7 +31,7 @@ def command(
 ) -> None:
     """Fetch what changed since the served dataset, apply it and switch.
 
-    Nothing is lost when it is interrupted: the served dataset stays, and the next run goes on.
+    Nothing is lost when it is interrupted: the served dataset stays, and the next run continues.
     `mapyard serve` does this by itself (setting MAPYARD_UPDATES); this command is for timers.
 
     Exit codes: 0 updated or already current, 1 failed, 3 too little disk or memory, 4 another build

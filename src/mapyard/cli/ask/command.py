@@ -195,7 +195,7 @@ def _argument_of(field: Field) -> str:
 def _option(question: Question, field: Field) -> inspect.Parameter:
     name = question.renamed.get(field.name, field.name)
     flag = "--" + ("shape" if name == "output" else name.replace("_", "-"))
-    text = _describe(field)
+    text = _describe(field, flag)
     is_many = getattr(field.type, "cls", None) is Tags or isinstance(field.type, mi.StructType)
     if isinstance(field.type, mi.BoolType):
         return _parameter(
@@ -211,17 +211,20 @@ def _option(question: Question, field: Field) -> inspect.Parameter:
     return _parameter(_argument_of(field), Annotated[wanted, option], default)
 
 
-def _describe(field: Field) -> str:
+def _describe(field: Field, flag: str) -> str:
     text = field.description
     if isinstance(field.type, mi.LiteralType):
         text += f" ({', '.join(map(str, field.type.values))})"
     if isinstance(field.type, mi.StructType):
-        names = ", ".join(field.type.cls.__struct_fields__)
-        text = f"How features look: {names}; such as --shape geometry=false"
-    if isinstance(field.default, str | int | float) and field.default not in ("", False):
-        text += f"; default {field.default:g}" if not isinstance(field.default, str) else (
-            f"; default {field.default}"
-        )  # fmt: skip
+        names = field.type.cls.__struct_fields__
+        example = "geometry=false" if flag == "--shape" else f"{names[0]}=…"
+        about = "How features look" if flag == "--shape" else text or "Options"
+        text = f"{about}. Write {flag} {example}; names: {', '.join(names)}"
+    if field.default is True:
+        text += "; default true"
+    elif isinstance(field.default, str | int | float) and field.default not in ("", False):
+        shown = field.default if isinstance(field.default, str) else f"{field.default:g}"
+        text += f"; default {shown}"
     return text[:1].upper() + text[1:] + "."
 
 
