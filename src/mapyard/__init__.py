@@ -1,4 +1,4 @@
-"""Mapyard: the whole map API out of one OpenStreetMap extract.
+"""Mapyard: a complete map API from one OpenStreetMap extract.
 
     import mapyard
 

@@ -67,7 +67,7 @@ def _unknown(name: str) -> str:
 def _make_app() -> typer.Typer:
     app = typer.Typer(
         name="mapyard",
-        help="The whole map API out of one OpenStreetMap extract.",
+        help="A complete map API from one OpenStreetMap extract.",
         no_args_is_help=True,
         rich_markup_mode="rich",
         pretty_exceptions_enable=False,
@@ -93,7 +93,7 @@ def _root(
         ),
     ] = False,
 ) -> None:
-    """The whole map API out of one OpenStreetMap extract.
+    """A complete map API from one OpenStreetMap extract.
 
     `mapyard COMMAND --help` tells the options of a command and shows an example.
     """

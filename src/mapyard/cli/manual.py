@@ -41,7 +41,7 @@ def write_completion(shell: str) -> str:
 
 
 def _write_overview() -> str:
-    lines = [*_head("mapyard", "the whole map API out of one OpenStreetMap extract")]
+    lines = [*_head("mapyard", "a complete map API from one OpenStreetMap extract")]
     lines += [".SH SYNOPSIS", r".B mapyard", r"\fICOMMAND\fR [\fIOPTIONS\fR]"]
     lines += [".SH DESCRIPTION", _text("Begin with:")]
     for example, meaning in BEGIN:

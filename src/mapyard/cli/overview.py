@@ -28,7 +28,7 @@ def print_overview(commands: Mapping[str, Command]) -> None:
     console = Console()
     width = max(map(len, commands)) + 1
     console.print("\n [bold]Usage:[/] mapyard [bold cyan]COMMAND[/] \\[OPTIONS]")
-    console.print("\n The whole map API out of one OpenStreetMap extract.\n")
+    console.print("\n A complete map API from one OpenStreetMap extract.\n")
     console.print(_panel("Begin", BEGIN, max(len(line) for line, _ in BEGIN) + 2))
     by_panel: dict[str, list[tuple[str, str]]] = {}
     for name, command in commands.items():

@@ -63,7 +63,7 @@ def write_index(base_url: str) -> str:
     lines = [
         "# Mapyard",
         "",
-        "> The whole map API out of one OpenStreetMap extract: geocoding, routing, isochrones, "
+        "> A complete map API from one OpenStreetMap extract: geocoding, routing, isochrones, "
         "matrices, map matching, feature and name search, Overpass QL, SPARQL, elevation, tiles.",
         "",
         f"Endpoints are below {base_url}/api/v1 and need a key as X-API-Key. "
