@@ -152,7 +152,7 @@ def test_every_json_answer_has_a_schema_and_an_example_of_it() -> None:
     # Jobs and datasets that do not exist, what needs a trace or a page, and this document.
     assert {name for name, *_ in json_ones} - with_example == {
         "get_optimize_job_id", "delete_optimize_job_id", "get_tiles_style_json",
-        "get_tiles_world_json", "get_terrain_json", "get_contours_json",
+        "get_tiles_world_json",
         "post_tiles_session", "get_openapi_json", "post_datasets", "patch_datasets_id",
         "delete_datasets_id", "put_datasets_id_source", "get_datasets_id_problems",
         "get_datasets_id_features_row", "get_datasets_id_tiles_json",
