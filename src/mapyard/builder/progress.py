@@ -12,9 +12,10 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from io import RawIOBase
 from pathlib import Path
 from types import TracebackType
-from typing import Final, TextIO
+from typing import Final
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -153,7 +154,7 @@ class Reporter:
         self._lanes: dict[str, Lane] = {}
         #: (stage, seconds) of finished stages.
         self.stages: list[tuple[str, float]] = []
-        self._log: TextIO | None = None
+        self._log: RawIOBase | None = None
         self.peak_memory_bytes = 0
         is_live = not quiet and self._console.is_terminal and not self._console.is_dumb_terminal
         self._live = self._make_live() if is_live else None
@@ -184,10 +185,14 @@ class Reporter:
 
     @contextlib.contextmanager
     def log_to(self, path: Path) -> Iterator[None]:
-        """Write a line with its time for all that happens to the end of a file, too."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a", encoding="utf-8") as file:
-            self._log = file
+        """Write a line with its time for all that happens to the end of a file, too.
+
+        A log that cannot be written, as on a full disk, keeps nothing from being done.
+        """
+        with contextlib.ExitStack() as stack:
+            with contextlib.suppress(OSError):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                self._log = stack.enter_context(path.open("ab", buffering=0))
             try:
                 yield
             finally:
@@ -196,8 +201,8 @@ class Reporter:
     def note(self, text: str) -> None:
         """Write to the log only, where there is one."""
         if self._log is not None:
-            self._log.write(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {text}\n")
-            self._log.flush()
+            with contextlib.suppress(OSError):
+                self._log.write(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {text}\n".encode())
 
     def plan(self, parts: Iterable[tuple[str, float]], jobs: int = 1) -> None:
         """Say which parts will come, how many at a time, and the seconds expected of each."""

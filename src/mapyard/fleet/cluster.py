@@ -78,7 +78,9 @@ class RegionActor:
         settings = get_settings()
         set_up_logging(settings.log_level)
         self.region = msgspec.json.decode(region, type=Region)
-        self.folder = pull_region(Objects(url), self.region, settings.data)
+        objects = Objects(url)
+        self.url = objects.url
+        self.folder = pull_region(objects, self.region, settings.data)
         snapshot = Snapshot(self.folder, settings)
         endpoints = load_endpoints()
         snapshot.open_all()
@@ -95,7 +97,7 @@ class RegionActor:
         from mapyard.fleet.pull import remove_fetched
 
         data = self.host.services.settings.data
-        return await asyncio.to_thread(remove_fetched, data, kept)
+        return await asyncio.to_thread(remove_fetched, data, self.url, kept)
 
     async def info(self) -> dict[str, Any]:
         """Return where this copy is, and how often it was asked."""

@@ -49,16 +49,19 @@ def pull_region(objects: Objects, region: Region, data: Path) -> Path:
     return target
 
 
-def remove_fetched(data: Path, kept: Collection[str]) -> list[str]:
-    """Remove all datasets that were fetched, but those that are kept; return their names.
+def remove_fetched(data: Path, url: str, kept: Collection[str]) -> list[str]:
+    """Remove all datasets that were fetched from a store, but those kept; return their names.
 
-    One that another process of this machine is fetching stays.
+    One that another process of this machine is fetching stays, and those of other stores, which
+    another fleet may serve.
     """
     folder = data / "datasets"
     removed = []
     for mark in sorted(folder.glob(f"*/{_MARK}")):
         name = mark.parent.name
         if name in kept or name.startswith("."):
+            continue
+        if msgspec.json.decode(mark.read_bytes())["from"] != url:
             continue
         with (folder / f".{name}.lock").open("w") as lock:
             try:

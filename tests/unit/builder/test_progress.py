@@ -6,6 +6,7 @@ import io
 import re
 import time
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -185,3 +186,15 @@ def test_parts_side_by_side_have_a_line_each() -> None:
 )
 def test_durations(seconds: float, text: str) -> None:
     assert format_time(seconds) == text
+
+
+def test_a_log_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    reporter = Reporter(quiet=True)
+    for path in (tmp_path / "file" / "run.log", Path("/dev/full")):
+        with reporter.log_to(path):
+            reporter.stage("store: reading")
+            reporter.note("a line")
+    with reporter.log_to(tmp_path / "logs" / "run.log"):
+        reporter.note("a line")
+    assert (tmp_path / "logs" / "run.log").read_text().endswith("Z a line\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from mapyard.dataset.manifest import FORMAT_VERSION, verify_files
 from mapyard.errors import MapyardError
 from mapyard.settings import Settings
 from mapyard.store.reader import open_store
+from mapyard.store.tag_history import TagHistory, write_history
 from osm_files import EXAMPLES, ROOT
 
 runner = CliRunner()
@@ -50,6 +52,8 @@ def upgrade(data: Path, dataset_id: str = "current") -> Any:
 def test_an_older_one_is_built_anew_and_served(data: Path) -> None:
     sources = [{"name": "https://example.org/monaco-latest.osm.pbf", "bytes": 7}]
     before = Catalog(data).manifest("current")
+    times = ("2026-03-01T00:00:00Z", before.osm_timestamp)
+    write_history(data / "current", data, times, Counter(), Counter({("amenity", "cafe"): 2}))
     old = change(data, format=FORMAT_VERSION - 1, sources=sources, bbox=None, of_old="x")
     report = upgrade(data)
     catalog = Catalog(data)
@@ -57,6 +61,8 @@ def test_an_older_one_is_built_anew_and_served(data: Path) -> None:
     assert catalog.ids().count(old) == 1  # it is there until it is pruned
     after = catalog.manifest("current")
     assert after.format == FORMAT_VERSION
+    history = TagHistory(catalog.path("current"), after.osm_timestamp)
+    assert history.counts("amenity", "cafe", 9)[0] == ("2026-03-01", 7)
     assert after.sources == sources
     assert list(after.parts) == list(before.parts)
     assert after.replication == before.replication

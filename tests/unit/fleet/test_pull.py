@@ -60,10 +60,12 @@ def test_what_was_fetched_of_other_generations_is_removed(tmp_path: Path) -> Non
         region = Region("r1", {}, (0, 0, 1, 1), dataset, 3)
         pull_region(Objects(str(bucket)), region, data)
     (data / "datasets" / "built-here").mkdir()
+    url = Objects(str(bucket)).url
+    assert remove_fetched(data, "s3://another/store", ["new"]) == []
     with (data / "datasets" / ".old.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert remove_fetched(data, ["new"]) == []  # somebody is fetching it
-    assert remove_fetched(data, ["new"]) == ["old"]
+        assert remove_fetched(data, url, ["new"]) == []  # somebody is fetching it
+    assert remove_fetched(data, url, ["new"]) == ["old"]
     left = {path.name for path in (data / "datasets").iterdir() if path.is_dir()}
     assert left == {"new", "built-here"}
 

@@ -202,6 +202,19 @@ def test_speeds_of_another_version_are_not_used(data, tmp_path, roads, engine, c
     assert "import them again" in " ".join(result.output.split())
 
 
+@pytest.mark.parametrize("name", ["speeds.json", "auto"])
+def test_a_damaged_set_leaves_routes_at_the_speeds_of_the_map(
+    data, tmp_path, roads, engine, caplog, name
+):
+    import_speeds(data, write_all(tmp_path, roads, "auto", 5))
+    folder = find_own_speeds(data, (data / "current").resolve().name)
+    (folder / name).rename(tmp_path / "gone")
+    usual = find_routes(engine, PAIR, "auto")[0]
+    assert find_routes(open_with_speeds(data), PAIR, "auto")[0].duration_s == usual.duration_s
+    assert "own speeds are not used" in caplog.text
+    assert remove_speeds(data)
+
+
 def test_where_all_is_closed_there_is_no_way(data, tmp_path, roads):
     with pytest.raises(MapyardError, match="all roads of mode auto would be closed"):
         import_speeds(data, write_all(tmp_path, roads, "auto", 0))

@@ -14,6 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
+from mapyard.errors import MapyardError
 from mapyard.routing.contraction.table import ModeTable, SharedTable
 from mapyard.routing.kernels import KernelsMissing, load_kernels
 from mapyard.routing.modes import TABLE_MODES, Mode
@@ -76,18 +77,23 @@ class Tables:
 
     def _open_own(self, own: Path) -> None:
         """Open the tables of own speeds at once: the set may be replaced and removed."""
-        modes = frozenset(read_own(own))
-        if is_own_outdated(own) or not modes <= self._reaches_m.keys():
-            log.error(
-                "own speeds are not used, as another version prepared them; ways are at the speeds "
-                "of the map. Import them again: mapyard speeds import FILE.csv"
-            )
-            return
-        self.own_modes = modes
-        for mode in modes:
-            self._opened[mode] = ModeTable(
-                self._open_shared(), own / mode, mode, has_own_speeds=True
-            )
+        try:
+            modes = frozenset(read_own(own))
+            why = "another version prepared them" if is_own_outdated(own) else ""
+            if not why and modes <= self._reaches_m.keys():
+                shared = self._open_shared()
+                opened = {
+                    mode: ModeTable(shared, own / mode, mode, has_own_speeds=True) for mode in modes
+                }
+                self._opened |= opened
+                self.own_modes = modes
+                return
+        except (MapyardError, OSError, ValueError) as error:
+            why = str(error)
+        log.error(
+            "own speeds are not used: %s; ways are at the speeds of the map. Import them again: "
+            "mapyard speeds import FILE.csv", why or "the map has no prepared ways in their modes",
+        )  # fmt: skip
 
     def _open_shared(self) -> SharedTable:
         if self._shared is None:
@@ -129,9 +135,15 @@ def write_own(folder: Path, dataset: str, speeds: dict[Mode, OwnSpeeds]) -> None
 
 
 def read_own(folder: Path) -> dict[Mode, OwnSpeeds]:
-    """Return what a set of own speeds holds."""
-    content = json.loads((folder / _OWN_NAME).read_text())
-    return {mode: OwnSpeeds(**own) for mode, own in content["modes"].items()}
+    """Return what a set of own speeds holds; raise where it is damaged."""
+    try:
+        content = json.loads((folder / _OWN_NAME).read_text())
+        return {mode: OwnSpeeds(**own) for mode, own in content["modes"].items()}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise MapyardError(
+            "the own speeds are damaged; import them again (mapyard speeds import FILE.csv), or "
+            "switch them off (mapyard speeds remove)"
+        ) from error
 
 
 def is_own_outdated(folder: Path) -> bool:
