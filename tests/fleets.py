@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import json
+import math
 import random
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -42,14 +43,17 @@ def build_regions(source: Path, folder: Path, regions: int, margin_m: float) -> 
         if (folder / "built").exists():
             return read_split(folder)
         split = split_regions([source], str(regions), folder, margin_m=margin_m)
-        for region in split.regions:
+        for region in [*split.regions, *split.wholes]:
             work = folder / region.name
             step = fleet_build.Step(
                 "region", fleet_build._copy_guests, lambda size: fleet_build.Estimate(0, 0, 0.0)
             )
             with Reporter(quiet=True) as progress:
                 build_dataset(
-                    [work / "source.osm.pbf"], work / "data", [*select_steps(), step], progress
+                    [work / "source.osm.pbf"],
+                    work / "data",
+                    [*select_steps(region.parts or None), step],
+                    progress,
                 )
         (folder / "built").touch()
     return split
@@ -60,11 +64,20 @@ def open_generation(split: Split, folder: Path) -> tuple[Generation, dict[str, S
     settings = get_settings()
     snapshots = {}
     regions = []
-    for region in split.regions:
+    for region in [*split.regions, *split.wholes]:
         path = (folder / region.name / "data" / "current").resolve()
         snapshot = Snapshot(path, settings)
         snapshots[region.name] = snapshot
-        regions.append(Region(region.name, region.area, region.grown, snapshot.id, 0))
+        regions.append(
+            Region(
+                region.name,
+                region.area,
+                region.grown,
+                snapshot.id,
+                0,
+                is_whole=bool(region.parts),
+            )
+        )
     generation = Generation(1, "generation-one", "", split.osm_timestamp, split.margin_m, regions)
     return generation, snapshots
 
@@ -145,6 +158,14 @@ class Questions:
         lon, lat = self.position()
         return f"{lat},{lon}"
 
+    def tile(self, lowest: int, highest: int) -> str:
+        """Return the path of a tile."""
+        z = self.rng.randint(lowest, highest)
+        lon, lat = self.position()
+        column = int((lon + 180) / 360 * 2**z)
+        row = int((1 - math.asinh(math.tan(math.radians(lat))) / math.pi) / 2 * 2**z)
+        return f"/api/v1/tiles/{z}/{column}/{row}.mvt"
+
     def box(self, largest: float) -> str:
         """Return south,west,north,east."""
         lon, lat = self.position()
@@ -153,6 +174,13 @@ class Questions:
 
 
 BOUNDS = (7.409, 43.724, 7.44, 43.752)
+ADDRESSES = [
+    "Rue Grimaldi 5, Monaco", "5 rue grimaldi", "avenue princesse grace 27", "98000 monaco",
+    "larvotto", "monaco-ville", "stade louis ii", "place du casino", "boulevrd des moulins 12",
+    "cafe near casino", "pharmacy monaco", "restaurant", "hotel de paris", "moneghetti",
+    "rue grimaldi & rue princesse caroline", "43.7384, 7.4246", "beausoleil", "jardin exotic",
+]  # fmt: skip
+STREETS = ["Rue Grimaldi 5", "Boulevard Princesse Charlotte", "Avenue de Monte-Carlo 1", "Nowhere"]
 NAMES = ["grimaldi", "monte carlo", "casino", "port hercule", "rue", "boulevrd", "jardin exotique"]
 
 
@@ -191,6 +219,19 @@ def exact_requests(seed: int) -> Iterator[tuple[str, dict[str, Any], Any]]:
         lambda: ("/api/v1/search", {"q": choose(NAMES), "limit": choose([3, 25])}, None),
         lambda: ("/api/v1/nearest", {"near": q.near(), "number": choose([1, 3])}, None),
         lambda: ("/api/v1/elevation", {"near": q.near()}, None),
+        lambda: ("/api/v1/geocode", {"q": choose(ADDRESSES), "limit": choose([1, 20])}, None),
+        lambda: ("/api/v1/geocode", {"street": choose(STREETS), "city": "Monaco"}, None),
+        lambda: ("/api/v1/geocode", {"q": choose(NAMES), "focus": q.near(), "limit": 5}, None),
+        lambda: ("/api/v1/geocode/autocomplete",
+                 {"q": choose(ADDRESSES)[: q.rng.randint(2, 12)]}, None),
+        lambda: ("/api/v1/geocode/reverse", {"near": q.near(), "limit": choose([1, 5])}, None),
+        lambda: ("/api/v1/geocode/reverse", {"near": q.near(), "layer": "poi"}, None),
+        lambda: ("/api/v1/geocode/batch", {"format": choose(["json", "csv", "ndjson"])},
+                 {"addresses": [choose(ADDRESSES), {"street": choose(STREETS)}, 5,
+                                dict(zip(("lng", "lat"), q.position(), strict=True))]}),
+        lambda: ("/nominatim/search", {"q": choose(ADDRESSES), "addressdetails": 1}, None),
+        lambda: ("/photon/api", {"q": choose(NAMES)}, None),
+        lambda: (q.tile(0, 13), {}, None),
         lambda: (f"/api/v1/features/{choose(['way/94399747', 'node/1', 'relation/2220207'])}",
                  {}, None),
         lambda: ("/api/v1/features/batch", {}, {"elements": [

@@ -51,7 +51,7 @@ def split(
         say=lambda text: console.print(f"  {text}", highlight=False),
     )  # fmt: skip
     table = Table("Region", "Nodes", "Ways", "Relations", "Guests", box=None, pad_edge=False)
-    for region in made.regions:
+    for region in [*made.regions, *made.wholes]:
         whole = sum(region.counts.values())
         guests = sum(region.guests.values())
         counts = [f"{count:,}" for count in region.counts.values()]

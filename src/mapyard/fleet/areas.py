@@ -25,7 +25,8 @@ DEGREE_M: Final = 111_195.0
 MAX_REGIONS: Final = 1_024
 #: Cells of the grid that boxes are cut from, per side.
 GRID: Final = 2_048
-_WEST, _SOUTH, _EAST, _NORTH = -180 * E7, -90 * E7, 180 * E7 + 1, 90 * E7 + 1
+EARTH: Final = -180 * E7, -90 * E7, 180 * E7 + 1, 90 * E7 + 1
+_WEST, _SOUTH, _EAST, _NORTH = EARTH
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 
 type Coordinates = NDArray[np.int32]

@@ -62,11 +62,11 @@ def build_generation(
     """Build all regions of a split that are not built, and publish them."""
     split = read_split(folder)
     objects = Objects(url)
-    steps = select_steps(list(only) if only else None)
-    orders = [
-        Order(region, objects.url, list(only) if only else None, scratch)
-        for region in split.regions
-    ]
+    select_steps(list(only) if only else None)  # refuses unknown ones
+    regions = [region for region in [*split.regions, *split.wholes]
+               if _choose_parts(region, only) != []]  # fmt: skip
+    orders = [Order(region, objects.url, _choose_parts(region, only), scratch)
+              for region in regions]  # fmt: skip
     built: dict[str, Region] = {}
     for order in orders:
         record = objects.get(f"builds/{order.key}.json")
@@ -77,8 +77,15 @@ def build_generation(
         say(f"{len(built)} of {len(orders)} regions are built already")
     if left:
         _upload_sources(objects, folder, left, say)
-        built |= _build_all(left, steps, ray_address, say)
-    return publish(objects, split, [built[region.name] for region in split.regions])
+        built |= _build_all(left, ray_address, say)
+    return publish(objects, split, [built[region.name] for region in regions])
+
+
+def _choose_parts(region: RegionFile, only: Sequence[str] | None) -> list[str] | None:
+    """Return the parts to build, None for all; none at all of what is asked for elsewhere."""
+    if not region.parts:
+        return list(only) if only else None
+    return [part for part in region.parts if not only or part in only]
 
 
 def _upload_sources(objects: Objects, folder: Path, orders: Sequence[Order], say: Say) -> None:
@@ -102,16 +109,14 @@ def estimate_region(region: RegionFile, steps: Sequence[Step]) -> Estimate:
     )
 
 
-def _build_all(
-    orders: Sequence[Order], steps: Sequence[Step], ray_address: str, say: Say
-) -> dict[str, Region]:
+def _build_all(orders: Sequence[Order], ray_address: str, say: Say) -> dict[str, Region]:
     ray = load_ray(ray_address)
     largest = max((node["Resources"].get("memory", 0.0) for node in ray.nodes() if node["Alive"]),
                   default=0.0)  # fmt: skip
     waiting: dict[Any, Order] = {}
     # The longest first: else one of them would run alone at the end.
     for order in sorted(orders, key=lambda o: -o.region.files[SOURCE_NAME].bytes):
-        needs = estimate_region(order.region, steps)
+        needs = estimate_region(order.region, select_steps(order.only))
         if needs.memory_bytes > largest:
             raise MapyardError(
                 f"region {order.region.name} needs {needs.memory_bytes / 1e9:.1f} GB to build, the "
@@ -157,7 +162,7 @@ def build_region(order: Order) -> Region:
             objects.put_file(f"{prefix}/{name}", report.folder / name)
         region = Region(
             order.region.name, order.region.area, order.region.grown, report.dataset_id,
-            report.manifest.size_bytes,
+            report.manifest.size_bytes, is_whole=bool(order.region.parts),
         )  # fmt: skip
         objects.put(f"builds/{order.key}.json", msgspec.json.encode(region))
         return region

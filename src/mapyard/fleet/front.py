@@ -11,25 +11,29 @@ import asyncio
 import random
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 from urllib.parse import parse_qsl
 
 import orjson
 
 from mapyard.errors import MapyardError, Overloaded, TooLarge, Unsupported
+from mapyard.fleet.choice import ANY, find_choice
 from mapyard.fleet.extent import find_extent
 from mapyard.fleet.generation import Generation, Region
 from mapyard.fleet.host import Host
 from mapyard.fleet.map import RegionMap
-from mapyard.fleet.merge import MAY_LACK, MERGES, Asked, Merge
+from mapyard.fleet.merge import MAY_LACK, MERGES, Asked, Merge, RowMerge
+from mapyard.fleet.streams import stream_rows
 from mapyard.fleet.wire import Question, Reply
 from mapyard.http.answer import GEOJSON, Answer
+from mapyard.http.elsewhere import Flow
 from mapyard.http.endpoints import Endpoint
 from mapyard.http.languages import with_languages
 from mapyard.http.reply import Reply as Sent
 from mapyard.http.reply import encode_answer
 from mapyard.http.request import Request
 from mapyard.library.snapshot import NoDataset, Snapshot, Snapshots
+from mapyard.results.streams import MEDIA_TYPES
 from mapyard.settings import Settings
 
 #: Header by which a client names the region that it asks.
@@ -41,6 +45,8 @@ PATIENCE_S: Final = 5.0
 #: How long a replica that failed is asked last, seconds.
 SHUN_S: Final = 5.0
 _MOST_REGIONS: Final = 256
+#: Formats that stream a whole list.
+STREAMS: Final = tuple(MEDIA_TYPES)
 _EARLY: Final = ("/api/v1/elements", "/api/v1/nearby")
 
 
@@ -126,7 +132,9 @@ class Front(Snapshots):
 
     # The seam of the application.
 
-    async def find(self, request: Request, endpoint: Endpoint, body: bytes) -> Snapshot | Sent:
+    async def find(
+        self, request: Request, endpoint: Endpoint, body: bytes
+    ) -> Snapshot | Sent | Flow:
         """Return the dataset of this node that answers, leased, or the answer."""
         table = self._get_table()
         named = request.headers.get(REGION_HEADER)
@@ -134,14 +142,20 @@ class Front(Snapshots):
             return await self._find_one(table, [table.generation.get_region(named)], request, body)
         assert request.read is not None
         raw, params, request.ignored = request.read
+        choice = find_choice(endpoint.path, params)
+        if choice:
+            return await self._find_one(table, _choose(table, choice), request, body)
         extent = find_extent(params)
-        whole = table.map.find_whole(extent)
-        if whole:
-            return await self._find_one(table, whole, request, body)
-        regions = table.map.find_meeting(extent)
         merge = MERGES.get(endpoint.path)
-        if len(regions) == 1 and extent is not None:
+        whole = table.map.find_whole(extent)
+        regions = whole or table.map.find_meeting(extent)
+        is_one = bool(whole) or (len(regions) == 1 and extent is not None)
+        streams = merge is not None and merge.rows and getattr(params, "format", "json") in STREAMS
+        is_near = any(region.name in table.local for region in regions)
+        if is_one and (is_near or not streams):
             return await self._find_one(table, regions, request, body)
+        if is_one:  # in pages: a whole answer from another node has a limit
+            regions = regions[:1]
         if merge is None:
             raise _refuse(endpoint, regions)
         if endpoint.languages:
@@ -153,6 +167,8 @@ class Front(Snapshots):
         asked = Asked(
             params, dict(raw), path, endpoint.path, query, table.generation.id, areas, in_body
         )  # fmt: skip
+        if merge.rows is not None and streams:
+            return await self._stream(table, merge.rows, asked, regions, request, endpoint)
         return await self._merge(table, merge, asked, regions, request, endpoint)
 
     async def _find_one(
@@ -180,14 +196,7 @@ class Front(Snapshots):
         request: Request,
         endpoint: Endpoint,
     ) -> Sent:
-        if len(regions) > _MOST_REGIONS:
-            raise TooLarge(f"over {len(regions)} regions at once; name a smaller area")
-        method = next(name for name in ("GET", "POST") if name in endpoint.methods)
-        question = Question(
-            method, endpoint.path, b"", without_secrets(request.scope["headers"]), b"",
-            merge.ask(asked),
-            merge.owned, request.id,
-        )  # fmt: skip
+        question = _make_question(request, endpoint, merge.ask(asked), regions)
         replies = await asyncio.gather(*(self._ask(table, region, question) for region in regions))
         if all(reply.status != 200 for reply in replies):
             first = min(replies, key=_how_far)
@@ -198,6 +207,26 @@ class Front(Snapshots):
         headers, body = merge.join(asked, replies)
         answer = Answer(body, GEOJSON, headers=headers)
         return encode_answer(answer, request.headers, head=request.method == "HEAD")
+
+    async def _stream(
+        self,
+        table: Table,
+        merge: RowMerge,
+        asked: Asked,
+        regions: Sequence[Region],
+        request: Request,
+        endpoint: Endpoint,
+    ) -> Sent | Flow:
+        merge.check_order(asked)
+
+        async def ask(region: Region, raw: dict[str, Any]) -> Reply:
+            return await self._ask(table, region, _make_question(request, endpoint, raw, regions))
+
+        media_type = MEDIA_TYPES[asked.params.format].encode()
+        headers = [(b"content-type", media_type), (b"vary", b"Accept-Encoding")]
+        if request.method == "HEAD":
+            return Sent(200, headers)
+        return Flow(200, headers, stream_rows(merge, asked, regions, ask))
 
     # Regions.
 
@@ -272,6 +301,32 @@ class Front(Snapshots):
         finally:
             for task in waiting:
                 task.cancel()
+
+
+def _make_question(
+    request: Request, endpoint: Endpoint, raw: dict[str, Any], regions: Sequence[Region]
+) -> Question:
+    """Return a question by parameters, for one of several regions."""
+    if len(regions) > _MOST_REGIONS:
+        raise TooLarge(f"over {len(regions)} regions at once; name a smaller area")
+    method = next(name for name in ("GET", "POST") if name in endpoint.methods)
+    headers = without_secrets(request.scope["headers"])
+    return Question(method, endpoint.path, b"", headers, b"", raw, request.id)
+
+
+def _choose(table: Table, choice: str) -> list[Region]:
+    """Return the datasets that answer what no region is asked for."""
+    if choice == ANY:
+        return random.sample(table.map.regions, len(table.map.regions))
+    if choice in table.map.wholes:
+        return [table.map.wholes[choice]]
+    if len(table.map.regions) == 1:
+        return table.map.regions
+    raise Unsupported(
+        f"this generation has no dataset {choice!r} over all regions, which answers this; build it "
+        "again with this Mapyard, or name a region by the header X-Region",
+        details={"regions": [region.name for region in table.map.regions][:100]},
+    )
 
 
 _SECRETS: Final = frozenset((b"x-api-key", b"authorization", b"cookie"))

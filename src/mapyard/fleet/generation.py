@@ -27,6 +27,8 @@ class RegionFile(msgspec.Struct):
     counts: dict[str, int]
     guests: dict[str, int]
     files: dict[str, FilePart]
+    #: The only parts that are built of it, where it is no region but of the whole map; else none.
+    parts: list[str] = []
 
 
 class Split(msgspec.Struct):
@@ -37,6 +39,8 @@ class Split(msgspec.Struct):
     margin_m: float
     sources: list[dict[str, Any]]
     regions: list[RegionFile]
+    #: Of the whole map, see wholes.py.
+    wholes: list[RegionFile] = []
     #: Elements that lie in no region (where polygons were given).
     left_out: dict[str, int] = {}
     owner_rule: str = (
@@ -55,6 +59,8 @@ class Region(msgspec.Struct, frozen=True):
     dataset: str
     #: Bytes on a node's disk.
     bytes: int
+    #: Of the whole map, for some kinds of requests; not a region.
+    is_whole: bool = False
 
 
 class Generation(msgspec.Struct, frozen=True):

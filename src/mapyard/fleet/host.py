@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import csv
+import io
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
-import numpy as np
 import orjson
 
-from mapyard.dataset.catalog import GUESTS_NAME
 from mapyard.errors import MapyardError, Overloaded, TooLarge
 from mapyard.fleet.wire import Question, Reply
 from mapyard.http.app import Application
@@ -23,23 +23,24 @@ from mapyard.http.reply import Later
 from mapyard.http.request import Request
 from mapyard.http.services import Services
 from mapyard.library.questions import elements
-from mapyard.library.questions.search import find_tiers
+from mapyard.library.questions.search import find_tiers, search
 from mapyard.library.snapshot import Snapshot, Snapshots
-from mapyard.osm.elements import TYPE_BY_NAME, encode_eid
 from mapyard.results.pages import write_collection
+from mapyard.results.streams import stream_features
 from mapyard.settings import Settings
 
 #: Headers of a whole answer that the asking node makes itself.
 _OWN: Final = frozenset((b"x-request-id", b"x-dataset-timestamp", b"vary", b"connection"))
 #: A body that a node sends to another one; larger ones are to be asked for in pages.
 MAX_BYTES: Final = 64 << 20
-_OVERASKED: Final = 3
 SEARCH_PATH: Final = "/api/v1/search"
 NEARBY_PATH: Final = "/api/v1/features/nearby"
 #: Of a list by distance: each row's, of which its body has it rounded.
 DISTANCES_HEADER: Final = b"x-distances"
 #: Of a search: how well each row fits, which its body does not tell.
 TIERS_HEADER: Final = b"x-tiers"
+#: Of a page in CSV: its header line.
+HEAD_HEADER: Final = b"x-head"
 
 
 class Pinned(Snapshots):
@@ -72,13 +73,6 @@ class Collection(msgspec.Struct):
     features: list[msgspec.Raw] = []
 
 
-class Named(msgspec.Struct):
-    """What tells features apart."""
-
-    id: str | int | None = None
-    properties: dict[str, Any] = {}
-
-
 class Host:
     """Answers requests from one region."""
 
@@ -89,8 +83,6 @@ class Host:
         self.services = Services(settings, Pinned(snapshot, settings), list(endpoints))
         self.application = Application(self.services, endpoints)
         self.asked = 0
-        path = snapshot.folder / GUESTS_NAME
-        self._guests = np.load(path, mmap_mode="r") if path.exists() else np.empty(0, np.int64)
 
     async def ask(self, question: Question) -> Reply:
         """Return the answer of a request."""
@@ -143,18 +135,16 @@ class Host:
             params = endpoint.parser.parse(raw)
             if endpoint.languages:
                 params = with_languages(params, request.headers)
-            if question.owned:  # guests will be left out
-                params.limit *= _OVERASKED
             ctx = Context(self.services, self.snapshot, deadline, request, raw)
             if endpoint.path == NEARBY_PATH:
                 return _answer_nearby(ctx, params)
+            if getattr(params, "format", "json") == "csv":
+                return _answer_csv(ctx, params, endpoint.path)
             try:
                 answer = endpoint.handler(ctx, params)
             except Later as later:
                 answer = later.make()
             body = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
-            if question.owned:
-                body = self.keep_owned(body)
             headers = [
                 (name.lower().encode(), str(value).encode())
                 for name, value in (answer.headers or {}).items()
@@ -175,21 +165,22 @@ class Host:
             headers = [(b"retry-after", b"1")] if isinstance(error, Overloaded) else []
             return Reply(error.status, headers, encode_error(error))
 
-    def keep_owned(self, body: bytes) -> bytes:
-        """Return a collection without the features that other regions own."""
-        collection = msgspec.json.decode(body, type=Collection)
-        kept = [bytes(raw) for raw in collection.features if not self.is_guest(raw)]
-        return orjson.dumps({"features": [orjson.Fragment(raw) for raw in kept]})
 
-    def is_guest(self, raw: msgspec.Raw) -> bool:
-        """Return whether another region owns a feature's element."""
-        named = msgspec.json.decode(raw, type=Named)
-        kind, osm_id = named.properties.get("osm_type"), named.properties.get("osm_id")
-        if kind not in TYPE_BY_NAME or not isinstance(osm_id, int):
-            return False
-        eid = encode_eid(TYPE_BY_NAME[kind], osm_id)
-        at = int(np.searchsorted(self._guests, eid))
-        return at < len(self._guests) and int(self._guests[at]) == eid
+def _answer_csv(ctx: Context, params: Any, path: str) -> Reply:
+    """Return a page as the lines that a stream has of it: id and line each, and the header line."""
+    found = (search if path == SEARCH_PATH else elements.features)(ctx, params)
+    page = found.listing(params.limit)
+    chunks = [(page.rows, page.distances_m)] if len(page.rows) else []
+    text = b"".join(stream_features(found.store, chunks, found.output, "csv", ctx.deadline))
+    head, *lines = csv.reader(io.StringIO(text.decode(), newline=""))
+    features = [{"id": f"{line[0]}/{line[1]}", "line": line} for line in lines]
+    headers = [
+        (b"x-has-more", b"true" if page.end.has_more else b"false"),
+        (HEAD_HEADER, orjson.dumps(head)),
+    ]
+    if path == SEARCH_PATH:
+        headers.append((TIERS_HEADER, orjson.dumps(find_tiers(ctx, params, params.limit))))
+    return Reply(200, headers, orjson.dumps({"features": features}))
 
 
 def _answer_nearby(ctx: Context, params: Any) -> Reply:

@@ -7,24 +7,32 @@ from typing import Any
 import orjson
 import shapely
 
+from mapyard.fleet.areas import E7, Area
 from mapyard.fleet.generation import Generation, Region
 from mapyard.geo.bbox import Bbox
+
+
+def _grow(shape: Any, margin_m: float) -> Any:
+    """Return a drawn area with its margin, as the split has cut it."""
+    west, south, east, north = (round(value * E7) for value in shape.bounds)
+    grown = Area("", (west, south, east, north), shape).grow(margin_m).shape
+    return shapely.intersection(grown, shapely.box(-180, -90, 180, 90))
 
 
 class RegionMap:
     """Finds the regions of places."""
 
     def __init__(self, generation: Generation) -> None:
-        self.generation = generation
-        self.by_name = {region.name: region for region in generation.regions}
+        #: Those that have an area, and those of the whole map by their names.
+        self.regions = [region for region in generation.regions if not region.is_whole]
+        self.wholes = {region.name: region for region in generation.regions if region.is_whole}
         #: Region → its own area, in degrees.
         self.areas: dict[str, Any] = {}
         self._areas: list[tuple[Region, Any, Any]] = []
-        for region in generation.regions:
+        for region in self.regions:
             area = shapely.from_geojson(orjson.dumps(region.area))
-            # What a drawn area has as margin is not its box: only the area itself is sure.
             is_box = area.equals(shapely.box(*area.bounds))
-            whole = shapely.box(*region.grown) if is_box else area
+            whole = shapely.box(*region.grown) if is_box else _grow(area, generation.margin_m)
             shapely.prepare(area)
             shapely.prepare(whole)
             self.areas[region.name] = area
@@ -42,7 +50,7 @@ class RegionMap:
     def find_meeting(self, box: Bbox | None) -> list[Region]:
         """Return the regions whose own areas meet a box; all of them for None."""
         if box is None:
-            return list(self.generation.regions)
+            return self.regions
         shape = shapely.box(*box)
         found = [region for region, area, _ in self._areas if area.intersects(shape)]
-        return found or list(self.generation.regions)
+        return found or self.regions

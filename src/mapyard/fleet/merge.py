@@ -14,7 +14,7 @@ import msgspec
 import orjson
 import shapely
 
-from mapyard.errors import NotFound, Unsupported
+from mapyard.errors import InvalidRequest, NotFound, Unsupported
 from mapyard.fleet.host import DISTANCES_HEADER, TIERS_HEADER, Collection
 from mapyard.fleet.wire import Reply
 from mapyard.osm.elements import TYPE_BY_NAME, encode_eid
@@ -30,7 +30,10 @@ _NOT_IN_CURSOR: Final = ("limit", "cursor", "offset", "output", "format", "api_k
 
 class _Row(msgspec.Struct):
     id: str | int | None = None
-    properties: dict[str, Any] = {}
+
+
+type Key = Callable[[_Row], tuple[Any, ...]]
+type Rows = list[tuple[tuple[Any, ...], bytes]]
 
 
 class Asked(NamedTuple):
@@ -47,6 +50,18 @@ class Asked(NamedTuple):
     in_body: bool = False
 
 
+class RowMerge(NamedTuple):
+    """How the rows of a list are merged."""
+
+    read: Callable[[Sequence[Reply]], Rows]
+    #: Raises where another order is asked for.
+    check_order: Callable[[Asked], None]
+    #: The most rows of one page.
+    largest: int
+    #: Gets the first rows of all regions; returns whether a row of a key counts.
+    allow: Callable[[Rows], Callable[[tuple[Any, ...]], bool]] = lambda rows: lambda key: True
+
+
 class Merge(NamedTuple):
     """How an endpoint's answers are merged."""
 
@@ -54,8 +69,8 @@ class Merge(NamedTuple):
     ask: Callable[[Asked], dict[str, Any]]
     #: Gets what was asked and the answers; returns headers and body.
     join: Callable[[Asked, Sequence[Reply]], tuple[dict[str, str], bytes]]
-    #: Whether regions leave out what others own.
-    owned: bool = False
+    #: Of lists that stream, what it takes to merge their pages.
+    rows: RowMerge | None = None
 
 
 def _eid_of(row: _Row) -> int:
@@ -65,10 +80,6 @@ def _eid_of(row: _Row) -> int:
 
 def _by_eid(row: _Row) -> tuple[Any, ...]:
     return (_eid_of(row),)
-
-
-type Key = Callable[[_Row], tuple[Any, ...]]
-type Rows = list[tuple[tuple[Any, ...], bytes]]
 
 
 def read_rows(replies: Sequence[Reply], key: Key) -> Rows:
@@ -107,9 +118,10 @@ def _read_searched(replies: Sequence[Reply]) -> Rows:
     return sorted((exact or found).items())
 
 
-def _refuse_others(asked: Asked) -> None:
-    if getattr(asked.params, "format", "json") != "json":
-        raise Unsupported("streams of several regions are not merged; read pages (format=json)")
+def _allow_typos(first: Rows) -> Callable[[tuple[Any, ...]], bool]:
+    """Return the test of rows of searches: one with typos counts where none is without."""
+    has_exact = any(key[0] < _TYPOS for key, _ in first)
+    return lambda key: not has_exact or key[0] < _TYPOS
 
 
 def _make_list(
@@ -124,10 +136,15 @@ def _make_list(
         kept = {name: asked.raw[name] for name in asked.raw if name not in _NOT_IN_CURSOR}
         return hash_query(asked.template, kept)
 
-    def ask(asked: Asked) -> dict[str, Any]:
-        _refuse_others(asked)
+    def check_order(asked: Asked) -> None:
+        is_stream = getattr(asked.params, "format", "json") != "json"
+        if is_stream and order == "osm_id" != asked.params.output.sort:
+            raise InvalidRequest.of("output[sort]", "streams come in the order of osm_id")
         if asked.params.output.sort != order and not (order == "distance"):
             raise Unsupported(f"several regions are merged in the order of {order} only")
+
+    def ask(asked: Asked) -> dict[str, Any]:
+        check_order(asked)
         params = asked.params
         raw = {k: v for k, v in asked.raw.items() if k not in ("cursor", "offset", "limit")}
         raw["limit"] = limit_of(asked)
@@ -162,43 +179,8 @@ def _make_list(
         body = write_collection([raw for _, raw in page], pagination=end if asked.in_body else None)
         return page_headers(end, asked.path, asked.query), body
 
-    return Merge(ask, join)
-
-
-# ---- places -----------------------------------------------------------------------------------
-
-
-def _ask_places(asked: Asked) -> dict[str, Any]:
-    if asked.params.format not in ("json", "geojson"):
-        raise Unsupported("several regions are merged as GeoJSON only; leave format out")
-    return {**asked.raw, "limit": asked.params.limit}
-
-
-def _join_places(asked: Asked, replies: Sequence[Reply]) -> tuple[dict[str, str], bytes]:
-    rows: list[tuple[tuple[Any, ...], bytes]] = []
-    seen = set()
-    for number, reply in enumerate(replies):
-        features = msgspec.json.decode(reply.body, type=Collection).features
-        for place, raw in enumerate(features):
-            properties = msgspec.json.decode(raw, type=_Row).properties
-            name = (properties.get("osm_type"), properties.get("osm_id"))
-            if name[1] is None or properties.get("interpolated"):
-                name = ("", bytes(raw))
-            if name in seen:
-                continue
-            seen.add(name)
-            rows.append((_rank(properties, place, number), bytes(raw)))
-    rows.sort(key=lambda row: row[0])
-    return {}, write_collection([raw for _, raw in rows[: asked.params.limit]])
-
-
-def _rank(properties: Mapping[str, Any], place: int, number: int) -> tuple[float, int, int, int]:
-    """Return the place of a result: by score, then elements in the order of rows."""
-    kind, osm_id = properties.get("osm_type"), properties.get("osm_id")
-    score = -float(properties.get("score", 0.0))
-    if kind in TYPE_BY_NAME and isinstance(osm_id, int):
-        return score, TYPE_BY_NAME[kind], osm_id, 0
-    return score, len(TYPE_BY_NAME), place, number
+    allow = _allow_typos if order == "relevance" else RowMerge._field_defaults["allow"]
+    return Merge(ask, join, RowMerge(read, check_order, largest, allow))
 
 
 # ---- roads ------------------------------------------------------------------------------------
@@ -283,8 +265,6 @@ MERGES: Final[Mapping[str, Merge]] = {
     ),
     "/api/v1/search": _make_list(_read_searched, tuple[int, int], 25, "relevance", 100),
     "/api/v1/nearest": Merge(_ask_same, _join_nearest),
-    "/api/v1/geocode": Merge(_ask_places, _join_places, owned=True),
-    "/api/v1/geocode/autocomplete": Merge(_ask_places, _join_places, owned=True),
     "/api/v1/features/batch": Merge(_ask_same, _join_batch),
     "/api/v1/features/{type}/{id}": Merge(_ask_same, _join_first),
     "/api/v1/features/lookup": Merge(_ask_same, _join_first),

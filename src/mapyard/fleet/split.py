@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from mapyard.dataset.catalog import GUESTS_NAME
 from mapyard.dataset.manifest import describe_file
 from mapyard.errors import InvalidRequest, MapyardError
-from mapyard.fleet.areas import E7, MAX_REGIONS, Area, cut_boxes, find_owners, read_areas
+from mapyard.fleet.areas import E7, EARTH, MAX_REGIONS, Area, cut_boxes, find_owners, read_areas
 from mapyard.fleet.generation import (
     FORMAT,
     SPLIT_NAME,
@@ -29,6 +29,7 @@ from mapyard.fleet.generation import (
     Split,
     write_json,
 )
+from mapyard.fleet.wholes import WHOLES, Whole, choose
 from mapyard.osm.elements import NODE, RELATION, WAY
 from mapyard.osm.pbf import Block, Header, iter_blocks
 from mapyard.osm.source import check_input, prepare_source
@@ -94,13 +95,20 @@ def split_regions(
         bits = _Holders(source, scratch, nodes, areas, margin_m, say)
         split = Split(
             FORMAT, _timestamp(header), margin_m,
-            [{"name": path.name, "bytes": path.stat().st_size} for path in inputs], [],
+            [{"name": path.name, "bytes": path.stat().st_size} for path in inputs], [], [],
             bits.left_out,
         )  # fmt: skip
         for number, area in enumerate(areas):
             say(f"writing region {area.name} ({number + 1} of {len(areas)})")
             grown = area.grow(margin_m)
             split.regions.append(_write_region(source, header, out, bits, number, area, grown))
+        # Their box is that of the whole, also where the file does not say it.
+        bounds = Area("", EARTH if header.bbox else nodes.bounds)
+        for number, whole in enumerate(WHOLES, start=len(areas)):
+            say(f"writing {whole.name}")
+            area = Area(whole.name, EARTH)
+            made = _write_region(source, header, out, bits, number, area, bounds, whole)
+            split.wholes.append(made)
         write_json(out / SPLIT_NAME, split)
         return split
     finally:
@@ -114,6 +122,9 @@ def _find_areas(regions: str, nodes: _Nodes) -> list[Area]:
         raise InvalidRequest(f"--regions: 1 to {MAX_REGIONS:,}")
     else:
         areas = cut_boxes(nodes.iter_positions(), nodes.bounds, int(regions))
+    for area in areas:
+        if area.name in [whole.name for whole in WHOLES]:
+            raise InvalidRequest(f"no region may be called {area.name}: there is one over all")
     if len(areas) > MAX_REGIONS:
         raise InvalidRequest(f"--regions: at most {MAX_REGIONS:,} areas, got {len(areas):,}")
     return areas
@@ -133,6 +144,7 @@ class _Nodes:
             Column(scratch, name, kind)
             for name, kind in (("node_ids", np.int64), ("lon", np.int32), ("lat", np.int32))
         )
+        wholes = Column(scratch, "node_wholes", np.bool_, len(WHOLES))
         for block in iter_blocks(source):
             if block.type != NODE:
                 break
@@ -140,7 +152,10 @@ class _Nodes:
             ids.add(block.ids)
             lon.add(block.lon)
             lat.add(block.lat)
+            wholes.add(_choose(block))
         self.ids, self.lon, self.lat = ids.map(), lon.map(), lat.map()
+        #: Which of `WHOLES` each is chosen for by its tags.
+        self.wholes = wholes.map()
         if not len(self.ids):
             raise InvalidRequest("the extract has no nodes")
         self.bounds = (
@@ -151,6 +166,10 @@ class _Nodes:
         """Yield positions, some at a time."""
         for start in range(0, len(self.ids), _CHUNK):
             yield self.lon[start : start + _CHUNK], self.lat[start : start + _CHUNK]
+
+
+def _choose(block: Block) -> NDArray[np.bool_]:
+    return np.column_stack([choose(block, whole) for whole in WHOLES])
 
 
 def find_rows(ids: Ints, wanted: Ints) -> Ints:
@@ -208,7 +227,12 @@ class _Holders:
         margin_m: float,
         say: Callable[[str], None],
     ) -> None:
-        self._words = -(-len(areas) // 64)
+        self._count = len(areas)
+        self._words = -(-(self._count + len(WHOLES)) // 64)
+        #: The bits of regions: those of `WHOLES` do not go up from parts to what has them.
+        self._of_regions = np.zeros(self._words, np.uint64)
+        for number in range(self._count):
+            self._of_regions[number // 64] |= np.uint64(1 << number % 64)
         self._grown = [area.grow(margin_m) for area in areas]
         self._nodes = nodes
         self.ids: list[Ints] = [nodes.ids]
@@ -226,7 +250,7 @@ class _Holders:
         self._find_keepers(is_whole=all(area.shape is None for area in areas))
         self.left_out = {
             kind: int(sum(
-                (~self._part(bits, start).any(axis=1)).sum()
+                (~(self._part(bits, start) & self._of_regions).any(axis=1)).sum()
                 for start in range(0, len(bits), _CHUNK)
             ))
             for kind, bits in zip(_KINDS, self.bits, strict=True)
@@ -236,9 +260,16 @@ class _Holders:
     def _part(values: NDArray[Any], start: int) -> NDArray[Any]:
         return values[start : start + _CHUNK]
 
+    def _mark(self, bits: Bits, wholes: NDArray[np.bool_]) -> None:
+        """Set the bits of `WHOLES` for elements that their own tags choose."""
+        for place in range(len(WHOLES)):
+            number = self._count + place
+            bits[wholes[:, place], number // 64] |= np.uint64(1 << number % 64)
+
     def _place_nodes(self, scratch: Path, nodes: _Nodes, areas: Sequence[Area]) -> None:
         bits = Column(scratch, "node_bits", np.uint64, self._words)
         owners = Column(scratch, "node_owners", np.int16)
+        start = 0
         for lon, lat in nodes.iter_positions():
             own = find_owners(areas, lon, lat)
             owners.add(own)
@@ -246,6 +277,8 @@ class _Holders:
             for number, area in enumerate(self._grown):
                 held = area.holds(lon, lat) | (own == number)
                 made[held, number // 64] |= np.uint64(1 << number % 64)
+            self._mark(made, self._part(nodes.wholes, start))
+            start += len(lon)
             bits.add(made)
         self.bits.append(bits.map())
         self.owners.append(owners.map())
@@ -265,6 +298,7 @@ class _Holders:
             made, own = self._gather(NODE, rows, way_of, len(block.ids))
             of_ways = self._find_boxes(rows, way_of, len(block.ids))
             self._add_passing(block.refs, rows, way_of, of_ways, made)
+            self._mark(made, _choose(block))
             bits.add(made)
             owners.add(own)
             boxes.add(of_ways)
@@ -311,7 +345,7 @@ class _Holders:
         known = rows >= 0
         rows, parent_of = rows[known], parent_of[known]
         bits = np.zeros((count, self._words), np.uint64)
-        np.bitwise_or.at(bits, parent_of, self.bits[kind][rows])
+        np.bitwise_or.at(bits, parent_of, self.bits[kind][rows] & self._of_regions)
         owners = np.full(count, -1, np.int16)
         own = self.owners[kind][rows]
         # Backwards, so that the first one that has an owner is written last.
@@ -324,6 +358,9 @@ class _Holders:
         none = np.empty(0, np.int64)
         ids = np.concatenate([none, *(block.ids for block in blocks)])
         self.ids.append(ids)
+        self._chosen = np.concatenate(
+            [np.empty((0, len(WHOLES)), np.bool_), *(_choose(block) for block in blocks)]
+        )
         self._is_area = np.concatenate(
             [np.empty(0, np.bool_), *(_find_area_relations(block) for block in blocks)]
         )
@@ -353,7 +390,7 @@ class _Holders:
         owners = np.full(count, -1, np.int16)
         for kind in (NODE, WAY):
             parent, rows, order = self._members[kind]
-            np.bitwise_or.at(bits, parent, self.bits[kind][rows])
+            np.bitwise_or.at(bits, parent, self.bits[kind][rows] & self._of_regions)
             own = self.owners[kind][rows]
             for at in np.flatnonzero((own >= 0) & (order < first[parent]))[::-1].tolist():
                 if order[at] < first[parent[at]]:
@@ -374,6 +411,7 @@ class _Holders:
             owners[parent[lacking]] = owners[rows[lacking]]
             if (bits == before[0]).all() and (owners == before[1]).all():
                 break
+        self._mark(bits, self._chosen)
         self.bits.append(bits)
         self.owners.append(owners)
 
@@ -398,12 +436,15 @@ class _Holders:
         for bits, owners in zip(self.bits, self.owners, strict=True):
             for start in range(0, len(owners), _CHUNK):
                 held, own = self._part(bits, start), self._part(owners, start)
+                lost = ~(held & self._of_regions).any(axis=1)
                 if is_whole:
-                    lost = ~held.any(axis=1)
                     held[lost, 0] |= np.uint64(1)
+                else:  # neither are they part of what is over all regions
+                    held[lost] = 0
+                of_regions = held & self._of_regions
                 for word in range(self._words):
-                    rows = np.flatnonzero((own < 0) & (held[:, word] != 0))
-                    lowest = held[rows, word] & (~held[rows, word] + np.uint64(1))
+                    rows = np.flatnonzero((own < 0) & (of_regions[:, word] != 0))
+                    lowest = of_regions[rows, word] & (~of_regions[rows, word] + np.uint64(1))
                     own[rows] = word * 64 + np.log2(lowest.astype(np.float64)).astype(np.int16)
 
     def _lower_to_nodes(self, source: Path) -> None:
@@ -441,7 +482,9 @@ def _write_region(
     number: int,
     area: Area,
     grown: Area,
+    whole: Whole | None = None,
 ) -> RegionFile:
+    """Write what a region has, or one of `WHOLES`, which has no guests."""
     folder = out / area.name
     folder.mkdir(exist_ok=True)
     target = folder / "source.osm.pbf"
@@ -451,6 +494,8 @@ def _write_region(
     types = (osmium.osm.NODE, osmium.osm.WAY, osmium.osm.RELATION)
     for kind, name in enumerate(_KINDS):
         ids, is_guest = holders.find_held(kind, number)
+        if whole is not None:
+            is_guest[:] = False
         counts[name], guests[name] = len(ids), int(is_guest.sum())
         eids.append(ids[is_guest] * 4 + kind)
         wanted: Any = osmium.filter.IdFilter(ids.tolist())
@@ -465,15 +510,17 @@ def _write_region(
         made.set("osmosis_replication_sequence_number", str(header.replication_sequence))
     if header.replication_url:
         made.set("osmosis_replication_base_url", header.replication_url)
-    if header.bbox is not None:
-        west, south, east, north = _meet(header.bbox, tuple(v / E7 for v in grown.box))
+    if header.bbox is not None or whole is not None:
+        around = (-180.0, -90.0, 180.0, 90.0)
+        west, south, east, north = _meet(header.bbox or around, tuple(v / E7 for v in grown.box))
         if west < east and south < north:
             made.add_box(osmium.osm.Box(west, south, east, north))
     with osmium.SimpleWriter(str(target), header=made, overwrite=True) as writer:
         osmium.apply(str(source), *filters, writer)
     files = {name: describe_file(folder / name) for name in (target.name, GUESTS_NAME)}
+    parts = list(whole.parts) if whole is not None else []
     return RegionFile(
-        area.name, area.to_geojson(), (*grown.bbox,), counts, guests, files,
+        area.name, area.to_geojson(), (*grown.bbox,), counts, guests, files, parts,
     )  # fmt: skip
 
 

@@ -16,8 +16,6 @@ class Question(msgspec.Struct, array_like=True):
     headers: list[tuple[bytes, bytes]]
     body: bytes = b""
     raw: dict[str, Any] | None = None
-    #: Leave out features that other regions own.
-    owned: bool = False
     request_id: str = ""
     scheme: str = "http"
 

@@ -29,7 +29,7 @@ from mapyard.http.answer import Answer
 from mapyard.http.apart import Apart
 from mapyard.http.context import Context
 from mapyard.http.cors import Cors
-from mapyard.http.elsewhere import Elsewhere
+from mapyard.http.elsewhere import Elsewhere, Flow
 from mapyard.http.endpoints import Asked, Endpoint, UploadBounds
 from mapyard.http.errors import MethodNotAllowed, encode_error, internal_error
 from mapyard.http.languages import with_languages
@@ -304,6 +304,11 @@ class Application:
                 found_at = await self.elsewhere.find(request, endpoint, body)
                 if isinstance(found_at, Reply):
                     await self._send(request, found_at)
+                    return
+                if isinstance(found_at, Flow):
+                    await self._stream(
+                        request, found_at.status, found_at.headers, found_at.chunks, None
+                    )
                     return
                 snapshot = found_at
         try:

@@ -102,7 +102,7 @@ class TableWriter:
         for column in self._columns.values():
             column.close()
         self._write_index()
-        write_heap(self._folder, "value", values)
+        self._write_values(values)
         info = TableInfo(
             "shortbread 1.1",
             bounds,
@@ -110,6 +110,20 @@ class TableWriter:
             self._attributes,
         )
         (self._folder / "tiles.json").write_bytes(msgspec.json.encode(info))
+
+    def _write_values(self, values: list[bytes]) -> None:
+        """Write the values in their order as bytes, so that no tile tells what else there is."""
+        order = sorted(range(len(values)), key=values.__getitem__)
+        write_heap(self._folder, "value", [values[i] for i in order])
+        place = np.empty(len(values), np.uint32)
+        place[order] = np.arange(len(values), dtype=np.uint32)
+        if not self._columns["tag_value"].length:
+            return
+        column = np.load(self._folder / "tag_value.npy", mmap_mode="r+")
+        for start in range(0, len(column), _PORTION):
+            part = column[start : start + _PORTION]
+            part[:] = place[part]
+        column.flush()
 
     def _write_index(self) -> None:
         boxes = open_column(self._folder, _BOXES)

@@ -18,10 +18,14 @@ from fleets import (
     make_single,
     normalize,
 )
+from mapyard.errors import Overloaded
 from mapyard.fleet.front import Front, ReplicaLost
 from mapyard.fleet.wire import Question, Reply
 from mapyard.http.app import Application
 from mapyard.results.cursor import write_place
+from mapyard.tiles.archive import list_tiles
+from mapyard.tiles.source import TABLE_FOLDER
+from mapyard.tiles.table import Table
 from osm_files import EXAMPLES
 
 # Five datasets are built first.
@@ -97,6 +101,71 @@ def walk(application: Application, path: str, params: dict[str, Any]) -> list[st
             return ids
 
 
+@pytest.mark.parametrize("form", ["geojson", "csv", "ndjson"])
+@pytest.mark.parametrize(
+    ("path", "params"),
+    [
+        ("/api/v1/features", {"tags": "building"}),
+        ("/api/v1/features", {"tags": "amenity", "output[geometry]": "false", "lang": "fr"}),
+        ("/api/v1/features", {"tags[amenity]": "nothing"}),
+        ("/api/v1/features", {"bbox": "43.72,7.40,43.76,7.45", "output[fields]": "name,shop",
+                              "tags": "shop"}),
+        ("/api/v1/search", {"q": "avenue"}),
+        ("/api/v1/search", {"q": "grimaldo"}),
+        ("/api/v1/search", {"q": "grimaldi"}),
+    ],
+)  # fmt: skip
+def test_streams_over_regions_are_the_whole(
+    applications: tuple[Front, Application, Application],
+    monkeypatch: pytest.MonkeyPatch, path: str, params: dict[str, Any], form: str,
+) -> None:  # fmt: skip
+    _, application, single = applications
+    expected = ask(single, path, {**params, "format": form})
+    for rows in (400, 16_000):  # pages of 100 rows, and of as many as there may be
+        monkeypatch.setattr("mapyard.fleet.streams._ROWS", rows)
+        found = ask(application, path, {**params, "format": form})
+        assert found.status_code == 200
+        assert found.content == expected.content
+        assert found.headers["content-type"] == expected.headers["content-type"]
+
+
+def test_a_stream_of_one_region_elsewhere_comes_in_pages(
+    applications: tuple[Front, Application, Application], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A whole answer from another node has a limit that a stream of it does not have."""
+    front, application, single = applications
+    assert front.table is not None
+    monkeypatch.setattr(front.table, "local", {})
+    monkeypatch.setattr("mapyard.fleet.host.MAX_BYTES", 20_000)
+    params = {"bbox": "43.7340,7.4150,43.7400,7.4200", "tags": "building", "format": "ndjson"}
+    expected = ask(single, "/api/v1/features", params).content
+    assert len(expected) > 100_000
+    assert ask(application, "/api/v1/features", params).content == expected
+
+
+def test_a_stream_whose_region_fails_is_broken_off(
+    applications: tuple[Front, Application, Application], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    front, application, _ = applications
+    monkeypatch.setattr("mapyard.fleet.streams._ROWS", 400)
+    asked = 0
+    ask_region = front._ask
+
+    async def fail(*arguments: Any) -> Reply:
+        nonlocal asked
+        asked += 1
+        if asked > 6:
+            raise Overloaded("no node answers")
+        return await ask_region(*arguments)
+
+    monkeypatch.setattr(front, "_ask", fail)
+    with pytest.raises(AssertionError):  # of the transport: the answer has no end
+        ask(application, "/api/v1/features", {"tags": "building", "format": "ndjson"})
+    asked = 10
+    refused = ask(application, "/api/v1/features", {"tags": "building", "format": "ndjson"})
+    assert refused.status_code == 503  # before it begins it is an error like any other
+
+
 def test_a_cursor_belongs_to_its_query(
     applications: tuple[Front, Application, Application],
 ) -> None:
@@ -112,19 +181,47 @@ def test_a_cursor_belongs_to_its_query(
         assert odd.json()["error"]["code"] == "invalid_cursor", text
 
 
-def test_places_are_found_in_all_regions(
+def test_all_tiles_are_those_of_one_machine(
+    applications: tuple[Front, Application, Application], monaco: Path
+) -> None:
+    """To the byte: of the overview below zoom 14, of a region there; else it is refused."""
+    _, application, single = applications
+    tiles = list_tiles(Table((monaco / "current" / TABLE_FOLDER).resolve()), 0, 14)
+    low = [tile for tile in tiles if tile.z < 14]
+    high = [tile for tile in tiles if tile.z == 14][::4]
+    held = 0
+    for tile in [*low[:100], *low[100::3], *high]:
+        path = f"/api/v1/tiles/{tile.z}/{tile.x}/{tile.y}.mvt"
+        expected, found = ask(single, path), ask(application, path)
+        if tile.z == 14 and found.status_code == 422:
+            assert "regions" in found.json()["error"]["message"]
+            continue
+        held += tile.z == 14
+        assert (found.status_code, found.content) == (expected.status_code, expected.content), tile
+    assert held > len(high) / 2
+    style = "/api/v1/tiles/style.json"
+    assert ask(application, style).content == ask(single, style).content
+    shown = [ask(app, "/api/v1/tiles.json").json() for app in (application, single)]
+    for info in shown:
+        del info["version"]  # the id of the dataset
+    assert shown[0] == shown[1]
+
+
+def test_what_a_generation_lacks_is_said(
     applications: tuple[Front, Application, Application],
 ) -> None:
-    """Whole names; scores depend a little on what else a region has, as the page says."""
-    _, application, single = applications
-    for text in ("monaco-ville", "larvotto", "rue grimaldi", "place du casino", "stade louis ii"):
-        for path in ("/api/v1/geocode", "/api/v1/geocode/autocomplete"):
-            asked = {"q": text, "limit": 1}
-            expected, found = ask(single, path, asked).json(), ask(application, path, asked).json()
-            names = [
-                answer["features"][0]["properties"]["display_name"] for answer in (expected, found)
-            ]
-            assert names[0] == names[1]
+    front, application, _ = applications
+    table = front.table
+    assert table is not None
+    wholes = dict(table.map.wholes)
+    table.map.wholes.clear()
+    try:
+        refused = ask(application, "/api/v1/geocode", {"q": "casino"})
+        assert refused.status_code == 422 and "'places'" in refused.json()["error"]["message"]
+        named = ask(application, "/api/v1/geocode", {"q": "casino"}, headers={"X-Region": "r001"})
+        assert named.status_code == 200
+    finally:
+        table.map.wholes.update(wholes)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +229,6 @@ def test_places_are_found_in_all_regions(
     [
         ("/api/v1/route", {"origin": "43.7255,7.4100", "destination": "43.7500,7.4380"}),
         ("/api/v1/isochrone", {"near": "43.738,7.4246", "time": 1200}),
-        ("/api/v1/features", {"tags": "shop", "format": "ndjson"}),
         ("/api/v1/features", {"tags": "shop", "output[sort]": "name"}),
         ("/api/v1/features", {"tags": "shop", "offset": 990, "limit": 20}),
         ("/api/v1/tags", {}),

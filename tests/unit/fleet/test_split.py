@@ -163,6 +163,57 @@ def test_regions_hold_what_the_definition_says(tmp_path: Path, seed: int, count:
             assert owners[kind, osm_id] == owners["n", first]
 
 
+def make_town(path: Path) -> Path:
+    """Two of each: what the geocoder reads, what low zooms show, what is neither."""
+    return write_osm(
+        path,
+        {1: (9.0, 47.0, {"addr:housenumber": "1"}), 2: (9.0, 47.01, {"natural": "tree"}),
+         3: (9.0, 47.02, {"name:de": "Stein"}), 4: (9.01, 47.0, {"power": "pole"}),
+         5: (9.02, 47.0, {"amenity": "cafe"}), 6: (9.03, 47.0), 7: (9.03, 47.01), 8: (9.03, 47.02),
+         9: (9.04, 47.0), 10: (9.04, 47.01), 11: (50.0, 1.0, {"name": "Far"})},
+        {1: ([6, 7, 8, 6], {"building": "yes"}), 2: ([6, 7, 8, 6], {"building": "no", "name": "A"}),
+         3: ([9, 10], {"highway": "path"}), 4: ([7, 10], {"highway": "residential", "name": "B"}),
+         5: ([1, 2], {"waterway": "ditch"}), 6: ([2, 3], {"boundary": "marker"})},
+        {1: ([("way", 1, "outer")], {"type": "multipolygon", "landuse": "forest"}),
+         2: ([("way", 6, "outer"), ("relation", 1, "")], {"boundary": "administrative"}),
+         3: ([("way", 5, "")], {"type": "site"})},
+    )  # fmt: skip
+
+
+def test_wholes_hold_what_their_readers_read(tmp_path: Path) -> None:
+    path = make_town(tmp_path / "map.osm")
+    made = split_regions([path], "2", tmp_path / "out", margin_m=0.0)
+    assert [whole.name for whole in made.wholes] == ["places", "overview"]
+    assert [whole.parts for whole in made.wholes] == [["text"], ["tiles"]]
+    places, overview = (
+        read(tmp_path / "out" / name / "source.osm.pbf") for name in ("places", "overview")
+    )
+    relations = {("r", 1), ("r", 2), ("w", 1), ("w", 6), *(("n", n) for n in (2, 3, 6, 7, 8))}
+    assert set(places) == relations | {
+        ("n", 1), ("n", 5), ("w", 2), ("w", 4), ("n", 10), ("n", 11)
+    }  # fmt: skip
+    assert set(overview) == relations | {("w", 3), ("w", 4), ("n", 9), ("n", 10)}
+    source = read(path)
+    assert all(source[key] == found[key] for found in (places, overview) for key in found)
+    for whole in made.wholes:
+        assert read_guests(tmp_path / "out" / whole.name) == set()
+        assert sum(whole.guests.values()) == 0
+
+
+def test_wholes_leave_out_what_no_drawn_area_has(tmp_path: Path) -> None:
+    path = make_town(tmp_path / "map.osm")
+    shape = json.loads(shapely.to_geojson(shapely.box(8, 46, 10, 48)))
+    area = {"type": "Feature", "properties": {"name": "town"}, "geometry": shape}
+    (tmp_path / "areas.json").write_text(json.dumps({"features": [area]}))
+    split_regions([path], str(tmp_path / "areas.json"), tmp_path / "out", margin_m=0.0)
+    places = read(tmp_path / "out" / "places" / "source.osm.pbf")
+    assert ("n", 1) in places and ("n", 11) not in places
+    area["properties"] = {"name": "places"}
+    (tmp_path / "areas.json").write_text(json.dumps({"features": [area]}))
+    with pytest.raises(MapyardError, match="no region may be called places"):
+        split_regions([path], str(tmp_path / "areas.json"), tmp_path / "again", margin_m=0.0)
+
+
 def test_many_regions_need_more_than_one_word_of_bits(tmp_path: Path) -> None:
     path = make_random_map(tmp_path / "map.osm", 1)
     made = split_regions([path], "70", tmp_path / "out", margin_m=0.0)

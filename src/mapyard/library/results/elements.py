@@ -59,8 +59,12 @@ class Elements(Features):
 
     def page(self, limit: int) -> Page:
         """Return the page that was asked for by cursor or offset, the first one else."""
-        found = self._find_page(limit)
+        found = self.listing(limit)
         return Page(self.write(found.rows, found.distances_m), found.end, found.distances_m)
+
+    def listing(self, limit: int) -> Listing:
+        """Return the rows of that page."""
+        return self._find_page(limit)
 
     def write(
         self, rows: NDArray[Any], distances_m: NDArray[np.float64] | None = None
