@@ -71,6 +71,7 @@ def build_roads(folder, roads, modes, connected=3, usable=None):
         folder,
     )
     length_cm = np.round(100 * np.array(length_m)).astype(np.int32)
+    ends = ends.astype(np.int32)
     return Roads(folder, length_cm, (ends, ends ^ 1))
 
 

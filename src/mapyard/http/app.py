@@ -34,7 +34,7 @@ from mapyard.http.endpoints import Asked, Endpoint, UploadBounds
 from mapyard.http.errors import MethodNotAllowed, encode_error, internal_error
 from mapyard.http.languages import with_languages
 from mapyard.http.parameters import read_params
-from mapyard.http.pool import RequestDeadline, WorkPool
+from mapyard.http.pool import RequestDeadline, WorkPool, wait_until_gone
 from mapyard.http.reply import Later, Reply, encode_answer, is_long_to_encode
 from mapyard.http.request import ASGIApp, Receive, Request, Scope, Send
 from mapyard.http.router import Route, Router
@@ -446,11 +446,14 @@ class Application:
         snapshot: Snapshot | None,
         *,
         always: bool = False,
+        gone: asyncio.Future[None] | None = None,
     ) -> T:
         """Run a job; the thread holds a lease of its own, for it may outlive the request."""
         release = snapshot.lease().release if snapshot is not None else None
         try:
-            return await threads.run(job, deadline, request.receive, release, always=always)
+            return await threads.run(
+                job, deadline, request.receive, release, always=always, gone=gone
+            )
         except Overloaded:
             if release is not None:
                 release()
@@ -500,10 +503,17 @@ class Application:
             deadline.check()
             return next(chunks, None)
 
-        chunk = await self._in_pool(threads, step, request, deadline, snapshot)
-        while chunk is not None:
-            yield chunk
-            chunk = await self._in_pool(threads, step, request, deadline, snapshot, always=True)
+        gone = asyncio.ensure_future(wait_until_gone(request.receive))
+        run = partial(self._in_pool, threads, step, request, deadline, snapshot, gone=gone)
+        try:
+            chunk = await run()
+            while chunk is not None:
+                if gone.done():
+                    raise Cancelled
+                yield chunk
+                chunk = await run(always=True)
+        finally:
+            gone.cancel()
 
     async def _stream(
         self,

@@ -2,6 +2,8 @@
 
 A full queue refuses at once. A client that goes away cancels the request's deadline, which the
 work looks at between its steps; work that ignores its deadline is answered 408 after a grace.
+Both are looked at for work that takes longer than most: what is done in a few milliseconds costs a
+thread's turn and nothing else.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import Any, Final, TypeVar
 
 from mapyard.deadline import Cancelled, Deadline
@@ -27,6 +31,11 @@ GRACE_S: Final = 2.0
 STANDING_S: Final = 0.2
 #: For how long the queue is kept short then, seconds; anew with each refusal.
 SHORT_S: Final = 3.0
+#: Until then nobody looks whether the client of a job has gone, seconds.
+_PATIENCE_S: Final = 0.02
+#: How long a thread without work waits for some before it goes back to the executor, which
+#: takes longer to call it; also how long a process that ends may wait for it, seconds.
+_LINGER_S: Final = 1.0
 #: A thread so long past its job's deadline is not going to look at it, seconds.
 STUCK_S: Final = 15.0
 
@@ -53,8 +62,12 @@ class WorkPool:
         self.busy = 0
         self._lock = threading.Lock()
         self._waiting: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
-        #: Threads at work.
+        #: Threads at work, or called to it, and threads that wait to be called.
         self._active = 0
+        self._idle = 0
+        #: Calls a thread to work, or, with False, back to the executor.
+        self._calls: SimpleQueue[bool] = SimpleQueue()
+        self._is_closed = False
         #: When last nobody waited, and until when the queue is kept short.
         self._clear_s = time.monotonic()
         self._short_until_s = 0.0
@@ -96,9 +109,13 @@ class WorkPool:
             self._waiting.append((future, job))
             starts = self._active < self._most_active()
             self._active += starts
+            calls = starts and self._idle > 0
+            self._idle -= calls
         future.add_done_callback(done)
-        if starts:
-            self._executor.submit(self._work)
+        if calls:
+            self._calls.put(True)
+        elif starts:
+            self._executor.submit(self._serve)
         return future
 
     def check_room(self) -> None:
@@ -131,13 +148,30 @@ class WorkPool:
     def _most_active(self) -> int:
         return self._lanes if time.monotonic() < self._short_until_s else self.threads
 
-    def _work(self) -> None:
-        """Do waiting jobs, one after the other, until there are none for this thread."""
+    def _serve(self) -> None:
+        """Work whenever this thread is called to, until it was not for a while."""
+        while self._work():
+            while True:
+                with suppress(Empty):
+                    if self._calls.get(timeout=_LINGER_S):
+                        break
+                    return
+                with self._lock:
+                    if self._idle:  # else somebody is calling just now
+                        self._idle -= 1
+                        return
+
+    def _work(self) -> bool:
+        """Do waiting jobs, one after the other, until there are none for this thread.
+
+        Returns whether it may be called again.
+        """
         while True:
             with self._lock:
                 if not self._waiting or self._active > self._most_active():
                     self._active -= 1
-                    return
+                    self._idle += not self._is_closed
+                    return not self._is_closed
                 future, job = self._waiting.popleft()
             if not future.set_running_or_notify_cancel():
                 continue
@@ -157,8 +191,12 @@ class WorkPool:
         on_done: Callable[[], None] | None = None,
         *,
         always: bool = False,
+        gone: asyncio.Future[None] | None = None,
     ) -> T:
-        """Run a job in the pool; raise Cancelled when the client goes away, Timeout when late."""
+        """Run a job in the pool; raise Cancelled when the client goes away, Timeout when late.
+
+        `gone`, of `wait_until_gone`, is for those that run one job after the other.
+        """
 
         def timed() -> T:
             self._running.add(deadline)
@@ -167,24 +205,43 @@ class WorkPool:
             finally:
                 self._running.discard(deadline)
 
+        loop = asyncio.get_running_loop()
+        turn = loop.create_future()
+        watch = gone
+        timer: asyncio.TimerHandle
+
+        def wake(_: object = None) -> None:
+            if not turn.done():
+                turn.set_result(None)
+
+        def tell(_: object) -> None:
+            with suppress(RuntimeError):  # the loop is closed: nobody waits
+                loop.call_soon_threadsafe(wake)
+
+        def look() -> None:
+            nonlocal watch, timer
+            if watch is None:
+                watch = asyncio.ensure_future(wait_until_gone(receive))
+            watch.add_done_callback(wake)
+            timer = loop.call_later(max(0.0, deadline.remaining_s() + GRACE_S), wake)
+
         work = self.submit(timed, on_done, always=always)
-        future = asyncio.wrap_future(work)
-        gone = asyncio.ensure_future(wait_until_gone(receive))
-        future.add_done_callback(take_outcome)
+        timer = loop.call_later(_PATIENCE_S, look)
+        work.add_done_callback(tell)
         try:
-            await asyncio.wait(
-                (future, gone),
-                timeout=deadline.remaining_s() + GRACE_S,
-                return_when=asyncio.FIRST_COMPLETED,
-            )
-            if future.done():
-                return future.result()
+            await turn
+            if work.done():
+                return work.result()
             deadline.cancel()
-            if gone.done():
+            if watch is not None and watch.done():
                 raise Cancelled
             raise Timeout(f"the request took longer than its limit of {deadline.limit_s:g} s")
         finally:
-            gone.cancel()
+            timer.cancel()
+            if watch is not None and watch is not gone:
+                watch.cancel()
+            elif watch is not None:
+                watch.remove_done_callback(wake)
             work.cancel()  # a job still waiting for a thread need not begin
 
     @property
@@ -203,6 +260,10 @@ class WorkPool:
         with self._lock:
             waiting = list(self._waiting)
             self._waiting.clear()
+            self._is_closed = True
+            idle, self._idle = self._idle, 0
+        for _ in range(idle):
+            self._calls.put(False)
         for future, _ in waiting:
             future.cancel()
         self._executor.shutdown(wait=False, cancel_futures=True)

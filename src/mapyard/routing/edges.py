@@ -134,7 +134,7 @@ def _join_ways(table: ModeTable, route: Route) -> EdgePath:
     columns: list[tuple[NDArray[Any], ...]] = []
     before_s = before_cost = 0.0
     for way, leg in zip(route.ways, route.legs, strict=True):
-        _, last = table.roads.find_line(way.edges, way.ends)
+        last = table.roads.find_line(way.edges, way.ends).last
         elapsed_s, elapsed_cost = table.measure_edges(way)
         source, target = np.zeros(len(last)), np.ones(len(last))
         source[0], target[-1] = way.ends[0][0], way.ends[1][0]

@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from mapyard.routing.kernels import KernelsMissing, address, load_kernels
+
 #: Decimals of the engine's own shapes.
 ENGINE_DIGITS = 6
+#: Of one number.
+_MOST_BYTES = 13
 
 
 def decode_polyline(text: str, digits: int = ENGINE_DIGITS) -> NDArray[np.float64]:
@@ -31,6 +35,11 @@ def encode_polyline(
 
     With heights, each third number is one, in centimeters.
     """
+    if heights_m is None and positions.dtype == np.float64:
+        try:
+            return _encode(positions, digits)
+        except KernelsMissing:
+            pass  # numpy takes ten times as long
     whole = np.round(positions[:, ::-1] * 10**digits).astype(np.int64)
     if heights_m is not None:
         whole = np.column_stack([whole, np.round(heights_m * 100).astype(np.int64)])
@@ -39,6 +48,16 @@ def encode_polyline(
     # The first position is far from nothing, all others are near the one before.
     first = whole.shape[1]
     return (_write(values[:first]) + _write(values[first:])).decode("ascii")
+
+
+def _encode(positions: NDArray[np.float64], digits: int) -> str:
+    positions = np.ascontiguousarray(positions)
+    count, columns = positions.shape
+    text = np.empty(_MOST_BYTES * 2 * count, np.uint8)
+    size = load_kernels().encode_line(
+        count, columns, address(positions, np.float64), 10.0**digits, address(text, np.uint8)
+    )
+    return str(text[:size].data, "ascii")
 
 
 def _write(values: NDArray[np.int64]) -> bytes:

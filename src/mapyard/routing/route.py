@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from mapyard.errors import InvalidRequest, MapyardError, Unsupported
 from mapyard.geo.sphere import distance_m, haversine_m
 from mapyard.routing.avoid import write_avoided
-from mapyard.routing.contraction.table import ModeTable, Way
+from mapyard.routing.contraction.table import ModeTable
+from mapyard.routing.contraction.way import Way
 from mapyard.routing.costing import CostingOptions
 from mapyard.routing.engine import Engine, NoRoad, NoRoute, TooFarApart
 from mapyard.routing.hours import meets_hours
@@ -306,7 +307,7 @@ def _add_steps(
 
 def _time_steps(table: ModeTable, way: Way, leg: Leg, steps: list[Step]) -> list[Step]:
     """Return the steps with the table's times, which the engine does not have."""
-    _, lasts = table.roads.find_line(way.edges, way.ends)
+    lasts = table.roads.find_line(way.edges, way.ends).last
     taken_s, _ = table.measure_edges(way)
     points = [0, *lasts.tolist()]
     ends_s = np.array([0.0, *taken_s.tolist()])

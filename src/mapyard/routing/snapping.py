@@ -40,6 +40,10 @@ _STEP_M: Final = 2.0
 #: Polar latitudes have no roads, and the engine's distances break down there.
 _MAX_LAT: Final = 89.9
 
+_ON_EARTH: Final = np.array([180.0, 90.0])
+#: The least width of a degree of longitude that is counted with, as part of one of latitude.
+_LEAST_WIDTH: Final = 0.01
+
 #: What a position is for the ways that are asked for.
 Role = Literal["origin", "via", "destination"]
 #: The directions in which its road needs to lead on.
@@ -67,6 +71,8 @@ class Snapped:
 
 def check_positions(positions: NDArray[np.float64], name: str = "positions") -> None:
     """Raise `InvalidRequest` with the index of the first position that is none on Earth."""
+    if (np.abs(positions) <= _ON_EARTH).all():
+        return
     lon, lat = positions[:, 0], positions[:, 1]
     bad = ~(np.isfinite(lon) & np.isfinite(lat) & (abs(lon) <= 180) & (abs(lat) <= 90))
     if bad.any():
@@ -127,7 +133,9 @@ def look_over_meridian(
 
     The engine looks for roads on a position's own side only.
     """
-    width_m = np.maximum(np.cos(np.radians(positions[:, 1])), 0.01) * DEGREE_M
+    if 180.0 - float(np.abs(positions[:, 0]).max(initial=0.0)) > radius_m / DEGREE_M / _LEAST_WIDTH:
+        return positions  # far from it at any latitude
+    width_m = np.maximum(np.cos(np.radians(positions[:, 1])), _LEAST_WIDTH) * DEGREE_M
     near = np.flatnonzero((180.0 - np.abs(positions[:, 0])) * width_m <= radius_m)
     if not near.size:
         return positions

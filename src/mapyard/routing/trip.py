@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from mapyard.routing.contraction.table import Way
+from mapyard.routing.contraction.way import Way
 from mapyard.routing.steps import Step
 
 

@@ -206,3 +206,59 @@ def test_a_burst_may_fill_the_queue_but_a_standing_queue_is_kept_short(
     finally:
         stop.set()
         pool.close()
+
+
+@pytest.mark.parametrize("linger_s", [0.0, 0.001, 1.0])
+def test_threads_are_called_again(linger_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool_module, "_LINGER_S", linger_s)
+    pool = WorkPool("again", threads=3, queue=1_000)
+    names: Counter[str] = Counter()
+
+    def work() -> int:
+        names[threading.current_thread().name] += 1
+        return 1
+
+    async def main() -> None:
+        for together in (1, 7, 2, 40, 1, 3) * 20:
+            runs = [
+                pool.run(work, RequestDeadline(5), client_that_leaves(9)) for _ in range(together)
+            ]
+            assert sum(await asyncio.wait_for(asyncio.gather(*runs), 10)) == together
+            await asyncio.sleep(0.002 * (together == 1))
+
+    asyncio.run(main())
+    pool.close()
+    assert sum(names.values()) == 54 * 20
+    assert len(names) <= 3
+    started_s = time.monotonic()
+    for thread in threading.enumerate():
+        if thread.name in names:
+            thread.join(5)
+    assert time.monotonic() - started_s < 0.5
+    assert pool.busy == 0
+
+
+def test_a_short_job_is_answered_though_nobody_looked_at_its_client(pool: WorkPool) -> None:
+    asked: list[int] = []
+
+    async def receive() -> Any:
+        asked.append(1)
+        return {"type": "http.disconnect"}
+
+    async def main() -> None:
+        assert await pool.run(lambda: 5, RequestDeadline(1), receive) == 5
+
+    asyncio.run(main())
+    assert asked == []
+
+
+def test_work_after_work_has_one_look_at_its_client(pool: WorkPool) -> None:
+    async def main() -> None:
+        gone = asyncio.ensure_future(pool_module.wait_until_gone(client_that_leaves(0.05)))
+        assert await pool.run(lambda: 5, RequestDeadline(1), client_that_leaves(0), gone=gone) == 5
+        with pytest.raises(Cancelled):
+            await pool.run(
+                lambda: time.sleep(0.3), RequestDeadline(1), client_that_leaves(9), gone=gone
+            )
+
+    asyncio.run(main())

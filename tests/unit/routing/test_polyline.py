@@ -5,6 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mapyard.routing import polyline
+from mapyard.routing.kernels import KernelsMissing
 from mapyard.routing.polyline import decode_polyline, encode_polyline
 
 #: The example of the format's description.
@@ -34,3 +36,19 @@ def test_comes_back_at_its_precision(digits, places):
 def test_heights_are_every_third_number():
     text = encode_polyline(np.array([[0.0, 0.0], [0.0, 0.0]]), 5, np.array([1.0, -1.0]))
     assert text == "??gE??nK"
+
+
+@given(
+    places=st.lists(st.tuples(st.floats(-180, 180), st.floats(-90, 90)), min_size=1, max_size=30)
+)
+def test_without_c_the_text_is_the_same(places):
+    def refuse():
+        raise KernelsMissing("none")
+
+    positions = np.array(places)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(polyline, "load_kernels", refuse)
+        slow = encode_polyline(positions, 6)
+    assert slow == encode_polyline(positions, 6)
+    wide = np.column_stack([positions, np.zeros(len(positions))])
+    assert slow == encode_polyline(wide[:, :2], 6)

@@ -221,7 +221,7 @@ def _is_as_cheap(
     if not cost_s - _TIE_S <= route_cost_s <= _TIE * cost_s + _TIE_S:
         return False
     try:
-        line, _ = table.roads.find_line(way.edges, way.ends)
+        line = table.roads.find_line(way.edges, way.ends).positions
         path = find_edges(engine, line, mode)
         priced_s = float(path.elapsed_cost[-1])
         ids = np.array([edge.edge_id for edge in path.edges], np.int64)

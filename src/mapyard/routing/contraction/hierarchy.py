@@ -169,7 +169,8 @@ class Hierarchy:
                 for name in _NAMES
             ),
         )
-        self._where = ctypes.addressof(self._struct)
+        #: Where C finds it.
+        self.where = ctypes.addressof(self._struct)
 
     def find_table(self, origins: Starts, destinations: Starts, deadline: Deadline) -> Ways:
         """Return the cheapest ways from all origins to all destinations.
@@ -199,7 +200,7 @@ class Hierarchy:
         if starts.cost_ms.size and starts.cost_ms.min() < LEAST_START_MS:
             raise ValueError("a search begins with too little")
         labels = self._kernels.search(
-            self._where, upward, len(starts), address(starts.first, np.int64),
+            self.where, upward, len(starts), address(starts.first, np.int64),
             *(address(column, np.int32, count) for column in starts.columns),
         )  # fmt: skip
         if not labels:
@@ -232,7 +233,7 @@ class Hierarchy:
             ]
             count = len(columns[0])
             if self._kernels.find_ways(
-                self._where, count, *(address(column, np.int32, count) for column in columns)
+                self.where, count, *(address(column, np.int32, count) for column in columns)
             ):
                 raise MemoryError("no memory is left for a search")
         return ways
@@ -243,7 +244,7 @@ class Hierarchy:
         self._check(np.array([source, target], np.int32))
         while True:
             count = self._kernels.unpack_way(
-                self._where, source, target, address(way, np.int32), len(way)
+                self.where, source, target, address(way, np.int32), len(way)
             )
             if count < 0:
                 raise MemoryError("no memory is left for a search")
@@ -257,7 +258,7 @@ class Hierarchy:
         steps = max(0, len(way) - 1)
         cost_ms, time_ms = np.empty(steps, np.int32), np.empty(steps, np.int32)
         self._kernels.measure_way(
-            self._where, len(way), address(np.ascontiguousarray(way), np.int32),
+            self.where, len(way), address(np.ascontiguousarray(way), np.int32),
             address(cost_ms, np.int32), address(time_ms, np.int32),
         )  # fmt: skip
         return cost_ms, time_ms

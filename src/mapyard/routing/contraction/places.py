@@ -20,7 +20,7 @@ class Places:
 
     count: int  #: of positions
     position: Ints
-    edge: Ints  #: -1 where the graph has none
+    edge: NDArray[np.int32]  #: -1 where the graph has none
     share: Floats  #: of the edge that lies before the place, 0–1
     away_m: Floats  #: from the position
     at: Floats  #: (places, 2), longitude and latitude

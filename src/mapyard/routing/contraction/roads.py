@@ -11,7 +11,7 @@ import ctypes
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +32,8 @@ _MAX_LAT: Final = 89.9
 _CM: Final = 100
 #: Points of a line for which there is room at first.
 _LINE_POINTS: Final = 2048
-#: So few positions are put onto roads one by one, which takes less than whole arrays.
-_FEW: Final = 8
+#: Places of a position for which there is room at first.
+_PLACES: Final = 16
 #: Crossings that can be reached from a road of a connected network; the engine's default.
 CONNECTED_CROSSINGS: Final = 50
 #: How far into its road a position is moved from a crossing.
@@ -70,7 +70,22 @@ type End = tuple[float, Floats]
 
 #: Arrays that tell where a mode can go.
 _OPEN_NAMES: Final = ("modes", "upper_modes", "edge_modes")
-_NAMES: Final = ("box", "modes", "upper_box", "upper_modes", "first", "point", "edge")
+_NAMES: Final = (
+    "box", "modes", "upper_box", "upper_modes", "first", "point", "edge", "length", "start", "end",
+    "edge_modes", "opposing", "road", "kinds", "first_out", "out",
+)  # fmt: skip
+_KINDS: Final[dict[str, type[np.generic]]] = {
+    "modes": np.uint8, "upper_modes": np.uint8, "first": np.uint32, "edge_modes": np.uint8,
+    "kinds": np.uint8, "first_out": np.uint32,
+}  # fmt: skip
+
+
+class Line(NamedTuple):
+    """A line along edges."""
+
+    positions: Floats  #: (n, 2), longitude and latitude
+    last: Ints  #: per edge the point at which it is left
+    kinds: int  #: of TOLL, FERRY, MOTORWAY, those of any edge
 
 
 class _Struct(ctypes.Structure):
@@ -234,7 +249,7 @@ class Roads:
         self,
         folder: Path,
         length_cm: NDArray[np.int32],
-        ends: tuple[Ints, Ints],
+        ends: tuple[NDArray[np.int32], NDArray[np.int32]],
         open_folder: Path | None = None,
     ) -> None:
         """Map what was written; `ends` are the junctions of each edge.
@@ -244,95 +259,45 @@ class Roads:
         self._arrays = _map_arrays(folder, open_folder)
         self._length_cm = length_cm
         self._ends = ends
-        count = len(self._arrays.modes)
-        kinds: dict[str, Any] = {"modes": np.uint8, "upper_modes": np.uint8, "first": np.uint32}
+        count, edges = len(self._arrays.modes), len(length_cm)
         sizes = {
-            "box": 4 * count, "modes": count, "first": count + 1,
-            "edge": 2 * count, "upper_box": 4 * len(self._arrays.upper_modes),
+            "box": 4 * count, "modes": count, "first": count + 1, "edge": 2 * count,
+            "upper_box": 4 * len(self._arrays.upper_modes),
+            **dict.fromkeys(("start", "end", "edge_modes", "opposing", "road", "kinds"), edges),
         }  # fmt: skip
+        lengths = {"length": length_cm, "start": ends[0], "end": ends[1]}
         self._struct = _Struct(
             count,
             *(
-                address(getattr(self._arrays, name), kinds.get(name, np.int32), sizes.get(name))
+                address(
+                    lengths[name] if name in lengths else getattr(self._arrays, name),
+                    _KINDS.get(name, np.int32), sizes.get(name),
+                )
                 for name in _NAMES
             ),
-        )
+        )  # fmt: skip
+        #: Where C finds the roads.
+        self.where = ctypes.addressof(self._struct)
 
     def find(self, positions: Floats, mode: Mode, radius_m: float) -> Places:
         """Return the places of positions (n, 2), none for those farther than the radius."""
-        count, bit = len(positions), 1 << TABLE_MODES.index(mode)
-        road, end, away_m, along_m, at = self._snap(positions, bit, radius_m)
-        if count <= _FEW:
-            return self._place_few(bit, road, end, away_m, along_m, at)
-        found = np.flatnonzero(road >= 0)
-        edge = self._arrays.edge[road[found]]
-        length_m = self._length_cm[edge[:, 0]] / _CM
-        share = np.minimum(along_m[found], length_m) / length_m
-        inner = end[found] == 0
-        # Along the road, and back on it; or the edges of a crossing, and the edges back.
-        crossing = np.flatnonzero(~inner)
-        junction = np.where(
-            end[found[crossing]] == _BEGIN,
-            self._ends[0][edge[crossing, 0]],
-            self._ends[1][edge[crossing, 0]],
-        )
-        first = self._arrays.first_out[junction].astype(np.int64)
-        counts = self._arrays.first_out[junction + 1] - first
-        out = self._arrays.out[ranges(first, counts)]
-        position = np.concatenate(
-            [np.repeat(found[inner], 2), np.repeat(found[crossing], counts).repeat(2)]
-        )
-        edges = np.concatenate(
-            [edge[inner].ravel(), np.column_stack([out, self._arrays.opposing[out]]).ravel()]
-        )
-        shares = np.concatenate(
-            [
-                np.column_stack([share[inner], 1 - share[inner]]).ravel(),
-                np.tile([0.0, 1.0], len(out)),
-            ]
-        )
-        usable = (self._arrays.edge_modes[edges] & bit) > 0
-        order = np.flatnonzero(usable)
-        order = order[np.argsort(position[order], kind="stable")]
-        position = position[order]
-        return Places(count, position, edges[order], shares[order], away_m[position], at[position])
-
-    def _place_few(
-        self,
-        bit: int,
-        roads: NDArray[np.int32],
-        ends: NDArray[np.uint8],
-        away_m: Floats,
-        along_m: Floats,
-        at: Floats,
-    ) -> Places:
-        """Do what `find` does, for a few positions."""
-        arrays, rows = self._arrays, list[tuple[int, int, float]]()
-        for index, (road, end, place_m) in enumerate(
-            zip(roads.tolist(), ends.tolist(), along_m.tolist(), strict=True)
-        ):
-            if road < 0:
-                continue
-            edge, back = arrays.edge[road].tolist()
-            if not end:
-                length_m = int(self._length_cm[edge]) / _CM
-                share = min(place_m, length_m) / length_m
-                rows += [(index, edge, share), (index, back, 1 - share)]
-                continue
-            junction = int(self._ends[int(end == _END)][edge])
-            first, last = arrays.first_out[junction : junction + 2].tolist()
-            for out in arrays.out[first:last].tolist():
-                rows += [(index, out, 0.0), (index, int(arrays.opposing[out]), 1.0)]
-        rows = [row for row in rows if arrays.edge_modes[row[1]] & bit]
-        position = np.array([row[0] for row in rows], np.int64)
-        return Places(
-            len(roads),
-            position,
-            np.array([row[1] for row in rows], np.int32),
-            np.array([row[2] for row in rows], np.float64),
-            away_m[position],
-            at[position],
-        )
+        count, room = len(positions), _PLACES * len(positions)
+        positions = np.ascontiguousarray(positions, np.float64)
+        while True:
+            position, edge = np.empty(room, np.int64), np.empty(room, np.int32)
+            share, away_m, at = np.empty(room), np.empty(room), np.empty((room, 2))
+            used = load_kernels().find_places(
+                self.where, count, address(positions, np.float64, 2 * count),
+                1 << TABLE_MODES.index(mode), radius_m, address(position, np.int64),
+                address(edge, np.int32), address(share, np.float64),
+                address(away_m, np.float64), address(at, np.float64), room,
+            )  # fmt: skip
+            if used < 0:
+                raise ValueError("more roads than can be searched")
+            if used <= room:
+                break
+            room = used
+        return Places(count, position[:used], edge[:used], share[:used], away_m[:used], at[:used])
 
     def find_near(
         self, position: Floats, mode: Mode, radius_m: float, room: int
@@ -347,7 +312,7 @@ class Roads:
         if abs(lat) > _MAX_LAT:
             return roads[:0], at[:0]
         count = load_kernels().find_near(
-            ctypes.addressof(self._struct), lon, lat, bit, radius_m,
+            self.where, lon, lat, bit, radius_m,
             address(roads, np.int32), address(at, np.float64), room,
         )  # fmt: skip
         if count < 0:
@@ -384,33 +349,26 @@ class Roads:
         place_m = np.clip(along_m, step_m, points_m[-1] - step_m)
         return np.array([np.interp(place_m, points_m, lon), np.interp(place_m, points_m, lat)])
 
-    def find_line(self, edges: Ints, ends: tuple[End, End]) -> tuple[Floats, Ints]:
-        """Return the line (n, 2) along edges, from a place on the first to one on the last.
-
-        And the point at which each edge is left.
-        """
-        roads = self.find_codes(edges)
-        share = np.array([ends[0][0], ends[1][0]])
-        length_m = self._length_cm[edges[[0, -1]]] / _CM
-        at = np.concatenate([ends[0][1], ends[1][1]])
+    def find_line(self, edges: NDArray[np.int32], ends: tuple[End, End]) -> Line:
+        """Return the line along edges, from a place on the first to one on the last."""
+        (first, begin), (final, end) = ends
+        share = np.array([first, final])
+        at = np.array([*begin.tolist(), *end.tolist()])
         last = np.empty(len(edges), np.int64)
+        kinds = ctypes.c_int32()
         room = _LINE_POINTS
         while True:
             line = np.empty((room, 2))
             count = load_kernels().join_line(
-                ctypes.addressof(self._struct), len(roads), address(roads, np.int32),
-                address(share, np.float64), address(length_m, np.float64, 2),
-                address(at, np.float64, 4), address(line, np.float64), address(last, np.int64),
-                room,
+                self.where, len(edges), address(edges, np.int32), address(share, np.float64),
+                address(at, np.float64), address(line, np.float64), address(last, np.int64), room,
+                ctypes.addressof(kinds),
             )  # fmt: skip
+            if count < 0:
+                raise ValueError("an edge without a road")
             if count <= room:
-                return np.round(line[:count], 6), last
+                return Line(line[:count], last, kinds.value)
             room = count
-
-    @property
-    def where(self) -> int:
-        """Return where C finds the roads."""
-        return ctypes.addressof(self._struct)
 
     def find_codes(self, edges: Ints) -> NDArray[np.int32]:
         """Return per edge twice its road, and 1 more where it leads back on it."""
@@ -432,10 +390,6 @@ class Roads:
         east, north = box[:, 2:].max(axis=0).tolist()
         return west, south, east, north
 
-    def find_kinds(self, edges: Ints) -> int:
-        """Return the kinds that any of the edges is of."""
-        return int(np.bitwise_or.reduce(self._arrays.kinds[edges], initial=0))
-
     def _snap(
         self, positions: Floats, bits: int, radius_m: float
     ) -> tuple[NDArray[np.int32], NDArray[np.uint8], Floats, Floats, Floats]:
@@ -445,11 +399,10 @@ class Roads:
         road, end = np.empty(count, np.int32), np.empty(count, np.uint8)
         away_m, along_m, at = np.empty(count), np.empty(count), np.empty((count, 2))
         if load_kernels().snap(
-            ctypes.addressof(self._struct), count, address(lon, np.float64),
+            self.where, count, address(lon, np.float64),
             address(lat, np.float64), bits, radius_m, address(road, np.int32),
             address(away_m, np.float64), address(along_m, np.float64), address(at, np.float64),
             address(end, np.uint8),
         ):  # fmt: skip
             raise ValueError("more roads than can be searched")
-        road[np.abs(lat) > _MAX_LAT] = -1
         return road, end, away_m, along_m, at

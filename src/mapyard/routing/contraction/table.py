@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mapyard.deadline import Deadline, no_deadline
+from mapyard.deadline import Deadline
 from mapyard.routing.contraction.bicycle import BICYCLE
 from mapyard.routing.contraction.car import CAR
 from mapyard.routing.contraction.costs import Floats, ModeCosts
@@ -31,12 +31,13 @@ from mapyard.routing.contraction.hierarchy import (
 )
 from mapyard.routing.contraction.order import rank_edges
 from mapyard.routing.contraction.places import Places
-from mapyard.routing.contraction.roads import CONNECTED_CROSSINGS, End, Roads, write_roads
+from mapyard.routing.contraction.roads import CONNECTED_CROSSINGS, Roads, write_roads
 from mapyard.routing.contraction.speeds import EdgeSpeeds
 from mapyard.routing.contraction.spread import Spreading, TurnArrays, sort_turns
 from mapyard.routing.contraction.tiles import EdgeIds, Ints, RoadGraph
 from mapyard.routing.contraction.turns import find_turns
 from mapyard.routing.contraction.vertices import VertexGraph, make_relaxed, make_strict
+from mapyard.routing.contraction.way import Contracted, Edges, Network, Way
 from mapyard.routing.kernels import address, load_kernels, map_array
 from mapyard.routing.modes import Mode
 from mapyard.store.columns import ranges
@@ -251,11 +252,13 @@ class _Graph:
         self.vertices = _open(VertexArrays, folder, name)
         self.hierarchy = Hierarchy(open_arrays(folder, name))
 
-    def get_ends(self, edge: int) -> list[int]:
-        """Return the vertices at which a way onto an edge ends."""
-        first, last = self.vertices.first_end[edge : edge + 2].tolist()
-        found: list[int] = self.vertices.end[first:last].tolist()
-        return found
+    @property
+    def contracted(self) -> Contracted:
+        """Return what single ways are found in."""
+        vertices = self.vertices
+        return Contracted(
+            self.hierarchy, vertices.begin, vertices.first_end, vertices.end, vertices.edge
+        )
 
     def find_ends(self, edges: Ints) -> tuple[Ints, Int32s]:
         """Return the vertices at which a way onto an edge ends: places in `edges`, vertices."""
@@ -281,19 +284,6 @@ class SharedTable:
         """Return the roads; a folder of a set of own speeds has which of them are closed."""
         edges = self.edges
         return Roads(self._folder, edges.length_cm, (edges.start, edges.end), open_folder)
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """The cheapest way from a position to another."""
-
-    edges: Ints
-    ends: tuple[End, End]  #: on the first and on the last edge
-    vertices: Int32s  #: of the contracted graph, one per edge
-    is_relaxed: bool  #: of the graph without rules for dead ends and such
-    cost_s: float
-    time_s: float
-    length_m: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,6 +323,13 @@ class ModeTable:
         self._ends = (shared.edges.start, shared.edges.end)
         self._costs = _open(CostArrays, folder, "edges")
         self._strict, self._relaxed = _Graph(folder, "strict"), _Graph(folder, "relaxed")
+        self._network = Network(
+            self._strict.contracted, self._relaxed.contracted,
+            Edges(
+                self._costs.cost_ms, self._costs.time_ms, shared.edges.length_cm, *self._ends
+            ),
+            asks_again=self._asks_again,
+        )  # fmt: skip
         self._spreading = Spreading(
             _open(TurnArrays, folder, "strict"),
             self._strict.vertices.edge,
@@ -517,70 +514,7 @@ class ModeTable:
 
     def find_way(self, origin: Places, destination: Places) -> Way | None:
         """Return the way from one position to another, None where there is none."""
-        way = self._find_way(self._strict, origin, destination)
-        if way is None and self._asks_again:
-            return self._find_way(self._relaxed, origin, destination)
-        if way is not None and way.length_m == 0:
-            return way
-        one, other = (
-            {int(end[edge]) for edge in places.edge.tolist() for end in self._ends if edge >= 0}
-            for places in (origin, destination)
-        )
-        return way if one.isdisjoint(other) else self._find_way(self._relaxed, origin, destination)
-
-    def _find_way(self, graph: _Graph, origin: Places, destination: Places) -> Way | None:
-        """Do what `_search` does, for one cell and place by place, and unpack the way."""
-        starts = [
-            (end, row)
-            for row, edge in enumerate(origin.edge.tolist())
-            if self._is_known(graph, edge) and (end := int(graph.vertices.begin[edge])) >= 0
-        ]
-        targets = [
-            (end, row)
-            for row, edge in enumerate(destination.edge.tolist())
-            if self._is_known(graph, edge)
-            for end in graph.get_ends(edge)
-        ]
-        pairs = [(start, target) for start in starts for target in targets]
-        ahead = [
-            origin.edge[i] == destination.edge[j] and destination.share[j] >= origin.share[i]
-            for (_, i), (_, j) in pairs
-        ]
-        searched = [pair for pair, is_ahead in zip(pairs, ahead, strict=True) if not is_ahead]
-        found = graph.hierarchy.find_ways(
-            np.array([start for (start, _), _ in searched], np.int32),
-            np.array([target for _, (target, _) in searched], np.int32),
-            no_deadline(),
-        )
-        between = iter(
-            zip(
-                found.cost_ms.tolist(), found.time_ms.tolist(), found.length_cm.tolist(),
-                strict=True,
-            )
-        )  # fmt: skip
-        begins = {row: self._cut(origin, row, is_origin=True) for _, row in starts}
-        lasts = {row: self._cut(destination, row, is_origin=False) for _, row in targets}
-        best: tuple[Any, ...] | None = None
-        for ((start, i), (target, j)), is_ahead in zip(pairs, ahead, strict=True):
-            middle = (0, 0, 0) if is_ahead else next(between)
-            cost = middle[0] + begins[i][0] + lasts[j][0]
-            if middle[0] < NO_WAY and (best is None or cost < best[0]):
-                best = (cost, middle, start, i, target, j, is_ahead)
-        if best is None or best[0] >= NO_WAY:
-            return None
-        cost, middle, start, i, target, j, is_ahead = best
-        vertices = (
-            np.array([start], np.int32) if is_ahead else graph.hierarchy.unpack(start, target)
-        )
-        return Way(
-            graph.vertices.edge[vertices],
-            (origin.get_end(i), destination.get_end(j)),
-            vertices,
-            graph is self._relaxed,
-            cost / _MS,
-            max(0, middle[1] + begins[i][1] + lasts[j][1]) / _MS,
-            max(0, middle[2] + begins[i][2] + lasts[j][2]) / _CM,
-        )
+        return self._network.find_way(origin, destination)
 
     def find_reached(self, places: Places, *, toward: bool, metric: Metric, most: float) -> Reach:
         """Return the edges that are reached from places within seconds or meters.
@@ -644,23 +578,6 @@ class ModeTable:
     def find_speeds(self, edges: Ints) -> Floats:
         """Return km/h on edges."""
         return 36.0 * self._edges.length_cm[edges] / np.maximum(self._costs.time_ms[edges], 1)
-
-    def _is_known(self, graph: _Graph, edge: int) -> bool:
-        return edge >= 0 and bool(
-            graph.vertices.begin[edge] >= 0 and self._costs.cost_ms[edge] < -LEAST_START_MS
-        )
-
-    def _cut(self, places: Places, row: int, *, is_origin: bool) -> tuple[int, int, int]:
-        """Return cost, time and length that a place adds to a way over whole edges."""
-        edge, share = int(places.edge[row]), float(places.share[row])
-        away_ms = _COST_MS_PER_M * float(places.away_m[row])
-        away_ms += _LAST_CHOICE_MS * (share == (1 if is_origin else 0))
-        part = -share if is_origin else share
-        return (
-            round(part * int(self._costs.cost_ms[edge]) + away_ms),
-            round(part * int(self._costs.time_ms[edge])),
-            round(part * int(self._edges.length_cm[edge])),
-        )
 
 
 @dataclass(frozen=True, slots=True)

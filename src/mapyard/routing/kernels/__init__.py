@@ -16,7 +16,7 @@ from mapyard.native import Functions, KernelsMissing, address, load_library
 __all__ = ["KernelsMissing", "address", "has_kernels", "load_kernels", "map_array"]
 
 #: Has to be the one in kernels.h.
-_VERSION: Final = 9
+_VERSION: Final = 10
 _FUNCTIONS: Final[Functions] = {
     "order_roads": (c_int32, (c_int32, c_int32, *[c_void_p] * 5)),
     "contract": (c_void_p, (c_int32, c_int64, *[c_void_p] * 6)),
@@ -29,7 +29,13 @@ _FUNCTIONS: Final[Functions] = {
     "find_ways": (c_int32, (c_void_p, c_int64, *[c_void_p] * 5)),
     "decode_shapes": (c_int32, (c_void_p, c_int64, c_int64, *[c_void_p] * 3)),
     "snap": (c_int32, (c_void_p, c_int64, *[c_void_p] * 2, c_uint8, c_double, *[c_void_p] * 5)),
-    "join_line": (c_int64, (c_void_p, c_int64, *[c_void_p] * 6, c_int64)),
+    "find_places": (
+        c_int64,
+        (c_void_p, c_int64, c_void_p, c_uint8, c_double, *[c_void_p] * 5, c_int64),
+    ),
+    "join_line": (c_int64, (c_void_p, c_int64, *[c_void_p] * 5, c_int64, c_void_p)),
+    "encode_line": (c_int64, (c_int64, c_int64, c_void_p, c_double, c_void_p)),
+    "find_way": (c_int32, (*[c_void_p] * 6, c_int64)),
     "find_near": (
         c_int64,
         (c_void_p, c_double, c_double, c_uint8, c_double, c_void_p, c_void_p, c_int64),

@@ -13,7 +13,7 @@
 #endif
 
 /* Rises when a function's arguments or a struct change: another library is not loaded. */
-enum { KERNELS_VERSION = 9 };
+enum { KERNELS_VERSION = 10 };
 
 /* No way. Costs and times are in milliseconds, lengths in centimeters; costs stay below, so that two
    of them can be added. Ways begin with a cost that may be less than nothing, as their first edge
@@ -69,6 +69,41 @@ EXPORT int32_t find_ways(const Hierarchy *hierarchy, int64_t pairs, const int32_
                          const int32_t *to, int32_t *cost, int32_t *time, int32_t *length);
 EXPORT int64_t unpack_way(const Hierarchy *hierarchy, int32_t from, int32_t to, int32_t *way,
                           int64_t room);
+
+/* A contracted graph and the edges that its vertices are. */
+typedef struct {
+    const Hierarchy *hierarchy;
+    const int32_t *begin;      /* per edge the vertex that ways begin at, -1 where it is not used */
+    const uint32_t *first_end; /* per edge, and one more: a place in `end` */
+    const int32_t *end;        /* vertices that ways onto it end at */
+    const int32_t *edge;       /* per vertex */
+} Contracted;
+
+/* What ways of a mode are found in: with the rules for private roads and dead ends, and without. */
+typedef struct {
+    Contracted strict, relaxed;
+    const int32_t *cost, *time, *length; /* of whole edges */
+    const int32_t *start, *end;          /* their crossings */
+    int64_t asks_again;                  /* whether the rules are left out where there is no way by them */
+} Network;
+
+/* The places of a position on roads. */
+typedef struct {
+    int64_t count;
+    const int32_t *edge; /* -1: none */
+    const double *share; /* of the edge that lies before it */
+    const double *away_m;
+} Sides;
+
+typedef struct {
+    int32_t cost, time, length;
+    int32_t from, to; /* rows of the places */
+    int32_t is_relaxed;
+    int64_t count; /* of vertices */
+} Found;
+
+EXPORT int32_t find_way(const Network *network, const Sides *from, const Sides *to, Found *found,
+                        int32_t *vertex, int32_t *edge, int64_t room);
 EXPORT void measure_way(const Hierarchy *hierarchy, int64_t count, const int32_t *way, int32_t *cost,
                         int32_t *time);
 
@@ -107,6 +142,16 @@ typedef struct {
     const uint32_t *first;     /* of each road's points, and one more */
     const int32_t *point;      /* longitude, latitude */
     const int32_t *edge;       /* along and back, per road */
+    /* Per edge: */
+    const int32_t *length; /* centimeters */
+    const int32_t *start, *end; /* crossings */
+    const uint8_t *edge_modes;
+    const int32_t *opposing;
+    const int32_t *road; /* twice its road, and 1 more where it leads back; -1: none */
+    const uint8_t *kinds; /* bits of what a route tells of */
+    /* Edges by the crossing that they begin at; the first of each crossing, and one more. */
+    const uint32_t *first_out;
+    const int32_t *out;
 } Roads;
 
 EXPORT int32_t decode_shapes(const uint8_t *data, int64_t size, int64_t count, const int64_t *record,
@@ -114,11 +159,16 @@ EXPORT int32_t decode_shapes(const uint8_t *data, int64_t size, int64_t count, c
 EXPORT int32_t snap(const Roads *roads, int64_t count, const double *lon, const double *lat,
                     uint8_t modes, double radius_m, int32_t *road, double *away_m, double *along_m,
                     double *at, uint8_t *end);
+EXPORT int64_t find_places(const Roads *roads, int64_t count, const double *position, uint8_t modes,
+                           double radius_m, int64_t *of, int32_t *edge, double *share, double *away_m,
+                           double *at, int64_t room);
 EXPORT int64_t find_near(const Roads *roads, double lon, double lat, uint8_t modes, double radius_m,
                          int32_t *road, double *at, int64_t room);
-EXPORT int64_t join_line(const Roads *roads, int64_t count, const int32_t *road, const double *share,
-                         const double *length_m, const double *at, double *line, int64_t *last,
-                         int64_t room);
+EXPORT int64_t join_line(const Roads *roads, int64_t count, const int32_t *edge, const double *share,
+                         const double *at, double *line, int64_t *last, int64_t room,
+                         int32_t *kinds);
+EXPORT int64_t encode_line(int64_t count, int64_t stride, const double *position, double factor,
+                           uint8_t *text);
 
 /* Cells of a grid by row; its west and south edge and the size of a cell are in degrees. */
 typedef struct {

@@ -227,6 +227,44 @@ int64_t find_near(const Roads *r, double lon, double lat, uint8_t modes, double 
     return several.count;
 }
 
+/* Beyond these latitudes there are no roads, and the engine's distances break down. */
+static const double MOST_LAT = 89.9;
+
+typedef struct {
+    int64_t road; /* -1: none */
+    double away_m, along_m, lon, lat;
+    int end; /* the place is the road's begin (1) or end (2) */
+} Snapped;
+
+static Snapped snap_one(const Roads *r, const Levels *l, double lon, double lat, uint8_t modes, double radius_m) {
+    Position p = find_position(lon, lat);
+    Nearest best = begin(radius_m);
+    if (r->count && fabs(lat) <= MOST_LAT) find_nearest(r, l, &p, modes, &best, NULL);
+    Snapped s = {best.road, 0, 0, 0, 0, 0};
+    if (best.road < 0) return s;
+    const int32_t *points = r->point;
+    uint32_t first = r->first[best.road], last = r->first[best.road + 1] - 1;
+    for (uint32_t k = first; k < best.segment; k++)
+        s.along_m += measure(points[2 * k], points[2 * k + 1], points[2 * k + 2], points[2 * k + 3]);
+    s.along_m += measure(points[2 * best.segment], points[2 * best.segment + 1], best.lon, best.lat);
+    s.away_m = measure(p.lon, p.lat, best.lon, best.lat);
+    s.lon = best.lon * UNIT_DEG;
+    s.lat = best.lat * UNIT_DEG;
+    /* On a road shorter than that, the begin of its lowest edge goes first. */
+    int turned = r->edge[2 * best.road] > r->edge[2 * best.road + 1];
+    for (int k = 0; k < 2 && !s.end; k++) {
+        int is_last = k != turned;
+        const int32_t *tip = points + 2 * (is_last ? last : first);
+        if ((best.lon == tip[0] && best.lat == tip[1]) || measure(p.lon, p.lat, tip[0], tip[1]) < NODE_M)
+            s.end = is_last ? 2 : 1;
+        if (s.end) {
+            s.lon = tip[0] * UNIT_DEG;
+            s.lat = tip[1] * UNIT_DEG;
+        }
+    }
+    return s;
+}
+
 /* Find the nearest road that one of the modes may use, at most so far away: its number or -1, metres
    from the position and along the road, whether the place is the road's begin (1) or end (2), and
    where it is (longitude and latitude in degrees). Returns 0, or -1 if there are more roads than it can
@@ -237,35 +275,51 @@ int32_t snap(const Roads *r, int64_t count, const double *lon, const double *lat
     Levels levels;
     if (find_levels(r, &levels)) return -1;
     for (int64_t i = 0; i < count; i++) {
-        Position p = find_position(lon[i], lat[i]);
-        Nearest best = begin(radius_m);
-        if (r->count) find_nearest(r, &levels, &p, modes, &best, NULL);
-        road[i] = (int32_t)best.road;
-        away_m[i] = along_m[i] = at[2 * i] = at[2 * i + 1] = 0;
-        end[i] = 0;
-        if (best.road < 0) continue;
-        const int32_t *points = r->point;
-        uint32_t first = r->first[best.road], last = r->first[best.road + 1] - 1;
-        for (uint32_t k = first; k < best.segment; k++)
-            along_m[i] += measure(points[2 * k], points[2 * k + 1], points[2 * k + 2], points[2 * k + 3]);
-        along_m[i] += measure(points[2 * best.segment], points[2 * best.segment + 1], best.lon, best.lat);
-        away_m[i] = measure(p.lon, p.lat, best.lon, best.lat);
-        at[2 * i] = best.lon * UNIT_DEG;
-        at[2 * i + 1] = best.lat * UNIT_DEG;
-        /* On a road shorter than that, the begin of its lowest edge goes first. */
-        int turned = r->edge[2 * best.road] > r->edge[2 * best.road + 1];
-        for (int k = 0; k < 2 && !end[i]; k++) {
-            int is_last = k != turned;
-            const int32_t *tip = points + 2 * (is_last ? last : first);
-            if ((best.lon == tip[0] && best.lat == tip[1]) || measure(p.lon, p.lat, tip[0], tip[1]) < NODE_M)
-                end[i] = is_last ? 2 : 1;
-            if (end[i]) {
-                at[2 * i] = tip[0] * UNIT_DEG;
-                at[2 * i + 1] = tip[1] * UNIT_DEG;
-            }
-        }
+        Snapped s = snap_one(r, &levels, lon[i], lat[i], modes, radius_m);
+        road[i] = (int32_t)s.road;
+        away_m[i] = s.away_m;
+        along_m[i] = s.along_m;
+        at[2 * i] = s.lon;
+        at[2 * i + 1] = s.lat;
+        end[i] = (uint8_t)s.end;
     }
     return 0;
+}
+
+/* Find the places of positions (longitude, latitude): those on the nearest road, along it and back on
+   it, or the begins and ends of all edges of a crossing. `of` gets the position of each, `at` where it
+   is. Returns how many there are, of which as many are written as there is room for, or -1 if there
+   are more roads than it can search. */
+int64_t find_places(const Roads *r, int64_t count, const double *position, uint8_t modes, double radius_m,
+                    int64_t *of, int32_t *edge, double *share, double *away_m, double *at, int64_t room) {
+    Levels levels;
+    int64_t used = 0;
+    if (find_levels(r, &levels)) return -1;
+    for (int64_t i = 0; i < count; i++) {
+        Snapped s = snap_one(r, &levels, position[2 * i], position[2 * i + 1], modes, radius_m);
+        if (s.road < 0) continue;
+        int32_t along = r->edge[2 * s.road];
+        int32_t crossing = s.end == 1 ? r->start[along] : r->end[along];
+        uint32_t first = s.end ? r->first_out[crossing] : 0, last = s.end ? r->first_out[crossing + 1] : 1;
+        double length_m = r->length[along] / 100.0, part = 0;
+        if (!s.end && length_m > 0) part = (s.along_m < length_m ? s.along_m : length_m) / length_m;
+        for (uint32_t k = first; k < last; k++)
+            for (int is_back = 0; is_back < 2; is_back++) {
+                int32_t one = s.end ? r->out[k] : along, this = one;
+                if (is_back) this = s.end ? r->opposing[one] : r->edge[2 * s.road + 1];
+                if (!(r->edge_modes[this] & modes)) continue;
+                if (used < room) {
+                    of[used] = i;
+                    edge[used] = this;
+                    share[used] = s.end ? is_back : is_back ? 1 - part : part;
+                    away_m[used] = s.away_m;
+                    at[2 * used] = s.lon;
+                    at[2 * used + 1] = s.lat;
+                }
+                used++;
+            }
+    }
+    return used;
 }
 
 /* ---- The line along roads ---- */
@@ -291,18 +345,25 @@ static double measure_shape(const Roads *r, Shape shape, int64_t points) {
     return along_m;
 }
 
-/* Write the line along roads (twice the road, and 1 more where it is taken back), from a share of the
-   first to a share of the last, whose lengths are given, as are the places there in degrees; a place
-   at a road's end is that end. `last` gets the point at which each road is left. Returns how many
-   points it has, of which as many are written as there is room for. */
-int64_t join_line(const Roads *r, int64_t count, const int32_t *road, const double *share,
-                  const double *length_m, const double *at, double *line, int64_t *last, int64_t room) {
+static double round_place(double degrees) { return rint(degrees * 1e6) / 1e6; }
+
+/* Write the line along edges, from a share of the first to a share of the last, whose places in degrees
+   are given; a place at an edge's end is that end. `last` gets the point at which each edge is left,
+   `kinds` what any of them is of. Returns how many points it has, of which as many are written as
+   there is room for, or -1 where an edge has no road. */
+int64_t join_line(const Roads *r, int64_t count, const int32_t *edge, const double *share,
+                  const double *at, double *line, int64_t *last, int64_t room, int32_t *kinds) {
     double place_m[2], tip[4] = {at[0], at[1], at[2], at[3]};
+    *kinds = 0;
+    for (int64_t i = 0; i < count; i++) {
+        if (r->road[edge[i]] < 0) return -1;
+        *kinds |= r->kinds[edge[i]];
+    }
     for (int side = 0; side < 2; side++) {
-        Shape shape = find_shape(r, road[side ? count - 1 : 0]);
-        double whole_m = measure_shape(r, shape, shape.count);
-        place_m[side] = share[side] >= 1 || share[side] * length_m[side] > whole_m
-                            ? whole_m : share[side] * length_m[side];
+        int32_t of = edge[side ? count - 1 : 0];
+        Shape shape = find_shape(r, r->road[of]);
+        double whole_m = measure_shape(r, shape, shape.count), length_m = r->length[of] / 100.0;
+        place_m[side] = share[side] >= 1 || share[side] * length_m > whole_m ? whole_m : share[side] * length_m;
         if (share[side] <= 0 || share[side] >= 1) {
             const int32_t *p = r->point + 2 * (shape.at + (share[side] > 0 ? shape.count - 1 : 0) * shape.step);
             tip[2 * side] = p[0] * UNIT_DEG;
@@ -312,11 +373,14 @@ int64_t join_line(const Roads *r, int64_t count, const int32_t *road, const doub
     int64_t used = 0;
     for (int64_t i = -1; i <= count; i++) {
         if (i < 0 || i == count) {
-            if (used < room) memcpy(line + 2 * used, tip + (i < 0 ? 0 : 2), 2 * sizeof(double));
+            if (used < room) {
+                line[2 * used] = round_place(tip[i < 0 ? 0 : 2]);
+                line[2 * used + 1] = round_place(tip[i < 0 ? 1 : 3]);
+            }
             used++;
             continue;
         }
-        Shape shape = find_shape(r, road[i]);
+        Shape shape = find_shape(r, r->road[edge[i]]);
         double along_m = 0;
         for (int64_t k = 0; k < shape.count; k++) {
             const int32_t *p = r->point + 2 * (shape.at + k * shape.step);
@@ -328,12 +392,35 @@ int64_t join_line(const Roads *r, int64_t count, const int32_t *road, const doub
             if (i == 0 && along_m <= place_m[0] + SAME_M) continue;
             if (i == count - 1 && along_m >= place_m[1] - SAME_M) continue;
             if (used < room) {
-                line[2 * used] = p[0] * UNIT_DEG;
-                line[2 * used + 1] = p[1] * UNIT_DEG;
+                line[2 * used] = p[0] / 1e6;
+                line[2 * used + 1] = p[1] / 1e6;
             }
             used++;
         }
         last[i] = used - (i < count - 1);
     }
     return used;
+}
+
+/* ---- Its text ---- */
+
+static uint8_t *write_number(uint8_t *text, int64_t number) {
+    uint64_t rest = number < 0 ? ~((uint64_t)number << 1) : (uint64_t)number << 1;
+    for (; rest >= 0x20; rest >>= 5) *text++ = (uint8_t)((0x20 | (rest & 0x1F)) + 63);
+    *text++ = (uint8_t)(rest + 63);
+    return text;
+}
+
+/* Write positions (longitude, latitude) as an encoded polyline, each number in units of 1 / factor. A
+   number takes 13 bytes at most. Returns how many bytes were written. */
+int64_t encode_line(int64_t count, int64_t stride, const double *position, double factor, uint8_t *text) {
+    uint8_t *at = text;
+    int64_t before[2] = {0, 0};
+    for (int64_t i = 0; i < count; i++)
+        for (int axis = 1; axis >= 0; axis--) {
+            int64_t number = (int64_t)rint(position[i * stride + axis] * factor);
+            at = write_number(at, number - before[axis]);
+            before[axis] = number;
+        }
+    return at - text;
 }

@@ -165,7 +165,7 @@ def _look_up(table: ModeTable, origin: Places, destination: Places) -> _Line | N
     way = table.find_way(origin, destination) if known else None
     if way is None:  # what the matcher found stays
         return None
-    positions, _ = table.roads.find_line(way.edges, way.ends)
+    positions = table.roads.find_line(way.edges, way.ends).positions
     return _make_line(positions, way.cost_s - origin.away_m.max() - destination.away_m.max())
 
 

@@ -157,7 +157,8 @@ def test_a_line_goes_along_its_roads(tmp_path_factory, parts, backward, shares):
     ]
     roads = build_roads(tmp_path_factory.mktemp("roads"), turned, np.ones(len(turned), int))
     edges = np.array(
-        [2 * i + int(back) for i, back in zip(range(len(turned)), backward, strict=False)]
+        [2 * i + int(back) for i, back in zip(range(len(turned)), backward, strict=False)],
+        np.int32,
     )
     if len(edges) == 1 and shares[0] > shares[1]:
         shares = shares[::-1]
@@ -166,7 +167,7 @@ def test_a_line_goes_along_its_roads(tmp_path_factory, parts, backward, shares):
         (share, np.array(line.interpolate(share, normalized=True).coords[0]))
         for share, line in zip(shares, lines, strict=True)
     )
-    line, last = roads.find_line(edges, ends)
+    line, last, _ = roads.find_line(edges, ends)
     assert last[-1] == len(line) - 1
     for points, index in zip(chain[:-1], last.tolist(), strict=False):
         assert tuple(np.round(line[index] / UNIT_DEG).astype(int).tolist()) == points[-1] or (
@@ -186,7 +187,7 @@ def test_a_long_line_has_room(tmp_path):
     points = [(9_500_000 + 10 * i, 47_100_000 + i % 2) for i in range(5_000)]
     roads = build_roads(tmp_path, [points], [1])
     ends = (0.0, np.zeros(2)), (1.0, np.zeros(2))
-    line, last = roads.find_line(np.array([0]), ends)
+    line, last, _ = roads.find_line(np.array([0], np.int32), ends)
     assert last.tolist() == [4_999]
     assert (np.round(line / UNIT_DEG) == points).all()
 
@@ -199,11 +200,11 @@ def test_roads_that_no_position_goes_to_are_drawn(tmp_path):
     roads = build_roads(tmp_path, lines, [1, 0, 0], usable=np.array([0, 0, 1, 1, 0, 0], bool))
     assert roads.find(np.array([[9.5015, 47.1002]]), "auto", 20.0).position.tolist() == []
     ends = (0.0, np.zeros(2)), (1.0, np.zeros(2))
-    line, last = roads.find_line(np.array([0, 2]), ends)
+    line, last, _ = roads.find_line(np.array([0, 2], np.int32), ends)
     assert np.round(line / UNIT_DEG).astype(int).tolist() == [
         list(lines[0][0]),
         *map(list, lines[1]),
     ]
     assert last.tolist() == [1, 2]
     with pytest.raises(ValueError, match="without a road"):
-        roads.find_line(np.array([2, 4]), ends)
+        roads.find_line(np.array([2, 4], np.int32), ends)
