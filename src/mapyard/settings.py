@@ -21,6 +21,12 @@ from mapyard.errors import MapyardError
 
 PREFIX: Final = "MAPYARD_"
 
+#: What `prepared_profiles` may name; routing/profiles.py says what each is.
+PreparedProfile = Literal[
+    "auto-shortest", "auto-no-tolls", "auto-no-motorways", "foot-shortest", "bicycle-shortest",
+    "truck",
+]  # fmt: skip
+
 
 class Settings(msgspec.Struct, kw_only=True):
     """The settings of one process; made by hand it has the defaults, `get_settings` reads them."""
@@ -216,6 +222,15 @@ class Settings(msgspec.Struct, kw_only=True):
     optimize_inline_stops: Annotated[
         int, Meta(ge=2, le=100, description="Tours with more stops become jobs that are polled.")
     ] = 50
+
+    prepared_profiles: Annotated[
+        list[PreparedProfile],
+        Meta(
+            description="Options that ways are prepared for when roads are built, so that they are "
+            "as fast as without options: auto-shortest, auto-no-tolls, auto-no-motorways, "
+            "foot-shortest, bicycle-shortest, truck. Each takes as much again as its mode."
+        ),
+    ] = []
 
     # Queries
     sparql_services: Annotated[

@@ -10,6 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mapyard.builder.pipeline import build_dataset
+from mapyard.builder.progress import Reporter
+from mapyard.builder.steps import select_steps
+from mapyard.settings import Settings
 from osm_files import EXAMPLES
 from servers import Server, copy_data, running
 
@@ -97,6 +101,34 @@ def test_that_there_is_no_road_is_told_without_the_engine(server: Server) -> Non
         assert answer.status_code == 404
         assert answer.json()["error"]["code"] == "no_road_found"
         assert answer.headers["x-engine-calls"] == "0"
+
+
+def test_prepared_profiles_are_answered_without_the_engine(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    settings = Settings(data=data, prepared_profiles=["auto-shortest", "auto-no-tolls", "truck"])
+    steps = select_steps(["routing"])
+    source = EXAMPLES / "monaco.osm.pbf"
+    build_dataset([source], data, steps, Reporter(quiet=True), settings=settings)
+    ends = {"origin": [7.4246, 43.7384], "destination": [7.4197, 43.7314]}
+    places = [ends["origin"], ends["destination"], [7.4281, 43.7392]]
+    with running(data, tmp_path / "serve.log") as server:
+        for options in (
+            {"costing": {"shortest": True}}, {"exclude": ["toll"]}, {"mode": "truck"}, {},
+        ):  # fmt: skip
+            for path, body in (
+                ("/api/v1/route", ends),
+                ("/api/v1/matrix", {"origins": places, "destinations": places}),
+                ("/api/v1/isochrone", {"geometry": places[0], "time": [120]}),
+            ):
+                answer = server.post(path, json=body | options)
+                assert answer.status_code == 200, answer.text
+                assert answer.headers["x-engine-calls"] == "0", (path, options)
+        for options in ({"exclude": ["motorway"]}, {"costing": {"height_m": 3.0}}):
+            answer = server.post("/api/v1/route", json=ends | options)
+            assert answer.headers["x-engine-calls"] != "0"
+        stops = {"waypoints": places, "mode": "truck"}
+        assert server.post("/api/v1/optimize", json=stops).headers["x-engine-calls"] == "0"
 
 
 @pytest.mark.parametrize(

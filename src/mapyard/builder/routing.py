@@ -16,8 +16,12 @@ from mapyard.geo.bbox import Bbox
 from mapyard.routing.building.graph import build_graph
 from mapyard.routing.building.heights import FindHeights
 from mapyard.routing.meta import GraphMeta
+from mapyard.routing.profiles import PROFILES
+from mapyard.settings import get_settings
 
 _UNITS_PER_DEG = 10_000_000
+#: Disk of a prepared profile as a multiple of the .osm.pbf, by mode; others are cars.
+_PROFILE_SIZES = {"foot": 8.3, "bicycle": 4.4}
 
 
 def find_bbox(lon: NDArray[np.int32], lat: NDArray[np.int32]) -> Bbox:
@@ -59,6 +63,7 @@ def _run(ctx: StepContext) -> Mapping[str, Any]:
         bbox,
         threads=threads,
         find_heights=_open_heights(ctx.data / "elevation"),
+        chosen=ctx.settings.prepared_profiles,
         on_progress=follow,
     )
     if meta is None:
@@ -82,7 +87,13 @@ def _open_heights(folder: Path) -> FindHeights | None:
 def _estimate(pbf: int) -> Estimate:
     """Measured in docs/sizing.md, docs/decisions/030-valhalla-builds.md and 038."""
     matrices = min(45 * pbf, 900_000_000)  # larger graphs have none prepared
-    return Estimate(150_000_000 + 12 * pbf + matrices, 18 * pbf + 5_000_000, 1.5 + 2.0e-6 * pbf)
+    chosen = [PROFILES[name].mode for name in set(get_settings().prepared_profiles)]
+    more = sum(_PROFILE_SIZES.get(mode, 3.2) for mode in chosen)
+    return Estimate(
+        150_000_000 + 12 * pbf + matrices,
+        round((18 + more) * pbf) + 5_000_000,
+        1.5 + 2.0e-6 * pbf + len(chosen) * (1.5 + 0.1e-6 * pbf),
+    )
 
 
 STEP = Step("routing", _run, _estimate)

@@ -26,6 +26,7 @@ from mapyard.dataset.own_speeds import (
     switch_on,
 )
 from mapyard.errors import MapyardError
+from mapyard.routing.contraction.profiles import MODE_COSTS
 from mapyard.routing.contraction.roads import write_open
 from mapyard.routing.contraction.speeds import (
     EdgeSpeeds,
@@ -35,7 +36,7 @@ from mapyard.routing.contraction.speeds import (
     read_speeds,
     spread_speeds,
 )
-from mapyard.routing.contraction.table import MODE_COSTS, write_mode
+from mapyard.routing.contraction.table import write_mode
 from mapyard.routing.contraction.tables import (
     TILES_NAME,
     OwnSpeeds,

@@ -10,7 +10,7 @@ from mapyard.builder.steps import PART_NAMES, select_steps
 from mapyard.dataset.catalog import Catalog
 from mapyard.dataset.manifest import FORMAT_VERSION, Origin, describe_file, read_origin
 from mapyard.errors import MapyardError
-from mapyard.routing.contraction.tables import is_outdated
+from mapyard.routing.contraction.tables import find_missing, is_outdated
 from mapyard.settings import Settings
 
 SOURCE = "source.osm.pbf"
@@ -28,13 +28,15 @@ def find_origin(data: Path, dataset_id: str) -> tuple[Path, Origin]:
 def upgrade_dataset(
     data: Path, dataset_id: str, progress: Reporter, settings: Settings
 ) -> BuildReport | None:
-    """Build a dataset of an older format, or with older prepared ways, anew, and switch to it.
+    """Build a dataset of an older format, or with older or fewer prepared ways, anew; switch to it.
 
     It gets the parts that it had. Updates go on where they were: the source's header says where.
     Returns None when nothing needs it.
     """
     folder, origin = find_origin(data, dataset_id)
-    if origin.format == FORMAT_VERSION and not is_outdated(folder / "routing"):
+    routing = folder / "routing"
+    missing = find_missing(routing, settings.prepared_profiles) if routing.is_dir() else []
+    if origin.format == FORMAT_VERSION and not is_outdated(routing) and not missing:
         return None
     if origin.format > FORMAT_VERSION:
         raise MapyardError(

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from mapyard.routing.costing import CostingOptions
 from mapyard.routing.modes import ASSUMED_TIME, Mode, make_costing
+from mapyard.routing.profiles import find_profile
 from mapyard.routing.times import Travel
 
 
@@ -21,10 +22,11 @@ class Choice:
     avoided: dict[str, Any] = field(default_factory=dict)
     travel: Travel | None = None
 
-    @property
-    def is_usual(self) -> bool:
-        """Return whether nothing is asked for: what prepared matrices hold."""
-        return not (self.options or self.exclude or self.avoided or self.travel)
+    def find_profile(self, mode: Mode) -> str | None:
+        """Return the profile that is exactly this, of those that can be prepared."""
+        if self.avoided or self.travel:
+            return None
+        return find_profile(mode, self.options, self.exclude)
 
     def write(self, mode: Mode) -> dict[str, Any]:
         """Return the members of the engine's request."""

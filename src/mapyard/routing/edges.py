@@ -124,7 +124,7 @@ def find_route_edges(
     engine: Engine, route: Route, mode: Mode, options: CostingOptions | None = None
 ) -> EdgePath:
     """Return the edges under a route that was found with these options."""
-    table = engine.tables.find(mode) if route.ways else None
+    table = engine.tables.find(route.profile)
     if table is None:
         return find_edges(engine, route.positions, mode, options)
     return _join_ways(table, route)

@@ -88,7 +88,7 @@ def find_isochrones(
     check_positions(position, "position")
     position = look_over_meridian(engine, position, mode, radius_m)
     distinct = np.unique(wanted)
-    table = engine.tables.find(mode) if choice.is_usual else None
+    table = engine.tables.find(choice.find_profile(mode))
     found = None
     if table is not None:
         places = table.find_places(position, radius_m)

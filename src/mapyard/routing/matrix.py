@@ -70,7 +70,7 @@ def compute_matrix(
 ) -> Matrix:
     """Return the matrix of (n, 2) origins and (m, 2) destinations, lon and lat.
 
-    A `choice` of roads or of a time is worked out by the engine, without the prepared tables.
+    A `choice` of roads or of a time that is no prepared profile is worked out by the engine.
     Where positions `are_on_roads`, as was looked up before, the engine does not look again.
 
     Raises `TooLarge` over `max_pairs`, `NoRoad` with the index of a position (destinations are
@@ -118,7 +118,7 @@ class _Cells:
         self._radius_m = radius_m
         #: Where they are looked for on the roads.
         self._from, self._to = origins, destinations
-        self._table = engine.tables.find(mode) if choice.is_usual else None
+        self._table = engine.tables.find(choice.find_profile(mode))
         self._deadline = deadline
         self._one_search = (
             COSTINGS[mode] in ("bicycle", "pedestrian")

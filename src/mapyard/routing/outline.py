@@ -22,7 +22,9 @@ from mapyard.routing.modes import Mode
 from mapyard.routing.snapping import DETOUR_M, NEEDS
 
 #: How fast one is at most, to tell the size of cells; meters a second.
-_TOP_SPEEDS_M_S: Final[dict[Mode, float]] = {"auto": 31.29, "foot": 2.235, "bicycle": 8.941}
+_TOP_SPEEDS_M_S: Final[dict[Mode, float]] = {
+    "auto": 31.29, "truck": 31.29, "foot": 2.235, "bicycle": 8.941,
+}  # fmt: skip
 #: What the engine adds to the limit for that.
 _ADDED: Final = {"time": 600.0, "distance": 10_000.0}
 _CELLS: Final = 300
@@ -35,7 +37,9 @@ _GAPS: Final = {"time": 60.0, "distance": 1_000.0}
 #: cells: these lie so much of a cell farther. By samples, it makes areas hold about as many roads
 #: that are over the limit as they miss (docs/decisions/033).
 _OFF_CENTER: Final = 0.25
-_USUAL_SPEEDS_M_S: Final[dict[Mode, float]] = {"auto": 11.0, "foot": 1.42, "bicycle": 5.0}
+_USUAL_SPEEDS_M_S: Final[dict[Mode, float]] = {
+    "auto": 11.0, "truck": 11.0, "foot": 1.42, "bicycle": 5.0,
+}  # fmt: skip
 
 
 def find_outlines(

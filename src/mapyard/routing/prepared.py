@@ -1,4 +1,4 @@
-"""Routes at default costs out of the prepared graph, without a call of the engine.
+"""Routes of a prepared profile out of arrays, without a call of the engine.
 
 They are those that the engine gives (docs/decisions/039): the same places, costs and rules. What
 differs from the defaults, and what needs texts, is left to the engine, as are all errors.
@@ -29,13 +29,14 @@ def find_prepared_route(
     positions: NDArray[np.float64],
     mode: Mode,
     radius_m: float,
+    profile: str | None,
 ) -> Route | None:
-    """Return the route through positions (n, 2), None where the engine has to say.
+    """Return a profile's route through positions (n, 2), None where the engine has to say.
 
     `asked` are the positions where they are looked for on roads. Raises `NoRoad`, and at own
     speeds, which the engine does not know, `NoRoute` and `TooFarApart`, too.
     """
-    table = engine.tables.find(mode)
+    table = engine.tables.find(profile)
     if table is None:
         return None
     is_own = mode in engine.tables.own_modes
@@ -57,7 +58,7 @@ def find_prepared_route(
             ways = _find_ways(table, table.find_places(moved_to, radius_m).split())
     if ways is None and is_own:
         raise explain_error(NO_WAY, "")
-    return None if ways is None else _make_route(table, ways, positions)
+    return None if ways is None else _make_route(table, ways, positions, profile or "")
 
 
 def _find_ways(table: ModeTable, places: list[Places]) -> list[Way] | None:
@@ -70,7 +71,9 @@ def _find_ways(table: ModeTable, places: list[Places]) -> list[Way] | None:
     return ways
 
 
-def _make_route(table: ModeTable, ways: list[Way], positions: NDArray[np.float64]) -> Route:
+def _make_route(
+    table: ModeTable, ways: list[Way], positions: NDArray[np.float64], profile: str
+) -> Route:
     roads = table.roads
     found = [roads.find_line(way.edges, way.ends) for way in ways]
     lines = [line.positions for line in found]
@@ -103,4 +106,5 @@ def _make_route(table: ModeTable, ways: list[Way], positions: NDArray[np.float64
         has_ferry=bool(kinds & FERRY),
         has_motorway=bool(kinds & MOTORWAY),
         ways=tuple(ways),
+        profile=profile,
     )

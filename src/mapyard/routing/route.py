@@ -23,6 +23,7 @@ from mapyard.routing.hours import meets_hours
 from mapyard.routing.modes import ASSUMED_TIME, Mode, make_costing
 from mapyard.routing.polyline import decode_polyline
 from mapyard.routing.prepared import find_prepared_route
+from mapyard.routing.profiles import find_profile
 from mapyard.routing.snapping import (
     CONNECTED_REACH,
     DEFAULT_RADIUS_M,
@@ -98,10 +99,12 @@ def find_routes(
         raise InvalidRequest.of("alternatives", f"are found over {MAX_POSITIONS} positions or less")
     avoids = any(one is not None for one in (avoid, avoid_lines, avoid_points))
     asked = look_over_meridian(engine, positions, mode, radius_m)
-    if not (alternatives or exclude or avoids or options or stops or travel):
-        prepared = find_prepared_route(engine, asked, positions, mode, radius_m)
+    costing = make_costing(mode, exclude, options)
+    if not (alternatives or avoids or stops or travel):
+        profile = find_profile(mode, options, exclude)
+        prepared = find_prepared_route(engine, asked, positions, mode, radius_m, profile)
         if prepared is not None and with_steps:
-            prepared = _add_steps(engine, prepared, asked, mode, language, units)
+            prepared = _add_steps(engine, prepared, asked, mode, costing, language, units)
             if prepared is None and mode in engine.tables.own_modes:
                 raise Unsupported(
                     f"own speeds are on for mode {mode}, and no steps can be worded along this "
@@ -109,7 +112,7 @@ def find_routes(
                 )
         if prepared is not None:
             return [prepared]
-    request = make_costing(mode, exclude, options) | ask_for_steps(with_steps, language, units)
+    request = costing | ask_for_steps(with_steps, language, units)
     request |= write_avoided(avoid_points, avoid_lines, avoid)
     ask = _Question(engine, request, mode, radius_m, travel)
     try:
@@ -275,6 +278,7 @@ def _add_steps(
     route: Route,
     asked: NDArray[np.float64],
     mode: Mode,
+    costing: dict[str, Any],
     language: str,
     units: Units,
 ) -> Route | None:
@@ -283,7 +287,7 @@ def _add_steps(
     None where the engine cannot walk it, as where two ways lie on the same nodes.
     """
     legs = []
-    request = make_costing(mode) | ask_for_steps(True, language, units)
+    request = costing | ask_for_steps(True, language, units)
     unit_m = UNIT_M[request["units"]]
     table = engine.tables.find(mode) if mode in engine.tables.own_modes else None
     for leg, way, places in zip(route.legs, route.ways, pairwise(asked.tolist()), strict=True):

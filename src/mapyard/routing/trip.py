@@ -46,3 +46,5 @@ class Route:
     has_motorway: bool
     #: The edges of each leg, where the route came out of the prepared graph.
     ways: tuple[Way, ...] = field(default=(), repr=False, compare=False)
+    #: The prepared profile that it came out of.
+    profile: str = ""

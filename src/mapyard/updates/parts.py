@@ -13,7 +13,7 @@ import msgspec
 
 from mapyard.builder.pipeline import Step, StepContext, share_file
 from mapyard.dataset.manifest import Manifest, Part
-from mapyard.routing.contraction.tables import is_outdated
+from mapyard.routing.contraction.tables import find_missing, is_outdated
 from mapyard.routing.meta import GraphMeta, name_engine
 from mapyard.settings import Settings
 
@@ -35,6 +35,8 @@ def choose_kept(
     if not known or not timestamp:
         return []
     if datetime.fromisoformat(timestamp) - datetime.fromisoformat(known) >= age - _SLACK:
+        return []
+    if find_missing(folder / "routing", settings.prepared_profiles):
         return []
     return ["routing"] if _is_whole(folder, part) and _is_of_this_engine(folder) else []
 

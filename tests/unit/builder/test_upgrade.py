@@ -86,6 +86,16 @@ def test_ways_that_were_prepared_by_another_version(data: Path) -> None:
     assert upgrade(data) is None
 
 
+def test_profiles_that_the_setting_names_since(data: Path) -> None:
+    settings = Settings(data=data, prepared_profiles=["truck"])
+    quiet = Reporter(quiet=True)
+    assert upgrade_dataset(data, "current", quiet, settings) is None  # it has no roads
+    (data / "current" / "routing").mkdir()
+    (data / "current" / "routing" / "matrix.json").write_text('{"chosen": ["foot-shortest"]}')
+    assert upgrade(data) is None
+    assert upgrade_dataset(data, "current", quiet, settings) is not None
+
+
 def test_without_a_served_one_the_newest_is_meant(data: Path) -> None:
     change(data, format=1)
     (data / "current").unlink()

@@ -21,6 +21,7 @@ from mapyard.routing.contraction.vertices import VertexGraph, _forbid_paths
 from mapyard.routing.engine import NoRoad, NoRoute
 from mapyard.routing.kernels import load_kernels
 from mapyard.routing.modes import ASSUMED_TIME, TABLE_MODES, make_costing
+from mapyard.routing.profiles import PROFILES
 from mapyard.routing.snapping import find_roads, make_locations
 
 CASINO = (7.4281, 43.7392)
@@ -199,7 +200,7 @@ def test_ways_are_as_cheap_as_routes_by_the_price_of_the_engine(copy, road_graph
         def judge(factor, seconds=0.0, trip=trip, ends=ends):
             cost_s = trip["summary"]["cost"] * factor + seconds
             dearer = trip | {"summary": trip["summary"] | {"cost": cost_s}}
-            return build._is_as_cheap(plain, table, "foot", *ends, dearer)
+            return build._is_as_cheap(plain, table, PROFILES["foot"], *ends, dearer)
 
         judged.append((judge(1), judge(1, -4), judge(1.05, 4)))
     assert len(judged) > 30

@@ -22,8 +22,8 @@ from mapyard.routing import (
     find_routes,
     open_routing,
 )
+from mapyard.routing.contraction.profiles import MODE_COSTS
 from mapyard.routing.contraction.speeds import WrongSpeeds, find_way_ids
-from mapyard.routing.contraction.table import MODE_COSTS
 from mapyard.routing.contraction.tiles import read_graph
 from mapyard.routing.contraction.turns import find_turns
 from mapyard.routing.costing import CostingOptions

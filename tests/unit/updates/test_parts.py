@@ -99,7 +99,11 @@ def test_roads_are_built_whatever_the_schedule_where_they_cannot_be_kept(tmp_pat
     assert not is_kept(name_engine(), {"routing": Part({})})  # there were no roads
     assert not is_kept(name_engine(), {"routing": Part({"routing/routing.json": FilePart(1, "")})})
     assert not is_kept(name_engine(), {"routing": Part({"routing/lost": FilePart(1, "")})})
-    tables = '{"format": 0, "engine": "0.1", "modes": {"auto": {}}}'
+    settings = settings.replace(prepared_profiles=["truck"])
+    assert not is_kept(name_engine())  # they were built before the setting was made
+    (path.parent / "matrix.json").write_text('{"chosen": ["auto-shortest", "truck"]}')
+    assert is_kept(name_engine())
+    tables = '{"format": 0, "engine": "0.1", "modes": {"auto": {}}, "chosen": ["truck"]}'
     (path.parent / "matrix.json").write_text(tables)
     assert not is_kept(name_engine())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from mapyard.geo.bbox import Bbox
@@ -41,14 +41,15 @@ def build_graph(
     *,
     threads: int | None = None,
     find_heights: FindHeights | None = None,
+    chosen: Collection[str] = (),
     on_progress: Callable[[float, str], None] = lambda share, what: None,
 ) -> GraphMeta | None:
     """Build the graph of `pbf` into `directory` (made if missing): tiles.tar and routing.json.
 
     `pbf` is sorted by type and id, `bbox` surrounds the data. With `find_heights` roads have
-    grades. `on_progress` gets the share done in 0..1 and what is being done. Working files lie in
-    `directory`/work and are removed at the end. Returns None, and leaves nothing, where the file
-    holds no roads. Raises `RoutingBuildFailed`.
+    grades; `chosen` profiles are prepared beside the modes. `on_progress` gets the share done in
+    0..1 and what is being done. Working files lie in `directory`/work and are removed at the end.
+    Returns None, and leaves nothing, where the file holds no roads. Raises `RoutingBuildFailed`.
     """
     work = directory / "work"
     shutil.rmtree(work, ignore_errors=True)
@@ -98,7 +99,7 @@ def build_graph(
     run_module("valhalla.valhalla_build_extract", ["-c", config_path])
     (work / TILES_NAME).replace(directory / TILES_NAME)
     on_progress(0.98, "preparing matrices")
-    build_tables(directory)
+    build_tables(directory, chosen)
     meta = GraphMeta(name_engine(), edge_count, timezone_count, height_count > 0)
     meta.write(directory)
     shutil.rmtree(work)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import shutil
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -15,23 +16,27 @@ from numpy.typing import NDArray
 from mapyard.deadline import no_deadline
 from mapyard.errors import MapyardError
 from mapyard.geo.sphere import haversine_m
+from mapyard.routing.contraction.order import rank_edges
 from mapyard.routing.contraction.places import Places
+from mapyard.routing.contraction.profiles import MODE_COSTS, find_costs
 from mapyard.routing.contraction.table import (
-    MODE_COSTS,
     ModeTable,
     SharedTable,
+    select_edges,
     write_mode,
     write_shared,
 )
 from mapyard.routing.contraction.tables import TILES_NAME, ModeCheck, get_folder, write_meta
 from mapyard.routing.contraction.tiles import RoadGraph, UnknownTiles, read_graph
 from mapyard.routing.contraction.times import find_closed
+from mapyard.routing.costing import CostingOptions
 from mapyard.routing.edges import find_edges
 from mapyard.routing.engine import Engine, NoRoute
 from mapyard.routing.hours import Hours
 from mapyard.routing.kernels import has_kernels
 from mapyard.routing.modes import ASSUMED_TIME, TABLE_MODES, Mode, make_costing
 from mapyard.routing.polyline import decode_polyline
+from mapyard.routing.profiles import PROFILES, Profile
 from mapyard.routing.snapping import DEFAULT_RADIUS_M, make_locations
 
 log = logging.getLogger(__name__)
@@ -54,16 +59,19 @@ _TIE: Final = 1.03
 #: Ways whose costs are apart by no more than this cost the same.
 _TIE_S: Final = 1.0
 _SEED: Final = 1
+#: Modes whose routes look at large roads only far from both ends.
+_HIERARCHICAL: Final = ("auto", "truck")
 
 
-def build_tables(directory: Path) -> dict[Mode, ModeCheck]:
-    """Prepare the modes of the graph in `directory`; write beside its tiles what was found.
+def build_tables(directory: Path, chosen: Collection[str] = ()) -> dict[str, ModeCheck]:
+    """Prepare the modes of the graph in `directory`, and the chosen ones of `PROFILES`.
 
-    Returns the checks. A mode without one has no table: the C of routing is missing, no road is
-    for it, or the tiles are laid out in an unknown way.
+    Writes beside its tiles what was found, and returns the checks. A profile without one has no
+    table: the C of routing is missing, no road is for it, or the tiles are laid out in an unknown
+    way.
     """
-    checks: dict[Mode, ModeCheck] = {}
-    write_meta(directory, checks)  # routes are compared as they are without tables
+    checks: dict[str, ModeCheck] = {}
+    write_meta(directory, checks, chosen)  # routes are compared as they are without tables
     folder = get_folder(directory)
     shutil.rmtree(folder, ignore_errors=True)
     graph = _read_graph(directory / TILES_NAME)
@@ -71,19 +79,29 @@ def build_tables(directory: Path) -> dict[Mode, ModeCheck]:
         _find_hours(graph).write(directory)
     if graph is None or not has_kernels():
         return checks
-    modes = [mode for mode in TABLE_MODES if MODE_COSTS[mode].find_usable(graph).any()]
-    connected = {
-        mode: write_mode(graph, MODE_COSTS[mode], get_folder(directory, mode)) for mode in modes
+    profiles = {
+        name: profile for name, profile in PROFILES.items() if name in (*TABLE_MODES, *chosen)
     }
+    connected = dict[Mode, NDArray[np.uint8]]()
+    for mode in dict.fromkeys(profile.mode for profile in profiles.values()):
+        usable, _ = select_edges(graph, MODE_COSTS[mode])
+        if not usable.any():
+            profiles = {name: one for name, one in profiles.items() if one.mode != mode}
+            continue
+        rank = rank_edges(graph, usable)
+        for name in [name for name, profile in profiles.items() if profile.mode == mode]:
+            connected[mode] = write_mode(
+                graph, find_costs(PROFILES[name]), get_folder(directory, name), rank=rank
+            )
     write_shared(graph, directory / TILES_NAME, folder, connected)
     shared = SharedTable(folder, directory / TILES_NAME)
-    for mode in modes:
-        table = ModeTable(shared, get_folder(directory, mode), mode)
-        checks[mode] = _check(directory, graph, table, mode)
-        _report(mode, checks[mode])
-        if not checks[mode].is_used:
-            shutil.rmtree(get_folder(directory, mode))
-    write_meta(directory, checks)
+    for name, profile in profiles.items():
+        table = ModeTable(shared, get_folder(directory, name), profile)
+        checks[name] = _check(directory, graph, table, profile)
+        _report(name, checks[name])
+        if not checks[name].is_used:
+            shutil.rmtree(get_folder(directory, name))
+    write_meta(directory, checks, chosen)
     return checks
 
 
@@ -108,30 +126,31 @@ def _read_graph(tiles_tar: Path) -> RoadGraph | None:
         return None
 
 
-def _report(mode: Mode, check: ModeCheck) -> None:
+def _report(name: str, check: ModeCheck) -> None:
     if not check.is_used:
         log.warning(
             "matrices for %s are left to the engine: %d of %d cells agree with routes",
-            mode, check.agreed, check.compared,
+            name, check.agreed, check.compared,
         )  # fmt: skip
     elif check.reach_m is not None:
-        log.info("matrices for %s are prepared up to %.0f km", mode, check.reach_m / 1000)
+        log.info("matrices for %s are prepared up to %.0f km", name, check.reach_m / 1000)
 
 
-def _check(directory: Path, graph: RoadGraph, table: ModeTable, mode: Mode) -> ModeCheck:
+def _check(directory: Path, graph: RoadGraph, table: ModeTable, profile: Profile) -> ModeCheck:
     """Compare cells with routes.
 
-    Far from both ends, the engine's routes by car look at large roads only, which spares time and
-    misses ways. Where that shows, as on all but small extracts, they look at all roads from now on.
+    Far from both ends, the engine's routes by car and truck look at large roads only, which spares
+    time and misses ways. Where that shows, as on all but small extracts, they look at all roads
+    from now on.
     """
-    check = _compare(Engine(directory / TILES_NAME), graph, table, mode)
-    if mode == "auto" and not _is_whole(check):
-        wide = _compare(Engine(directory / TILES_NAME, all_roads=True), graph, table, mode)
+    check = _compare(Engine(directory / TILES_NAME), graph, table, profile)
+    if profile.mode in _HIERARCHICAL and not _is_whole(check):
+        wide = _compare(Engine(directory / TILES_NAME, all_roads=True), graph, table, profile)
         if _is_whole(wide):
             return replace(wide, all_roads=True)
     if not _is_whole(check) and check.agreed > _DOUBT * check.compared:
         # So few say little about a share near the least one.
-        return _compare(Engine(directory / TILES_NAME), graph, table, mode, _MANY_SAMPLES)
+        return _compare(Engine(directory / TILES_NAME), graph, table, profile, _MANY_SAMPLES)
     return check
 
 
@@ -140,13 +159,15 @@ def _is_whole(check: ModeCheck) -> bool:
 
 
 def _compare(
-    engine: Engine, graph: RoadGraph, table: ModeTable, mode: Mode, count: int | None = None
+    engine: Engine, graph: RoadGraph, table: ModeTable, profile: Profile, count: int | None = None
 ) -> ModeCheck:
     """Compare cells with routes, and find the distance up to which they agree."""
     pairs = _pick_pairs(graph, table, count or _SAMPLES)
     places = table.find_places(pairs.reshape(-1, 2), DEFAULT_RADIUS_M)
     found = [
-        _agrees(engine, table, mode, pair, places.of(np.array([at])), places.of(np.array([at + 1])))
+        _agrees(
+            engine, table, profile, pair, places.of(np.array([at])), places.of(np.array([at + 1]))
+        )
         for pair, at in zip(pairs, range(0, 2 * len(pairs), 2), strict=True)
     ]
     engine.close()
@@ -175,7 +196,7 @@ def _pick_pairs(graph: RoadGraph, table: ModeTable, count: int) -> NDArray[np.fl
 def _agrees(
     engine: Engine,
     table: ModeTable,
-    mode: Mode,
+    profile: Profile,
     pair: NDArray[np.float64],
     origin: Places,
     destination: Places,
@@ -183,7 +204,7 @@ def _agrees(
     """Return whether a cell is the route, None where there is nothing to compare it with."""
     cell = table.compute(origin, destination, no_deadline())
     length_m, time_s = (float(values[0, 0]) for values in cell)
-    request = make_costing(mode) | ASSUMED_TIME
+    request = profile.write() | ASSUMED_TIME
     request |= {"directions_type": "none", "locations": make_locations(pair)}
     try:
         trip: dict[str, Any] = engine.call("route", request)["trip"]
@@ -195,13 +216,13 @@ def _agrees(
     is_near = _is_near(time_s, summary["time"], _AGREED_S) and _is_near(
         length_m, 1000 * summary["length"], _AGREED_M
     )
-    return is_near or _is_as_cheap(engine, table, mode, origin, destination, trip)
+    return is_near or _is_as_cheap(engine, table, profile, origin, destination, trip)
 
 
 def _is_as_cheap(
     engine: Engine,
     table: ModeTable,
-    mode: Mode,
+    profile: Profile,
     origin: Places,
     destination: Places,
     trip: dict[str, Any],
@@ -210,7 +231,7 @@ def _is_as_cheap(
 
     Of ways that cost the same it may take the other one, and its searches from both ends stop soon
     after they meet, and miss ways that are 1 % cheaper. A way that is cheaper by far is one that it
-    forbids.
+    forbids; but for trucks, see `_is_allowed`.
     """
     way = table.find_way(origin, destination)
     if way is None:
@@ -218,20 +239,44 @@ def _is_as_cheap(
     # What it is to the roads, the engine counts apart.
     cost_s = way.cost_s - origin.away_m.max() - destination.away_m.max()
     route_cost_s = float(trip["summary"]["cost"])
-    if not cost_s - _TIE_S <= route_cost_s <= _TIE * cost_s + _TIE_S:
+    if cost_s > route_cost_s + _TIE_S:
+        return False
+    line = table.roads.find_line(way.edges, way.ends).positions
+    if route_cost_s > _TIE * cost_s + _TIE_S and not (
+        profile.mode == "truck" and _is_allowed(engine, line)
+    ):
         return False
     try:
-        line = table.roads.find_line(way.edges, way.ends).positions
-        path = find_edges(engine, line, mode)
+        path = find_edges(engine, line, profile.mode, profile.options)
         priced_s = float(path.elapsed_cost[-1])
         ids = np.array([edge.edge_id for edge in path.edges], np.int64)
         if np.array_equal(table.edge_ids.find(ids), way.edges):
             return bool(abs(priced_s - cost_s) <= _TIE_S)
         # Of edges along the same points it walks over others than ours; so it does on its route.
-        route = find_edges(engine, decode_polyline(trip["legs"][0]["shape"]), mode)
+        shape = decode_polyline(trip["legs"][0]["shape"])
+        route = find_edges(engine, shape, profile.mode, profile.options)
     except MapyardError:
         return False
     return priced_s <= float(route.elapsed_cost[-1]) + _TIE_S
+
+
+def _is_allowed(engine: Engine, line: NDArray[np.float64]) -> bool:
+    """Return whether a truck may go along a line.
+
+    A search from a truck's destination counts 600 s for entering a road that is for the
+    destinations of all vehicles, the one from its origin and the price of a walk do not: where
+    both meet such a road, the route is no longer the cheapest. Without that cost the engine has
+    to find one that costs no more than a walk along the line.
+    """
+    spared = CostingOptions(destination_only_penalty_s=0)
+    try:
+        priced_s = float(find_edges(engine, line, "truck", spared).elapsed_cost[-1])
+        request = make_costing("truck", options=spared) | ASSUMED_TIME
+        request |= {"directions_type": "none", "locations": make_locations(line[[0, -1]])}
+        cost_s = float(engine.call("route", request)["trip"]["summary"]["cost"])
+    except MapyardError:
+        return False
+    return cost_s <= _TIE * priced_s + _TIE_S
 
 
 def _is_near(found: float, expected: float, least: float) -> bool:

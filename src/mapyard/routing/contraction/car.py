@@ -23,6 +23,7 @@ from mapyard.routing.contraction.costs import (
     Floats,
     ModeCosts,
     cost_crossings,
+    find_private,
     find_roads_between,
     find_stop_impacts,
     find_turn_types,
@@ -101,10 +102,10 @@ def _cost_edges(graph: RoadGraph) -> tuple[Floats, Floats]:
 
 def _cost_turns(graph: RoadGraph, turns: Turns) -> tuple[Floats, Floats]:
     cost_s, time_s = cost_crossings(graph, turns, _CROSSINGS)
-    return cost_s + _cost_waits(graph, turns), time_s + _time_turns(graph, turns)
+    return cost_s + cost_waits(graph, turns), time_s + time_turns(graph, turns)
 
 
-def _cost_waits(graph: RoadGraph, turns: Turns) -> Floats:
+def cost_waits(graph: RoadGraph, turns: Turns) -> Floats:
     """Return per turn the cost of waiting for others and of turning."""
     edges, nodes = graph.edges, graph.nodes
     a, b = turns.origin, turns.destination
@@ -134,7 +135,7 @@ def _cost_waits(graph: RoadGraph, turns: Turns) -> Floats:
     return np.where(impact > 0, cost_s, 0.0)
 
 
-def _time_turns(graph: RoadGraph, turns: Turns) -> Floats:
+def time_turns(graph: RoadGraph, turns: Turns) -> Floats:
     """Return per turn the time of slowing down, by its angle, and of traffic lights."""
     nodes, node = graph.nodes, turns.node
     arrives = (_find_headings_deg(graph, node, turns.local_index) + 180) % 360
@@ -197,6 +198,6 @@ CAR: Final = ModeCosts(
     find_open=_find_open,
     cost_edges=_cost_edges,
     cost_turns=_cost_turns,
-    avoids_destination_only=True,
+    find_private=find_private,
     find_avoided=_find_avoided,
 )

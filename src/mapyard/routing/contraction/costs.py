@@ -46,8 +46,13 @@ class ModeCosts:
     cost_edges: Callable[[RoadGraph], tuple[Floats, Floats]]  #: cost and time per edge
     cost_turns: Callable[[RoadGraph, Turns], tuple[Floats, Floats]]  #: cost and time per turn
     obeys_turn_restrictions: bool = True
-    #: Roads for their destinations only are entered on the last stretch only.
-    avoids_destination_only: bool = False
+    #: Roads that are entered on the last stretch only, as they are for their destinations, and all
+    #: roads from which one gets onto them at any time.
+    find_private: Callable[[RoadGraph], tuple[Bools, Bools]] | None = None
+    #: Turns that no way holds, however cheap.
+    find_forbidden: Callable[[RoadGraph, Turns], Bools] | None = None
+    #: In what parts costs are counted: milliseconds, or centimeters where a cost is a length.
+    cost_scale: int = 1000
     #: Where no way is found, the engine asks once more, without rules for dead ends and such.
     asks_again: bool = True
     #: Sequences of edges that cost so much that a way never holds them.
@@ -99,6 +104,12 @@ def cost_crossings(graph: RoadGraph, turns: Turns, costs: CrossingCosts) -> tupl
     cost_s += costs.track_s * enters(TRACK) + costs.service_road_s * service_road
     cost_s += _NEW_NAME_COST_S * ((edges.link[b] == 0) & ~keeps_name(graph, turns))
     return cost_s + time_s, time_s
+
+
+def find_private(graph: RoadGraph) -> tuple[Bools, Bools]:
+    """Return which roads are for their destinations only, twice, as `ModeCosts` wants it."""
+    private = graph.edges.destination_only == 1
+    return private, private
 
 
 def keeps_name(graph: RoadGraph, turns: Turns) -> Bools:

@@ -23,7 +23,7 @@ from mapyard.routing.contraction.costs import Bools, Floats
 from mapyard.routing.contraction.places import Places
 from mapyard.routing.contraction.tiles import Ints, RoadGraph
 from mapyard.routing.kernels import address, load_kernels, map_array
-from mapyard.routing.modes import TABLE_MODES, Mode
+from mapyard.routing.modes import Mode
 from mapyard.store.columns import ranges
 from mapyard.store.rtree import build_levels, hilbert_order
 
@@ -50,7 +50,7 @@ class RoadArrays:
     """Roads in Hilbert order, and the edges at each junction."""
 
     box: NDArray[np.int32]  #: (roads, 4): west, south, east, north in millionths of a degree
-    #: Bits of the modes that it is open to; shifted by their number, where it is connected as well.
+    #: Bits of the modes that it is open to, and of those that it is connected for as well.
     modes: NDArray[np.uint8]
     upper_box: NDArray[np.int32]
     upper_modes: NDArray[np.uint8]
@@ -64,6 +64,11 @@ class RoadArrays:
     first_out: NDArray[np.uint32]  #: per junction, and one more
     out: NDArray[np.int32]  #: edges that begin there
 
+
+#: Per mode the bit of roads that are open to it, and of those that are connected as well.
+_BITS: Final[dict[Mode, tuple[int, int]]] = {
+    "auto": (1, 8), "foot": (2, 16), "bicycle": (4, 32), "truck": (64, 128),
+}  # fmt: skip
 
 #: A share of an edge, and the place.
 type End = tuple[float, Floats]
@@ -107,11 +112,11 @@ def write_roads(
     `open_to` has per mode the edges that positions go to, `usable` those that ways go over in any,
     `connected` whether they lead on (1) and are led to (2).
     """
-    edge_modes, leads = np.zeros((2, len(graph.start)), np.uint8)
+    edge_modes = np.zeros(len(graph.start), np.uint8)
     for mode, edges in open_to.items():
-        bit = np.uint8(1 << TABLE_MODES.index(mode))
+        bit, lead = (np.uint8(bits) for bits in _BITS[mode])
         edge_modes |= edges * bit
-        leads |= (edges & (connected[mode] == 3)) * bit
+        edge_modes |= (edges & (connected[mode] == 3)) * lead
     inside = np.flatnonzero((graph.end >= 0) & (graph.edges.shortcut == 0))
     back = graph.opposing[inside]
     # Of both edges of a road, the one along its shape; of twins that both are, the first.
@@ -128,8 +133,7 @@ def write_roads(
         box[:, 0].astype(np.int64) + box[:, 2], box[:, 1].astype(np.int64) + box[:, 3]
     )
     counts = np.diff(first.astype(np.int64))[order]
-    both = (edge_modes | leads << len(TABLE_MODES)).astype(np.uint8)
-    modes = np.bitwise_or.reduce(both[edge], axis=1)[order]
+    modes = np.bitwise_or.reduce(edge_modes[edge], axis=1)[order]
     levels = build_levels(box[order])
     junction = graph.junction[graph.start]
     # Where a junction lies on several levels, the engine begins with the roads of the lowest class.
@@ -143,7 +147,7 @@ def write_roads(
         first=np.append(0, np.cumsum(counts)).astype(np.uint32),
         point=point[ranges(first[order], counts)],
         edge=edge[order].astype(np.int32),
-        edge_modes=both,
+        edge_modes=edge_modes,
         opposing=graph.opposing.astype(np.int32),
         road=_number_edges(edge[order], len(graph.start)),
         kinds=_find_kinds(graph),
@@ -214,8 +218,7 @@ def write_open(
     It is what differs from the arrays in the folder `roads`.
     """
     arrays = _map_arrays(roads)
-    bit = np.uint8(1 << TABLE_MODES.index(mode))
-    lead = np.uint8(bit << len(TABLE_MODES))
+    bit, lead = (np.uint8(bits) for bits in _BITS[mode])
     edge_modes = np.array(arrays.edge_modes)
     edge_modes[closed] &= ~bit
     leads = (connected == 3) & ((edge_modes & bit) > 0)
@@ -288,7 +291,7 @@ class Roads:
             share, away_m, at = np.empty(room), np.empty(room), np.empty((room, 2))
             used = load_kernels().find_places(
                 self.where, count, address(positions, np.float64, 2 * count),
-                1 << TABLE_MODES.index(mode), radius_m, address(position, np.int64),
+                _BITS[mode][0], radius_m, address(position, np.int64),
                 address(edge, np.int32), address(share, np.float64),
                 address(away_m, np.float64), address(at, np.float64), room,
             )  # fmt: skip
@@ -306,7 +309,7 @@ class Roads:
 
         Of both edges of a road it is one that the mode may use.
         """
-        bit = 1 << TABLE_MODES.index(mode)
+        bit, _ = _BITS[mode]
         roads, at = np.empty(room, np.int32), np.empty((room, 2))
         lon, lat = position.tolist()
         if abs(lat) > _MAX_LAT:
@@ -326,7 +329,7 @@ class Roads:
 
         It is a step away from a crossing, where other roads are as near.
         """
-        bit = 1 << TABLE_MODES.index(mode) + len(TABLE_MODES)
+        _, bit = _BITS[mode]
         roads, ends, _, along, at = self._snap(position[None, :], bit, radius_m)
         road, along_m = int(roads[0]), float(along[0])
         if road < 0:

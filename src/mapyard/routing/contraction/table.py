@@ -13,11 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapyard.deadline import Deadline
-from mapyard.routing.contraction.bicycle import BICYCLE
-from mapyard.routing.contraction.car import CAR
-from mapyard.routing.contraction.costs import Floats, ModeCosts
+from mapyard.routing.contraction.costs import Bools, Floats, ModeCosts
 from mapyard.routing.contraction.facts import EdgeFacts
-from mapyard.routing.contraction.foot import FOOT
 from mapyard.routing.contraction.hierarchy import (
     LEAST_START_MS,
     NO_WAY,
@@ -31,6 +28,7 @@ from mapyard.routing.contraction.hierarchy import (
 )
 from mapyard.routing.contraction.order import rank_edges
 from mapyard.routing.contraction.places import Places
+from mapyard.routing.contraction.profiles import MODE_COSTS, find_costs
 from mapyard.routing.contraction.roads import CONNECTED_CROSSINGS, Roads, write_roads
 from mapyard.routing.contraction.speeds import EdgeSpeeds
 from mapyard.routing.contraction.spread import Spreading, TurnArrays, sort_turns
@@ -40,19 +38,17 @@ from mapyard.routing.contraction.vertices import VertexGraph, make_relaxed, make
 from mapyard.routing.contraction.way import Contracted, Edges, Network, Way
 from mapyard.routing.kernels import address, load_kernels, map_array
 from mapyard.routing.modes import Mode
+from mapyard.routing.profiles import Profile
 from mapyard.store.columns import ranges
 
 #: What is to be within a bound.
 Metric = Literal["time", "distance"]
 
-MODE_COSTS: Final[dict[Mode, ModeCosts]] = {"auto": CAR, "foot": FOOT, "bicycle": BICYCLE}
 _MS: Final = 1000
 _CM: Final = 100
-#: The engine counts a second of cost per metre to the road.
-_COST_MS_PER_M: Final = 1000
 #: At a crossing nobody sets out on a road that ends there, or arrives on one that begins there,
 #: not even where it costs nothing to turn from one to the other.
-_LAST_CHOICE_MS: Final = 1
+_LAST_CHOICE: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,28 +108,42 @@ def write_shared(
 
 
 def write_mode(
-    graph: RoadGraph, costs: ModeCosts, folder: Path, own: EdgeSpeeds | None = None
+    graph: RoadGraph,
+    costs: ModeCosts,
+    folder: Path,
+    own: EdgeSpeeds | None = None,
+    *,
+    rank: Ints | None = None,
 ) -> NDArray[np.uint8]:
     """Contract the graph for the costs of a mode and write it into a folder of its own.
 
-    `own` speeds take the place of the graph's. Returns per edge whether it leads on (1), and
-    whether it is led to (2).
+    `own` speeds take the place of the graph's. `rank` is the order of the mode's edges, where it is
+    known. Returns per edge whether it leads on (1), and whether it is led to (2).
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    usable = costs.find_usable(graph)
+    usable, limited = select_edges(graph, costs)
     if own is not None:
         usable &= ~own.closed
     turns = find_turns(graph, usable, costs.access, restricted=costs.obeys_turn_restrictions)
+    connected = _find_connected(
+        graph, make_relaxed(graph, turns, usable, costs.access), costs.access
+    )
+    turns = turns.select(~(limited[turns.origin] & limited[turns.destination]))
+    if costs.find_forbidden is not None:
+        turns = turns.select(~costs.find_forbidden(graph, turns))
     edge_cost_s, edge_time_s = costs.cost_edges(graph)
     if own is not None:
         edge_cost_s, edge_time_s = own.replace(graph.edges.length_m, edge_cost_s, edge_time_s)
     turn_cost_s, turn_time_s = costs.cost_turns(graph, turns)
-    rank = rank_edges(graph, usable)
+    if rank is None:
+        rank = rank_edges(graph, usable)
     cost_ms, time_ms = (
-        _to_ms(edge[turns.origin] + turn)
-        for edge, turn in ((edge_cost_s, turn_cost_s), (edge_time_s, turn_time_s))
-    )
+        _count(edge[turns.origin] + turn, scale)
+        for edge, turn, scale in (
+            (edge_cost_s, turn_cost_s, costs.cost_scale), (edge_time_s, turn_time_s, _MS)
+        )
+    )  # fmt: skip
     del turn_cost_s, turn_time_s  # all that is per turn is large
     length_cm = (_CM * graph.edges.length_m).astype(np.int32)
 
@@ -157,23 +167,33 @@ def write_mode(
 
     write(
         make_strict(
-            graph, turns, usable, costs.access,
-            destination_only=costs.avoids_destination_only,
+            graph, turns, usable, costs.access, limited=limited,
+            private=None if costs.find_private is None else costs.find_private(graph),
             avoided=costs.find_avoided(graph, turns),
         ),
         "strict",
     )  # fmt: skip
-    relaxed = make_relaxed(graph, turns, usable, costs.access)
-    write(relaxed, "relaxed")
-    connected = _find_connected(graph, relaxed, costs.access)
-    _write(CostArrays(_to_ms(edge_cost_s), _to_ms(edge_time_s), connected), folder, "edges")
+    write(make_relaxed(graph, turns, usable, costs.access, limited), "relaxed")
+    edge_cost, edge_time = _count(edge_cost_s, costs.cost_scale), _count(edge_time_s, _MS)
+    _write(CostArrays(edge_cost, edge_time, connected), folder, "edges")
     return connected
+
+
+def select_edges(graph: RoadGraph, costs: ModeCosts) -> tuple[Bools, Bools]:
+    """Return the edges that ways go over, and those of them on which they only begin and end.
+
+    These are closed to the vehicle or at this hour: the engine puts positions there all the same.
+    """
+    usable = costs.find_usable(graph)
+    limited = costs.find_open(graph) & ~usable
+    return usable | limited, limited
 
 
 def _find_connected(graph: RoadGraph, vertices: VertexGraph, access: int) -> NDArray[np.uint8]:
     """Return per edge whether it leads on (1), and is led to (2), as the engine counts it.
 
-    Where ways turn back at a crossing that is closed to the mode, it counts no further.
+    It counts edges that are closed to a vehicle or at an hour, too. Where ways turn back at a
+    crossing that is closed to the mode, it counts no further.
     """
     count = len(vertices.edge)
     edge = vertices.edge
@@ -207,9 +227,9 @@ def _find_connected(graph: RoadGraph, vertices: VertexGraph, access: int) -> NDA
     return per_edge
 
 
-def _to_ms(seconds: Floats) -> Int32s:
-    """Return milliseconds; what takes too long, such as a road without a speed, is no way."""
-    return np.minimum(np.round(_MS * seconds), NO_WAY).astype(np.int32)
+def _count(values: Floats, scale: int) -> Int32s:
+    """Return whole parts; what takes too long, such as a road without a speed, is no way."""
+    return np.minimum(np.round(scale * values), NO_WAY).astype(np.int32)
 
 
 def _number_vertices(vertices: VertexGraph, number: Int32s) -> VertexArrays:
@@ -302,13 +322,16 @@ class Reach:
 
 
 class ModeTable:
-    """All that the matrices of one mode need, mapped from files. Threads may share one."""
+    """All that the matrices of one profile need, mapped from files. Threads may share one.
+
+    Costs are counted in milliseconds here, or in the parts that its costs have (`cost_scale`).
+    """
 
     def __init__(
         self,
         shared: SharedTable,
         folder: Path,
-        mode: Mode,
+        profile: Profile,
         reach_m: float | None = None,
         *,
         has_own_speeds: bool = False,
@@ -316,8 +339,9 @@ class ModeTable:
         """Open what was written; cells over more than `reach_m` are not to be asked for."""
         self.reach_m = np.inf if reach_m is None else reach_m
         self.edge_ids = shared.edge_ids
-        self._mode: Mode = mode
-        self._asks_again = MODE_COSTS[mode].asks_again
+        self._mode: Mode = profile.mode
+        costs = find_costs(profile)
+        self._asks_again, self._scale = costs.asks_again, costs.cost_scale
         self.roads = shared.open_roads(folder) if has_own_speeds else shared.roads
         self.facts, self._edges = shared.facts, shared.edges
         self._ends = (shared.edges.start, shared.edges.end)
@@ -328,7 +352,7 @@ class ModeTable:
             Edges(
                 self._costs.cost_ms, self._costs.time_ms, shared.edges.length_cm, *self._ends
             ),
-            asks_again=self._asks_again,
+            asks_again=self._asks_again, cost_scale=self._scale,
         )  # fmt: skip
         self._spreading = Spreading(
             _open(TurnArrays, folder, "strict"),
@@ -461,7 +485,8 @@ class ModeTable:
         """
         share = -places.share if is_origin else places.share
         at_crossing = places.share == (1 if is_origin else 0)
-        away_ms = _COST_MS_PER_M * places.away_m + _LAST_CHOICE_MS * at_crossing
+        away = self._scale * places.away_m  # a cost of 1 per meter
+        away += _LAST_CHOICE * at_crossing
         counts = np.bincount(places.position, minlength=places.count)
 
         def cut(per_edge: Int32s) -> Floats:
@@ -470,7 +495,7 @@ class ModeTable:
         return Starts(
             np.append(0, np.cumsum(counts)),
             np.ascontiguousarray(vertices, np.int32),
-            np.round(cut(self._costs.cost_ms) + away_ms).astype(np.int32),
+            np.round(cut(self._costs.cost_ms) + away).astype(np.int32),
             np.round(cut(self._costs.time_ms)).astype(np.int32),
             np.round(cut(self._edges.length_cm)).astype(np.int32),
         )
@@ -567,13 +592,16 @@ class ModeTable:
         costs_ms, times_ms = graph.hierarchy.measure_way(way.vertices)
         (begin, _), (end, _) = way.ends
 
-        def sum_up(steps: Int32s, whole: Int32s) -> Floats:
+        def sum_up(steps: Int32s, whole: Int32s, scale: int) -> Floats:
             of_edge = whole[way.edges].astype(np.float64)
             ends = np.append(0, np.cumsum(steps, dtype=np.int64)) + of_edge - begin * of_edge[0]
             ends[-1] -= (1 - end) * of_edge[-1]
-            return np.maximum(ends, 0.0) / _MS
+            return np.maximum(ends, 0.0) / scale
 
-        return sum_up(times_ms, self._costs.time_ms), sum_up(costs_ms, self._costs.cost_ms)
+        return (
+            sum_up(times_ms, self._costs.time_ms, _MS),
+            sum_up(costs_ms, self._costs.cost_ms, self._scale),
+        )
 
     def find_speeds(self, edges: Ints) -> Floats:
         """Return km/h on edges."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -17,7 +18,8 @@ from typing import Any, Final
 from mapyard.errors import MapyardError
 from mapyard.routing.contraction.table import ModeTable, SharedTable
 from mapyard.routing.kernels import KernelsMissing, load_kernels
-from mapyard.routing.modes import TABLE_MODES, Mode
+from mapyard.routing.modes import Mode
+from mapyard.routing.profiles import PROFILES
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +33,7 @@ _FORMAT: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class ModeCheck:
-    """How often a mode's table agreed with routes, and whether it is used, up to where."""
+    """How often a profile's table agreed with routes, and whether it is used, up to where."""
 
     compared: int
     agreed: int
@@ -42,19 +44,20 @@ class ModeCheck:
     all_roads: bool = False
 
 
-def write_meta(directory: Path, checks: dict[Mode, ModeCheck]) -> None:
-    """Write matrix.json; modes without a check have no table."""
+def write_meta(directory: Path, checks: dict[str, ModeCheck], chosen: Collection[str] = ()) -> None:
+    """Write matrix.json; profiles without a check have no table. `chosen` are those asked for."""
     content = {
         "format": _FORMAT,
         "engine": version("pyvalhalla"),
-        "modes": {mode: asdict(check) for mode, check in checks.items()},
+        "chosen": sorted(chosen),
+        "modes": {name: asdict(check) for name, check in checks.items()},
     }
     (directory / _META_NAME).write_text(json.dumps(content, indent=1) + "\n")
 
 
-def get_folder(directory: Path, mode: Mode | None = None) -> Path:
-    """Return where the arrays of a mode lie, or those of all modes."""
-    return directory / _FOLDER_NAME / (mode or "")
+def get_folder(directory: Path, profile: str = "") -> Path:
+    """Return where the arrays of a profile lie, or those of all."""
+    return directory / _FOLDER_NAME / profile
 
 
 class Tables:
@@ -66,9 +69,9 @@ class Tables:
         checks = read_checks(directory) if _can_search() else {}
         #: Whether routes by car look at all roads, as they were compared.
         self.all_roads = any(check.all_roads for check in checks.values())
-        self._reaches_m = {mode: check.reach_m for mode, check in checks.items() if check.is_used}
+        self._reaches_m = {name: check.reach_m for name, check in checks.items() if check.is_used}
         self._shared: SharedTable | None = None
-        self._opened: dict[Mode, ModeTable] = {}
+        self._opened: dict[str, ModeTable] = {}
         self._lock = threading.Lock()
         #: Modes with own speeds, of which the engine knows nothing.
         self.own_modes = frozenset[Mode]()
@@ -82,8 +85,9 @@ class Tables:
             why = "another version prepared them" if is_own_outdated(own) else ""
             if not why and modes <= self._reaches_m.keys():
                 shared = self._open_shared()
-                opened = {
-                    mode: ModeTable(shared, own / mode, mode, has_own_speeds=True) for mode in modes
+                opened: dict[str, ModeTable] = {
+                    mode: ModeTable(shared, own / mode, PROFILES[mode], has_own_speeds=True)
+                    for mode in modes
                 }
                 self._opened |= opened
                 self.own_modes = modes
@@ -100,19 +104,25 @@ class Tables:
             self._shared = SharedTable(get_folder(self._directory), self._directory / TILES_NAME)
         return self._shared
 
-    def find(self, mode: Mode) -> ModeTable | None:
-        """Return the mode's table, or None where the engine has to work its matrices out."""
-        if mode not in self._reaches_m:
+    def find(self, name: str | None) -> ModeTable | None:
+        """Return a profile's table, or None where the engine has to work its matrices out.
+
+        Modes are profiles; others have no own speeds where their mode has.
+        """
+        if name not in self._reaches_m:
+            return None
+        profile = PROFILES[name]
+        if name != profile.mode and profile.mode in self.own_modes:
             return None
         with self._lock:
-            if mode not in self._opened:
-                self._opened[mode] = ModeTable(
+            if name not in self._opened:
+                self._opened[name] = ModeTable(
                     self._open_shared(),
-                    get_folder(self._directory, mode),
-                    mode,
-                    self._reaches_m[mode],
+                    get_folder(self._directory, name),
+                    profile,
+                    self._reaches_m[name],
                 )
-            return self._opened[mode]
+            return self._opened[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +171,7 @@ def _can_search() -> bool:
     return True
 
 
-def read_checks(directory: Path) -> dict[Mode, ModeCheck]:
+def read_checks(directory: Path) -> dict[str, ModeCheck]:
     """Return what was written beside the tiles.
 
     Nothing where it was made under other rules, or compared with routes of another engine.
@@ -177,9 +187,7 @@ def read_checks(directory: Path) -> dict[Mode, ModeCheck]:
             )  # fmt: skip
         return {}
     return {
-        mode: ModeCheck(**content["modes"][mode])
-        for mode in TABLE_MODES
-        if mode in content["modes"]
+        name: ModeCheck(**content["modes"][name]) for name in PROFILES if name in content["modes"]
     }
 
 
@@ -187,6 +195,11 @@ def is_outdated(directory: Path) -> bool:
     """Return whether ways were prepared by another version, so that the engine answers them."""
     content = _read_meta(directory)
     return bool(content.get("modes")) and _made_by(content) != (_FORMAT, version("pyvalhalla"))
+
+
+def find_missing(directory: Path, chosen: Collection[str]) -> list[str]:
+    """Return the chosen profiles that a graph was built without."""
+    return sorted(set(chosen) - set(_read_meta(directory).get("chosen", ())))
 
 
 def _read_meta(directory: Path) -> dict[str, Any]:

@@ -48,6 +48,7 @@ EDGE_FIELDS: Final = {
     "banned_turns": (0, 46, 8), "opposing_index": (0, 54, 7), "forward": (0, 61, 1),
     "ends_restriction": (1, 49, 12),
     "destination_only": (1, 62, 1), "not_thru": (1, 63, 1), "speed_kmh": (2, 0, 8),
+    "truck_speed_kmh": (2, 24, 8), "destination_only_hgv": (3, 60, 1),
     "same_name": (2, 32, 8), "use": (2, 40, 6), "lane_count": (2, 46, 4), "density": (2, 50, 4),
     "road_class": (2, 54, 3), "surface": (2, 57, 3), "toll": (2, 60, 1),
     "roundabout": (2, 61, 1), "truck_route": (2, 62, 1), "access": (3, 0, 12),
@@ -126,6 +127,7 @@ class RoadGraph:
     opposing: Ints  #: per edge, the edge back, -1 off the extract
     level: NDArray[np.float64]  #: per edge at an elevator, its floor, else NaN
     limits: Ints  #: rows of edge, kind of limit, modes, value
+    spares_ends: NDArray[np.bool_]  #: per limit, whether not for destinations on the road
     restrictions: list[tuple[int, list[int]]]  #: modes, and edges that may not follow each other
     timed_turns: Ints  #: nodes after whose edge a turn is forbidden at certain hours
     record: Ints  #: per edge, where in the tar its record of way, names and shape lies
@@ -199,6 +201,7 @@ def read_graph(tiles_tar: Path) -> RoadGraph:
         opposing=opposing,
         level=_read_levels(tiles, np.flatnonzero(at_elevator), edge_starts),
         limits=np.concatenate(limits),
+        spares_ends=np.concatenate([_bits(tile.limits[:, 0], 40, 1) == 1 for tile in tiles]),
         restrictions=[
             (modes, path)
             for tile in tiles

@@ -38,8 +38,13 @@ class VertexGraph:
     turn: Ints  #: per arc, its place in `Turns`
 
 
-def make_relaxed(graph: RoadGraph, turns: Turns, usable: Bools, access: int) -> VertexGraph:
-    """Return the graph without rules for dead ends and destinations."""
+def make_relaxed(
+    graph: RoadGraph, turns: Turns, usable: Bools, access: int, limited: Bools | None = None
+) -> VertexGraph:
+    """Return the graph without rules for dead ends and destinations.
+
+    On `limited` edges ways begin and end, and go on over none.
+    """
     onward = turns.select(~turns.is_reverse)
     has_onward = np.zeros(len(usable), np.bool_)
     has_onward[onward.origin] = True
@@ -47,12 +52,17 @@ def make_relaxed(graph: RoadGraph, turns: Turns, usable: Bools, access: int) -> 
     edge = np.flatnonzero(usable).astype(np.int32)
     begin = np.full(len(usable), -1, np.int32)
     begin[edge] = np.arange(len(edge))
+    # A limited edge has two vertices: one that nothing leads to, one that leads nowhere.
+    twice = edge[:0] if limited is None else edge[limited[edge]]
+    end = begin.copy()
+    end[twice] = len(edge) + np.arange(len(twice))
+    vertices = np.concatenate([edge, twice])
     plain = VertexGraph(
-        edge=edge,
-        is_end=np.ones(len(edge), np.bool_),
+        edge=vertices,
+        is_end=end[vertices] == np.arange(len(vertices)),
         begin=begin,
         tail=begin[turns.origin[kept]],
-        head=begin[turns.destination[kept]],
+        head=end[turns.destination[kept]],
         turn=kept,
     )
     return _forbid_paths(plain, _find_restrictions(graph, access))
@@ -64,36 +74,40 @@ def make_strict(
     usable: Bools,
     access: int,
     *,
-    destination_only: bool,
+    limited: Bools,
+    private: tuple[Bools, Bools] | None,
     avoided: list[list[int]],
 ) -> VertexGraph:
-    """Return the graph with rules for dead ends and, if asked for, for destinations.
+    """Return the graph with rules for dead ends and for private roads, as `ModeCosts` has them.
 
-    `avoided` are further sequences of edges that no way may hold.
+    On `limited` edges ways begin and end, and go on over none. `avoided` are further sequences of
+    edges that no way may hold.
     """
     into, out_of = graph.edges.not_thru == 1, np.zeros(len(usable), np.bool_)
     inside = graph.end >= 0
     out_of[inside] = into[graph.opposing[inside]]
-    private = (graph.edges.destination_only == 1) & destination_only
-    private |= find_ends_only(graph.limits, len(usable), access)
+    alone = around = find_ends_only(graph.limits, len(usable), access)
+    if private is not None:
+        alone, around = (roads | alone for roads in private)
     a, b = turns.origin, turns.destination
     # Forward from the origin: no way out of a public road into a private one. Backward from the
     # destination the same, so that in all a way leaves private roads once and enters them once.
-    first, last = ~(private[b] & ~private[a]), ~(private[a] & ~private[b])
+    first = ~(limited[b] | alone[b] & ~around[a])
+    last = ~(limited[a] | alone[a] & ~around[b])
     # Back on the same road only where a search from its side has no other way.
     first &= ~turns.is_reverse | ~_any_of(a, first & ~turns.is_reverse & ~(into[b] & ~into[a]))
     last &= ~turns.is_reverse | ~_any_of(b, last & ~turns.is_reverse & ~(out_of[a] & ~out_of[b]))
 
     # Numbers of vertices and turns have 32 bits: there are several columns of many of them.
     edge = np.flatnonzero(usable).astype(np.int32)
-    twice = edge[(into | out_of | private)[edge]]
+    twice = edge[(into | out_of | alone | limited)[edge]]
     before = np.full(len(usable), -1, np.int32)
     before[edge] = np.arange(len(edge))
     after = before.copy()
     after[twice] = len(edge) + np.arange(len(twice))
     # The engine's two searches may meet on any road: on one that is a dead end from both sides, as
     # on islands without a ring, too. It has a third vertex, for where the stretches meet on it.
-    met = edge[(into & out_of)[edge]]
+    met = edge[(into & out_of & ~limited)[edge]]
     middle = np.full(len(usable), -1, np.int32)
     middle[met] = len(edge) + len(twice) + np.arange(len(met))
     vertices = np.concatenate([edge, twice, met])

@@ -67,6 +67,7 @@ class _NetworkStruct(ctypes.Structure):
         ("relaxed", _ContractedStruct),
         *[(name, ctypes.c_void_p) for name in Edges._fields],
         ("asks_again", ctypes.c_int64),
+        ("cost_scale", ctypes.c_int64),
     ]
 
 
@@ -98,11 +99,18 @@ class Network:
     """
 
     def __init__(
-        self, strict: Contracted, relaxed: Contracted, edges: Edges, *, asks_again: bool
+        self,
+        strict: Contracted,
+        relaxed: Contracted,
+        edges: Edges,
+        *,
+        asks_again: bool,
+        cost_scale: int = _MS,
     ) -> None:
         """Take arrays that stay as they are.
 
-        `asks_again` says whether the rules are left out where there is no way by them.
+        `asks_again` says whether the rules are left out where there is no way by them,
+        `cost_scale` in what parts costs are counted.
         """
         count = len(edges.cost_ms)
         self._arrays = strict, relaxed, edges  # kept while their addresses are
@@ -119,7 +127,9 @@ class Network:
             ),
             *(address(column, np.int32, count) for column in edges),
             asks_again,
+            cost_scale,
         )
+        self._scale = cost_scale
         self._where = ctypes.addressof(self._struct)
 
     def find_way(self, origin: Places, destination: Places) -> Way | None:
@@ -146,7 +156,7 @@ class Network:
             (origin.get_end(found.begin), destination.get_end(found.last)),
             vertices,
             bool(found.is_relaxed),
-            found.cost_ms / _MS,
+            found.cost_ms / self._scale,
             found.time_ms / _MS,
             found.length_cm / _CM,
         )

@@ -85,6 +85,7 @@ typedef struct {
     const int32_t *cost, *time, *length; /* of whole edges */
     const int32_t *start, *end;          /* their crossings */
     int64_t asks_again;                  /* whether the rules are left out where there is no way by them */
+    int64_t cost_scale;                  /* into how many parts a cost of 1 is counted: 1000, milliseconds */
 } Network;
 
 /* The places of a position on roads. */

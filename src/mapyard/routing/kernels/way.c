@@ -214,11 +214,9 @@ void measure_way(const Hierarchy *h, int64_t count, const int32_t *way, int32_t 
 
 /* What can be taken off by an end, so that a way is told from none. */
 static const int32_t MOST_START = 0x0FFFFFFF;
-/* The engine counts a second of cost per meter to the road. */
-static const double COST_MS_PER_M = 1000;
 /* At a crossing nobody sets out on a road that ends there, or arrives on one that begins there, not
    even where it costs nothing to turn from one to the other. */
-static const double LAST_CHOICE_MS = 1;
+static const double LAST_CHOICE = 1;
 
 typedef struct {
     int64_t row;
@@ -229,7 +227,8 @@ typedef struct {
 static End cut(const Network *n, const Sides *s, int64_t row, int32_t vertex, int is_origin) {
     int32_t edge = s->edge[row];
     double share = s->share[row], part = is_origin ? -share : share;
-    double away = COST_MS_PER_M * s->away_m[row] + LAST_CHOICE_MS * (share == (is_origin ? 1 : 0));
+    /* The engine counts a cost of 1 per meter to the road. */
+    double away = (double)n->cost_scale * s->away_m[row] + LAST_CHOICE * (share == (is_origin ? 1 : 0));
     return (End){row, vertex, (int32_t)rint(part * n->cost[edge] + away), (int32_t)rint(part * n->time[edge]),
                  (int32_t)rint(part * n->length[edge]), {0}};
 }

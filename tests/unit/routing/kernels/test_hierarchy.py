@@ -294,7 +294,16 @@ def test_ways_obey_the_rules_of_roads(random, crossings, roads):
     turn_costs = [random.randrange(0, 9) for _ in pairs]
     a, b = np.array(pairs, np.int64).reshape(-1, 2).T
     turns = Turns(a, b, graph.start[b], np.zeros(len(a)), np.zeros(len(a), bool))
-    vertices = make_strict(graph, turns, usable, 1, destination_only=True, avoided=[])
+    private = graph.edges.destination_only == 1
+    vertices = make_strict(
+        graph,
+        turns,
+        usable,
+        1,
+        limited=np.zeros_like(usable),
+        private=(private, private),
+        avoided=[],
+    )
     rank = rank_edges(graph, usable)
     assert sorted(rank[usable].tolist()) == sorted(set(rank[usable].tolist()))
     order = np.argsort(rank[vertices.edge], kind="stable")

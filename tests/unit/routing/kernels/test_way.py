@@ -31,6 +31,7 @@ def networks(draw):
         count=count, cost=draw(figures), time=draw(figures), length=draw(figures),
         start=draw(crossings), end=draw(crossings), strict=strict, relaxed=turns,
         asks_again=draw(st.booleans()), used=draw(st.sets(edge)),
+        scale=draw(st.sampled_from([1000, 3000])),
     )  # fmt: skip
 
 
@@ -52,7 +53,7 @@ def make_network(net):
         graphs.append(Contracted(hierarchy, begin, first_end, edges[begin >= 0], edges))
     columns = (net.cost, net.time, net.length, net.start, net.end)
     edges = Edges(*(np.array(column, np.int32) for column in columns))
-    return Network(*graphs, edges, asks_again=net.asks_again)
+    return Network(*graphs, edges, asks_again=net.asks_again, cost_scale=net.scale)
 
 
 @st.composite
@@ -87,11 +88,11 @@ def find_least(net, turns, origin, destination):
             ),
             default=NO_WAY,
         )
-        first = round(-share * net.cost[edge] + 1000 * away_m + (share == 1))
+        first = round(-share * net.cost[edge] + net.scale * away_m + (share == 1))
         for other, upto, far_m in destination:
             if other not in net.used:
                 continue
-            last = round(upto * net.cost[other] + 1000 * far_m + (upto == 0))
+            last = round(upto * net.cost[other] + net.scale * far_m + (upto == 0))
             middle = around if edge == other else costs[other]
             if edge == other and upto >= share:
                 middle = 0
@@ -125,7 +126,7 @@ def test_ways_are_the_cheapest_over_all_pairs_of_places(net, data):
         assert relaxed == NO_WAY or not (net.asks_again or are_near)
         return
     expected = relaxed if way.is_relaxed else strict
-    assert round(1000 * way.cost_s) == expected
+    assert round(net.scale * way.cost_s) == expected
     if way.is_relaxed:
         assert are_near or (strict == NO_WAY and net.asks_again)
     else:
@@ -151,7 +152,7 @@ def test_a_long_way_has_room():
     net = SimpleNamespace(
         count=count, cost=[1] * count, time=[2] * count, length=[3] * count,
         start=list(range(count)), end=list(range(1, count + 1)), strict=[],
-        relaxed=[(edge, edge + 1, 0) for edge in range(count - 1)], asks_again=True,
+        relaxed=[(edge, edge + 1, 0) for edge in range(count - 1)], asks_again=True, scale=1000,
         used=set(range(count)),
     )  # fmt: skip
     network = make_network(net)
