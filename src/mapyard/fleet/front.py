@@ -21,14 +21,26 @@ from mapyard.fleet.choice import ANY, find_choice
 from mapyard.fleet.extent import find_extent
 from mapyard.fleet.generation import Generation, Region
 from mapyard.fleet.host import Host
+from mapyard.fleet.locality import find_locality
 from mapyard.fleet.map import RegionMap
 from mapyard.fleet.merge import MAY_LACK, MERGES, Asked, Merge, RowMerge
+from mapyard.fleet.overpass import (
+    FEATURES,
+    NATIVE,
+    PART_PATH,
+    Reader,
+    is_native,
+    read_query,
+    write_answer,
+)
+from mapyard.fleet.overpass import PATHS as OVERPASS_PATHS
 from mapyard.fleet.streams import stream_rows
-from mapyard.fleet.wire import Question, Reply
+from mapyard.fleet.wire import Question, Reply, read_error
 from mapyard.http.answer import GEOJSON, Answer
 from mapyard.http.elsewhere import Flow
 from mapyard.http.endpoints import Endpoint
 from mapyard.http.languages import with_languages
+from mapyard.http.pool import RequestDeadline
 from mapyard.http.reply import Reply as Sent
 from mapyard.http.reply import encode_answer
 from mapyard.http.request import Request
@@ -146,6 +158,8 @@ class Front(Snapshots):
         if choice:
             return await self._find_one(table, _choose(table, choice), request, body)
         extent = find_extent(params)
+        if endpoint.path in OVERPASS_PATHS and len(table.map.regions) > 1:
+            return await self._find_overpass(table, request, endpoint, body)
         merge = MERGES.get(endpoint.path)
         whole = table.map.find_whole(extent)
         regions = whole or table.map.find_meeting(extent)
@@ -207,6 +221,47 @@ class Front(Snapshots):
         headers, body = merge.join(asked, replies)
         answer = Answer(body, GEOJSON, headers=headers)
         return encode_answer(answer, request.headers, head=request.method == "HEAD")
+
+    async def _find_overpass(
+        self, table: Table, request: Request, endpoint: Endpoint, body: bytes
+    ) -> Snapshot | Sent:
+        """Answer an Overpass query: by one region, or as a union of what regions find."""
+        assert request.read is not None
+        params = request.read[1]
+        program, text = await asyncio.to_thread(read_query, params)
+        locality = find_locality(program)
+        if not locality.not_local:
+            whole = table.map.find_whole(locality.extent)
+            if whole:
+                return await self._find_one(table, whole, request, body)
+        why = locality.not_united or (
+            "its steps are told by one region" if getattr(params, "explain", False) else ""
+        )
+        regions = table.map.find_meeting(locality.extent)
+        if why:
+            raise _refuse(endpoint, regions, why)
+        native = is_native(endpoint.path, params, program)
+        raw = {"data": text, "form": NATIVE if native else FEATURES}
+        question = _make_question(request, endpoint, raw, regions)
+        question.path = PART_PATH
+        replies = await asyncio.gather(*(self._ask(table, region, question) for region in regions))
+        for reply in replies:
+            if reply.status != 200:
+                raise read_error(reply)
+        path: str = request.scope["path"]
+        query = parse_qsl(request.scope["query_string"].decode("utf-8", "replace"))
+        reader = Reader(
+            params, endpoint.path, query,
+            table.generation.id, table.generation.osm_timestamp,
+            "x-stainless-lang" in request.headers or path.rstrip("/") in _EARLY,
+        )  # fmt: skip
+        deadline = RequestDeadline(self.settings.timeout_s)
+
+        def work() -> Sent:
+            answer = write_answer(reader, program, [reply.body for reply in replies], deadline)
+            return encode_answer(answer, request.headers, head=request.method == "HEAD")
+
+        return await asyncio.to_thread(work)
 
     async def _stream(
         self,
@@ -344,11 +399,12 @@ def _how_far(reply: Reply) -> float:
     return float(details.get("nearest_road_m") or "inf")
 
 
-def _refuse(endpoint: Endpoint, regions: Sequence[Region]) -> MapyardError:
+def _refuse(endpoint: Endpoint, regions: Sequence[Region], why: str = "") -> MapyardError:
     names = [region.name for region in regions]
     shown = ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
     return Unsupported(
-        f"this question is over several regions ({shown}), whose answers cannot be put together; "
-        f"ask about a place inside one of them, or name it by the header X-Region: {names[0]}",
+        f"this question is over several regions ({shown}), whose answers cannot be put together"
+        f"{': ' if why else ''}{why}; ask about a place inside one of them, or name it by the "
+        f"header X-Region: {names[0]}",
         details={"regions": names[:100], "header": "X-Region"},
     )

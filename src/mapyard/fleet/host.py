@@ -12,13 +12,14 @@ import msgspec
 import orjson
 
 from mapyard.errors import MapyardError, Overloaded, TooLarge
+from mapyard.fleet.overpass import PART_PATH, answer_part
 from mapyard.fleet.wire import Question, Reply
 from mapyard.http.app import Application
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Endpoint
 from mapyard.http.errors import encode_error
 from mapyard.http.languages import with_languages
-from mapyard.http.pool import RequestDeadline
+from mapyard.http.pool import RequestDeadline, WorkPool
 from mapyard.http.reply import Later
 from mapyard.http.request import Request
 from mapyard.http.services import Services
@@ -125,6 +126,8 @@ class Host:
 
     async def _ask_raw(self, question: Question, raw: dict[str, Any]) -> Reply:
         """Answer parameters, without paths, keys and compression around."""
+        if question.path == PART_PATH:
+            return await self._ask_part(question, raw)
         found = self.application.router.find(question.path)
         assert found is not None, "the asking node found it"
         endpoint = found[0].by_method[question.method]
@@ -154,8 +157,28 @@ class Host:
                 headers.append((TIERS_HEADER, orjson.dumps(tiers)))
             return Reply(answer.status, headers, body)
 
+        pool = self.application.heavy if endpoint.heavy else self.application.light
+        return await self._run(pool, work)
+
+    async def _ask_part(self, question: Question, raw: dict[str, Any]) -> Reply:
+        """Answer an Overpass query as far as this region knows."""
+        request = Request(_make_scope(question), _nothing, _nothing)
+        deadline = RequestDeadline(self.services.settings.timeout_s)
+
+        def work() -> Reply:
+            ctx = Context(self.services, self.snapshot, deadline, request, raw)
+            body = answer_part(ctx, raw["data"], raw["form"])
+            if len(body) > MAX_BYTES:
+                raise TooLarge(
+                    f"a region has more than {MAX_BYTES >> 20} MB of it; ask for a smaller area",
+                    details={"limit": MAX_BYTES},
+                )
+            return Reply(200, [], body)
+
+        return await self._run(self.application.heavy, work)
+
+    async def _run(self, pool: WorkPool, work: Callable[[], Reply]) -> Reply:
         try:
-            pool = self.application.heavy if endpoint.heavy else self.application.light
             with_lease = self.snapshot.lease()
             try:
                 return await asyncio.wrap_future(pool.submit(work))

@@ -93,6 +93,8 @@ def split_regions(
         nodes = _Nodes(source, scratch)
         areas = _find_areas(regions, nodes)
         bits = _Holders(source, scratch, nodes, areas, margin_m, say)
+        # All of them have the time of the whole, be it only that of its newest element.
+        header.replication_timestamp = header.replication_timestamp or bits.newest_s
         split = Split(
             FORMAT, _timestamp(header), margin_m,
             [{"name": path.name, "bytes": path.stat().st_size} for path in inputs], [], [],
@@ -145,10 +147,12 @@ class _Nodes:
             for name, kind in (("node_ids", np.int64), ("lon", np.int32), ("lat", np.int32))
         )
         wholes = Column(scratch, "node_wholes", np.bool_, len(WHOLES))
+        self.newest_s = 0
         for block in iter_blocks(source):
             if block.type != NODE:
                 break
             assert block.lon is not None and block.lat is not None
+            self.newest_s = max(self.newest_s, _find_newest(block))
             ids.add(block.ids)
             lon.add(block.lon)
             lat.add(block.lat)
@@ -166,6 +170,11 @@ class _Nodes:
         """Yield positions, some at a time."""
         for start in range(0, len(self.ids), _CHUNK):
             yield self.lon[start : start + _CHUNK], self.lat[start : start + _CHUNK]
+
+
+def _find_newest(block: Block) -> int:
+    """Return when the newest element was changed, seconds since 1970; 0 where it is unknown."""
+    return int(block.timestamp.max(initial=0)) if block.timestamp is not None else 0
 
 
 def _choose(block: Block) -> NDArray[np.bool_]:
@@ -238,6 +247,7 @@ class _Holders:
         self.ids: list[Ints] = [nodes.ids]
         self.bits: list[Bits] = []
         self.owners: list[NDArray[np.int16]] = []
+        self.newest_s = nodes.newest_s
         self._place_nodes(scratch, nodes, areas)
         say("reading ways")
         self._raise_to_ways(source, scratch)
@@ -293,6 +303,7 @@ class _Holders:
                 continue
             assert block.offsets is not None and block.refs is not None
             ids.add(block.ids)
+            self.newest_s = max(self.newest_s, _find_newest(block))
             rows = find_rows(self.ids[NODE], block.refs)
             way_of = np.repeat(np.arange(len(block.ids)), np.diff(block.offsets))
             made, own = self._gather(NODE, rows, way_of, len(block.ids))
@@ -355,6 +366,7 @@ class _Holders:
 
     def _read_relations(self, source: Path) -> None:
         blocks = [block for block in iter_blocks(source) if block.type == RELATION]
+        self.newest_s = max(self.newest_s, *map(_find_newest, blocks), 0)
         none = np.empty(0, np.int64)
         ids = np.concatenate([none, *(block.ids for block in blocks)])
         self.ids.append(ids)

@@ -14,11 +14,10 @@ from typing import Any, Final
 
 import orjson
 
-from mapyard.errors import MapyardError
 from mapyard.fleet.generation import Region
 from mapyard.fleet.host import HEAD_HEADER
 from mapyard.fleet.merge import Asked, RowMerge, Rows
-from mapyard.fleet.wire import Reply
+from mapyard.fleet.wire import Reply, read_error
 from mapyard.results.cursor import write_place
 from mapyard.results.pages import open_collection
 
@@ -100,19 +99,12 @@ async def _fill(merge: RowMerge, asked: Asked, source: _Source, ask: Ask, limit:
         raw["cursor"] = write_place(source.last)
     reply = await ask(source.region, raw)
     if reply.status != 200:
-        raise _read_error(reply)
+        raise read_error(reply)
     source.rows = merge.read([reply])
     source.head = orjson.loads(dict(reply.headers).get(HEAD_HEADER, b"null"))
     source.has_more = (b"x-has-more", b"true") in reply.headers and bool(source.rows)
     if source.rows:
         source.last = source.rows[-1][0]
-
-
-def _read_error(reply: Reply) -> MapyardError:
-    told = orjson.loads(reply.body)["error"]
-    error = MapyardError(told["message"], code=told["code"], details=told.get("details"))
-    error.status = reply.status
-    return error
 
 
 def _find_head(sources: Sequence[_Source]) -> list[str] | None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import orjson
+
+from mapyard.errors import MapyardError
 
 
 class Question(msgspec.Struct, array_like=True):
@@ -41,3 +44,11 @@ def decode_question(data: bytes) -> Question:
 def decode_reply(data: bytes) -> Reply:
     """Return an answer."""
     return msgspec.msgpack.decode(data, type=Reply)
+
+
+def read_error(reply: Reply) -> MapyardError:
+    """Return the error that an answer tells of."""
+    told = orjson.loads(reply.body)["error"]
+    error = MapyardError(told["message"], code=told["code"], details=told.get("details"))
+    error.status = reply.status
+    return error

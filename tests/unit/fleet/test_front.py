@@ -243,6 +243,101 @@ def test_what_cannot_be_merged_is_refused(
     assert refused.status_code == 422 and "regions" in refused.json()["error"]["message"]
 
 
+_OVERPASS = [
+    "[out:json];way[highway](43.73,7.41,43.75,7.43);out geom;",
+    "[out:json];(way[building];);(._;>;);out meta;",
+    "[out:json];way[leisure=park];out body;>;out skel qt;",
+    '[out:json];area["name"="Monaco"]->.a;(node(area.a)[shop];way(area.a)[shop];);out tags;',
+    "[out:json];nwr[shop];out count;",
+    "[out:csv(::id,name,amenity)];node[amenity];out qt;",
+    "[out:csv(::count)];nwr[amenity];out count;",
+    "[out:xml];node[amenity=cafe];out;way[shop];out center;node[shop];out 5;",
+    "node[highway=crossing];<;out ids 40;",
+    '[out:json];nwr[name~"^Rue",i];out ids 30;',
+    '[out:popup("Cafe";[amenity];"name")];node[amenity=cafe];out;',
+    "[out:json];node({{bbox}})[amenity];out;",
+    "[out:json];node(around:300,{{center}})[amenity];out;",
+    "[out:json];node[zzz=yyy];out;",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("query", _OVERPASS)
+def test_overpass_over_regions_is_that_of_one_machine(
+    applications: tuple[Front, Application, Application], query: str
+) -> None:
+    _, application, single = applications
+    path = "/api/v1/overpass"
+    macros = {"bbox": "43.72,7.40,43.76,7.45", "center": "43.738,7.42"}
+    for params in (
+        {"limit": 7}, {"limit": 7, "offset": 3}, {"format": "geojson"}, {"format": "ndjson"},
+        {"format": "osmjson"},
+    ):  # fmt: skip
+        asked = {"data": query, **macros, **params}
+        expected, found = ask(single, path, asked), ask(application, path, asked)
+        assert (found.status_code, normalize(found.content)) == (
+            expected.status_code, normalize(expected.content),
+        ), found.text[:500]  # fmt: skip
+        for name in ("content-type", "x-has-more", "x-next-offset", "x-query-warning"):
+            assert found.headers.get(name) == expected.headers.get(name), name
+    if "{{center" not in query:
+        for body in ({"data": query, "bbox": "7.40,43.72,7.45,43.76"},
+                     {"data": query, "bbox": "7.40,43.72,7.45,43.76", "jsonp": "f"}):  # fmt: skip
+            expected, found = (ask(app, "/api/interpreter", body) for app in (single, application))
+            assert (found.status_code, found.content) == (expected.status_code, expected.content)
+            assert found.headers["content-type"] == expected.headers["content-type"]
+
+
+def test_overpass_pages_over_regions_are_walked(
+    applications: tuple[Front, Application, Application],
+) -> None:
+    _, application, single = applications
+    params = {"data": "way[leisure=park];out body;>;out skel qt;", "limit": 5}
+    walked = [walk(app, "/api/v1/overpass", params) for app in (application, single)]
+    assert walked[0] == walked[1] and len(walked[0]) > 15
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("way[highway=primary];>;<;out;", "going up from parts"),
+        ("node[amenity=cafe];node(around:50)[shop];out;", "around elements of a set"),
+        ("node[shop](if:count(nodes)>3);out;", "condition about a set"),
+        ("{{geocodeArea:Monaco}}->.a;node(area.a);out;", "geocode it first"),
+    ],
+)
+def test_overpass_that_is_no_union_is_refused(
+    applications: tuple[Front, Application, Application], query: str, told: str
+) -> None:
+    _, application, single = applications
+    assert ask(single, "/api/v1/overpass", {"data": query}).status_code == 200
+    refused = ask(application, "/api/v1/overpass", {"data": query})
+    assert refused.status_code == 422 and told in refused.json()["error"]["message"]
+    page = ask(application, "/api/interpreter", {"data": query})
+    assert page.status_code == 422 and told in page.text  # as the original's clients read it
+    named = ask(application, "/api/v1/overpass", {"data": query}, headers={"X-Region": "r001"})
+    assert named.status_code == 200
+    broken = [ask(app, "/api/v1/overpass", {"data": "node[;out;"}) for app in (single, application)]
+    assert broken[0].status_code == broken[1].status_code == 400
+    assert "line 1" in broken[1].json()["error"]["message"]
+
+
+def test_a_box_of_macros_does_not_say_where_a_query_is(
+    applications: tuple[Front, Application, Application],
+) -> None:
+    _, application, single = applications
+    params = {"data": "node[amenity=cafe];out;", "bbox": "43.726,7.412,43.727,7.413", "limit": 500}
+    expected, found = (ask(app, "/api/v1/overpass", params) for app in (single, application))
+    assert found.content == expected.content
+    # What asks about one region only is answered there as it is: loops, explanations, all of it.
+    inside = "[bbox:43.7262,7.4123,43.7285,7.4150];node[amenity];foreach(out;);"
+    for more in ({}, {"explain": "true"}):
+        asked = {"data": inside, **more}
+        expected, found = (ask(app, "/api/v1/overpass", asked) for app in (single, application))
+        assert found.status_code == 200
+        if not more:
+            assert found.json()["features"] == expected.json()["features"]
+
+
 def test_overpass_and_sparql_ask_a_named_region(
     applications: tuple[Front, Application, Application], folder: Path
 ) -> None:

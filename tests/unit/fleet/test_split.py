@@ -12,6 +12,7 @@ import numpy as np
 import osmium
 import pytest
 import shapely
+from osmium.osm.mutable import Node
 from typer.testing import CliRunner
 
 from mapyard.cli import build_app
@@ -19,6 +20,7 @@ from mapyard.errors import MapyardError
 from mapyard.fleet.areas import E7, Area, cut_boxes, find_owners
 from mapyard.fleet.generation import Split, read_split
 from mapyard.fleet.split import split_regions
+from mapyard.osm.pbf import read_header
 from mapyard.osm.source import is_sorted
 from osm_files import EXAMPLES, Member, write_osm
 
@@ -212,6 +214,20 @@ def test_wholes_leave_out_what_no_drawn_area_has(tmp_path: Path) -> None:
     (tmp_path / "areas.json").write_text(json.dumps({"features": [area]}))
     with pytest.raises(MapyardError, match="no region may be called places"):
         split_regions([path], str(tmp_path / "areas.json"), tmp_path / "again", margin_m=0.0)
+
+
+def test_the_time_of_the_data_is_that_of_the_whole(tmp_path: Path) -> None:
+    """Also where the file does not say it: else each region would have that of its newest."""
+    path = tmp_path / "map.osm.pbf"
+    with osmium.SimpleWriter(str(path)) as writer:
+        for number, lon, day in ((1, 9.0, 5), (2, 10.0, 3)):
+            at = f"2026-01-0{day}T00:00:00Z"
+            writer.add_node(Node(id=number, location=(lon, 47.0), version=1, timestamp=at))
+    made = split_regions([path], "2", tmp_path / "out", margin_m=0.0)
+    assert made.osm_timestamp == "2026-01-05T00:00:00Z"
+    for region in [*made.regions, *made.wholes]:
+        header = read_header(tmp_path / "out" / region.name / "source.osm.pbf")
+        assert header.replication_timestamp == 1_767_571_200
 
 
 def test_many_regions_need_more_than_one_word_of_bits(tmp_path: Path) -> None:

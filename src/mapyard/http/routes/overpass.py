@@ -116,7 +116,7 @@ def overpass(ctx: Context, params: OverpassParams) -> Answer:
     )
     if found.is_csv:
         return _native(found, "csv")
-    headers = _warning_headers(found.warnings)
+    headers = warning_headers(found.warnings)
     if params.format != "json":
         as_lines = params.format == "ndjson"
         body = found.stream(as_lines=as_lines)
@@ -156,7 +156,8 @@ def _page(
     return answer
 
 
-def _warning_headers(warnings: list[str]) -> dict[str, str]:
+def warning_headers(warnings: list[str]) -> dict[str, str]:
+    """Return the header that tells what the author of a query should know."""
     if not warnings:
         return {}
     text = " | ".join(warnings).replace("…", "...").encode("ascii", "replace").decode()
@@ -166,7 +167,7 @@ def _warning_headers(warnings: list[str]) -> dict[str, str]:
 def _native(found: OverpassResult, output: str) -> Answer:
     """Return the whole result as the original writes it."""
     assert found.result is not None
-    headers = _warning_headers(found.result.warnings)
+    headers = warning_headers(found.result.warnings)
     return Answer(found.native(output), MEDIA_TYPES[output], headers=headers)
 
 
@@ -193,17 +194,21 @@ def interpreter(ctx: Context, params: InterpreterParams) -> Answer:
     For clients made for the original: overpy, osmnx, osmdata, QuickOSM. The key comes as a header
     or as `?api_key=`.
     """
-    data, box = params.data, None
-    if params.bbox:
-        box = Bbox(*_read_sides(params.bbox))
-        # As the original does, which replaces these two in the text.
-        data = data.replace("(bbox)", "({{bbox}})").replace("[bbox]", "[bbox:{{bbox}}]")
-    result = library.run(ctx, data, box)
+    result = library.run(ctx, *read_box(params))
     output = result.settings.output or "xml"
     answer = _native(OverpassResult(ctx, result), output)
     if params.jsonp and output == "json":
         return _as_script(answer, params.jsonp)
     return answer
+
+
+def read_box(params: InterpreterParams) -> tuple[str, Bbox | None]:
+    """Return the query with macros where the box of the request belongs, and the box."""
+    if not params.bbox:
+        return params.data, None
+    # As the original does, which replaces these two in the text.
+    data = params.data.replace("(bbox)", "({{bbox}})").replace("[bbox]", "[bbox:{{bbox}}]")
+    return data, Bbox(*_read_sides(params.bbox))
 
 
 def _as_script(answer: Answer, function: str) -> Answer:

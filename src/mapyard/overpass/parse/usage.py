@@ -20,7 +20,7 @@ from mapyard.overpass.parse.syntax import (
 
 def list_nodes(program: Program) -> list[Node]:
     """Return all nodes of the statements."""
-    return list(_iter_nodes(program.statements))
+    return list(iter_nodes(program.statements))
 
 
 def find_unwritten(nodes: list[Node]) -> list[tuple[int, str]]:
@@ -42,7 +42,7 @@ def find_unwritten(nodes: list[Node]) -> list[tuple[int, str]]:
     return found
 
 
-def _iter_nodes(root: object) -> Iterator[Node]:
+def iter_nodes(root: object) -> Iterator[Node]:
     """Yield all nodes of a syntax tree, without recursion."""
     pending = [root]
     while pending:

@@ -24,6 +24,7 @@ from mapyard.overpass.osm.rowsets import (
 from mapyard.overpass.parse.syntax import Out
 from mapyard.overpass.run.budget import Budget
 from mapyard.overpass.run.recursion import members_of, nodes_of_ways
+from mapyard.overpass.space.lines import Ints
 from mapyard.overpass.write.ordering import take
 from mapyard.overpass.write.osmjson import count_element
 from mapyard.store.columns import find_place
@@ -118,6 +119,36 @@ def _vertices_only(store: Store, rows: Rows) -> Rows:
     vertices = nodes[is_member(nodes, nodes_of_ways(store, ways))]
     vertices = subtract(vertices, members_of(store, relations, [(0, store.way_start)]))
     return vertices[~_is_interesting(store, vertices)]
+
+
+def list_dull(store: Store, rows: Rows) -> tuple[Mask, Ints, Ints]:
+    """Return, of elements in any order, what tells which nodes only shape others.
+
+    Whether each is a node that says nothing by itself; the eids of nodes that ways and relations
+    have, and how many each of the elements has.
+    """
+    is_node, is_relation = rows < store.way_start, rows >= store.relation_start
+    dull = np.zeros(len(rows), np.bool_)
+    nodes = np.sort(rows[is_node])
+    dull[is_node] = (~_is_interesting(store, nodes))[np.searchsorted(nodes, rows[is_node])]
+    counts = np.zeros(len(rows), np.int64)
+    ways = store.way_nodes(rows[~is_node & ~is_relation])
+    of_ways = np.asarray(ways.values) < store.node_count
+    counts[~is_node & ~is_relation] = np.bincount(
+        ways.owners()[of_ways], minlength=len(ways.offsets) - 1
+    )
+    members = store.members(rows[is_relation])
+    of_relations = (members.row >= 0) & (members.row < store.way_start)
+    counts[is_relation] = np.bincount(
+        members.relation[of_relations], minlength=int(is_relation.sum())
+    )
+    owners = np.concatenate([
+        np.flatnonzero(~is_node & ~is_relation)[ways.owners()[of_ways]],
+        np.flatnonzero(is_relation)[members.relation[of_relations]],
+    ])  # fmt: skip
+    found = np.concatenate([np.asarray(ways.values)[of_ways], members.row[of_relations]])
+    in_order = found[np.argsort(owners, kind="stable")]
+    return dull, store.eids(in_order).astype(np.int64), counts
 
 
 def _is_interesting(store: Store, nodes: Rows) -> Mask:

@@ -39,7 +39,7 @@ def write_page(store: Store, entries: Entries, start: int, stop: int) -> list[by
     features = [b""] * len(rows)
     for index in distinct(owners).tolist():
         places = np.flatnonzero((owners == index) & ~is_derived[start:stop])
-        written = _write_rows(store, entries.outs[index], rows[places])
+        written = write_rows(store, entries.outs[index], rows[places])
         for place, feature in zip(places.tolist(), written, strict=True):
             features[place] = feature
     at = int(is_derived[:start].sum())
@@ -73,7 +73,8 @@ def stream_features(
         yield b"\n]}\n"
 
 
-def _write_rows(store: Store, out: Out, rows: Rows) -> list[bytes]:
+def write_rows(store: Store, out: Out, rows: Rows) -> list[bytes]:
+    """Return the features of rows as an `out` asks for them."""
     fields: list[str] | None = [] if out.mode in ("ids", "skel") else None
     include = ["meta"] if out.mode == "meta" else []
     whole = out.geometry == "geom" or (out.geometry == "none" and out.mode not in ("ids", "tags"))

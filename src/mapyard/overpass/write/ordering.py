@@ -15,12 +15,15 @@ def order_rows(store: Store, rows: Rows, order: str) -> Rows:
     """Return rows by type and id (`asc`), or by type and along a Z-curve (`qt`)."""
     if order == "asc" or len(rows) < 2:
         return rows
+    return rows[np.lexsort([rows.astype(np.int64), order_codes(store, rows), store.types(rows)])]
+
+
+def order_codes(store: Store, rows: Rows) -> Ints:
+    """Return the places of rows along a Z-curve."""
     middle = np.nan_to_num(centers(store, rows), nan=-200.0)
     x = ((middle[:, 0] + 200.0) * (2**31 / 400.0)).astype(np.uint64)
     y = ((middle[:, 1] + 200.0) * (2**31 / 400.0)).astype(np.uint64)
-    code = _spread(x) | (_spread(y) << np.uint64(1))
-    keys: list[Ints] = [rows.astype(np.int64), code.astype(np.int64), store.types(rows)]
-    return rows[np.lexsort(keys)]
+    return (_spread(x) | (_spread(y) << np.uint64(1))).astype(np.int64)
 
 
 def _spread(

@@ -1,0 +1,220 @@
+"""Overpass queries that are unions of what regions find, and those that are not."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from fleets import normalize
+from mapyard.deadline import no_deadline
+from mapyard.fleet.locality import find_locality
+from mapyard.fleet.overpass import FEATURES, NATIVE, answer_part, list_features, unite, write_native
+from mapyard.fleet.split import split_regions
+from mapyard.library.call import Call
+from mapyard.osm.source import prepare_source
+from mapyard.overpass.engine import run_text
+from mapyard.overpass.parse.macros import expand_macros
+from mapyard.overpass.parse.parser import parse
+from mapyard.overpass.parse.syntax import Program
+from mapyard.overpass.run.budget import Budget
+from mapyard.overpass.write.entries import list_entries
+from mapyard.overpass.write.geojson import write_page
+from mapyard.overpass.write.native import write_native as write_alone
+from mapyard.store.reader import Store, open_store
+from mapyard.store.writer import write_store
+from osm_files import Member, write_osm
+
+WEST, SOUTH, SIDE = 9.5, 47.0, 0.1
+
+
+def make_map(path: Path, seed: int) -> Path:
+    """Nodes over 10 × 8 km, ways short and long, areas large and small, relations of relations."""
+    rng = random.Random(seed)
+    colors = ("red", "green", "blue")
+
+    def tags(**more: str) -> dict[str, str]:
+        return {"c": rng.choice(colors), "n": str(rng.randint(1, 5)), **more}
+
+    nodes: dict[int, Any] = {
+        n: (WEST + rng.random() * SIDE, SOUTH + rng.random() * SIDE, tags()) for n in range(1, 150)
+    }
+    ways: dict[int, Any] = {
+        w: ([rng.randint(1, 149) for _ in range(rng.randint(2, 5))], tags()) for w in range(1, 60)
+    }
+    relations: dict[int, Any] = {}
+    for number in range(12):  # squares, some around several regions
+        x, y, size = rng.random() * 0.08, rng.random() * 0.08, rng.choice([0.01, 0.03, 0.08])
+        first = 1_000 + 4 * number
+        corners = ((0, 0), (size, 0), (size, size), (0, size))
+        for i, (dx, dy) in enumerate(corners):
+            nodes[first + i] = (WEST + x + dx, SOUTH + y + dy)
+        ways[1_000 + number] = ([*range(first, first + 4), first], {})
+        relations[1_000 + number] = (
+            [("way", 1_000 + number, "outer")],
+            tags(type="boundary", boundary="administrative", name=f"A{number % 4}"),
+        )
+    for r in range(1, 30):
+        members: list[Member] = []
+        for _ in range(rng.randint(1, 3)):
+            kind = rng.choice(("node", "way", "way", "relation"))
+            top = {"node": 149, "way": 59, "relation": 29}[kind]
+            members.append((kind, rng.randint(1, top), rng.choice(("", "a", "b"))))
+        relations[r] = (members, tags(type="site"))
+    return write_osm(path, nodes, ways, relations)
+
+
+def open_extract(folder: Path, source: Path) -> Store:
+    prepared = folder / "prepared.osm.pbf"
+    folder.mkdir(parents=True, exist_ok=True)
+    prepare_source([source], prepared)
+    (folder / "elements").mkdir()
+    write_store(folder / "elements", prepared)
+    return open_store(folder / "elements")
+
+
+class Queries:
+    """Random queries of the forms that the page says, each with a word for what it does."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = random.Random(seed)
+
+    def own(self) -> str:
+        """Return filters that look at nothing but the element."""
+        rng = self.rng
+        lat, lon = SOUTH + rng.random() * SIDE, WEST + rng.random() * SIDE
+        size = rng.choice([0.01, 0.03, 0.06])
+        box = f"({lat:.6f},{lon:.6f},{lat + size:.6f},{lon + size:.6f})"
+        filters = [
+            "[c=red]", "[c!=red]", '[c~"^(g|b)"]', "[n]", "[!n]", box, box,
+            f"(id:{rng.randint(1, 59)})",
+            f"(around:{rng.randint(100, 2500)},{lat:.6f},{lon:.6f})",
+            "(if:t[\"n\"]>2)", "(if:count_tags()>2)", "(if:is_closed())",
+            f'(poly:"{lat} {lon} {lat + size} {lon} {lat} {lon + size}")',
+        ]  # fmt: skip
+        return "".join(rng.sample(filters, rng.choice([1, 1, 2])))
+
+    def start(self) -> str:
+        kind = self.rng.choice(["node", "way", "rel", "nwr", "nw", "wr"])
+        return self.rng.choice([
+            f"{kind}{self.own()};",
+            f"area[name=A{self.rng.randint(0, 3)}]->.a;{kind}(area.a);",
+            f"area[name=A{self.rng.randint(0, 3)}]->.a;{kind}(area.a)[c=red];",
+            f"is_in({SOUTH + 0.05},{WEST + 0.04})->.a;{kind}(area.a);",
+            f"({kind}{self.own()};{kind}{self.own()};);",
+            f"({kind}{self.own()};-{kind}{self.own()};);",
+            f"{kind}{self.own()}->.x;{kind}.x{self.own()};",
+            f"rel[name=A1];map_to_area->.a;{kind}(area.a);",
+        ])  # fmt: skip
+
+    def ups(self) -> str:
+        return "".join(self.rng.sample(["", "<;", "<<;", "way(bn);", "rel(bw);", "rel(br);",
+                                        "(._;<;);", "rel(bn)[c=red];"], 2))  # fmt: skip
+
+    def downs(self) -> str:
+        return "".join(self.rng.sample(["", "", ">;", ">>;", "node(w);", "way(r);", "(._;>;);",
+                                        "node(w)[c=blue];"], 2))  # fmt: skip
+
+    def make(self) -> str:
+        outs = ["out;", "out ids;", "out count;", "out geom;", "out center qt;", "out meta 7;",
+                "out tags qt 5;", "out skel bb;"]  # fmt: skip
+        out = self.rng.choice(outs)
+        rest = self.rng.choice(["", "", f">;{self.rng.choice(outs)}"])
+        return f"[out:json];{self.start()}{self.ups()}{self.downs()}{out}{rest}"
+
+
+def ask_regions(stores: list[Store], query: str, form: str) -> tuple[Program, list[bytes]]:
+    calls = [
+        cast(Call, SimpleNamespace(store=store, deadline=no_deadline(), max_bytes=1 << 28))
+        for store in stores
+    ]
+    return parse(expand_macros(query, cast(Any, None))), [
+        answer_part(call, query, form) for call in calls
+    ]
+
+
+def alone(store: Store, query: str) -> tuple[bytes, list[bytes], list[Any]]:
+    result, budget = run_text(store, query), Budget(no_deadline())
+    entries = list_entries(store, result.outs, [], budget)
+    features = write_page(store, entries, 0, len(entries))
+    return write_alone(store, result, "json", "", budget), features, entries.counts
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_united_answer_is_that_of_the_whole(tmp_path: Path, seed: int) -> None:
+    source = make_map(tmp_path / "map.osm", seed)
+    split = split_regions([source], "6", tmp_path / "split", margin_m=0.0)
+    whole = open_extract(tmp_path / "whole", source)
+    regions = [
+        open_extract(tmp_path / "stores" / region.name,
+                     tmp_path / "split" / region.name / "source.osm.pbf")
+        for region in split.regions
+    ]  # fmt: skip
+    queries = Queries(seed)
+    found = lacking = 0
+    for _ in range(150):
+        query = queries.make()
+        locality = find_locality(parse(expand_macros(query, cast(Any, None))))
+        assert locality.not_united == "", (query, locality)
+        document, features, counts = alone(whole, query)
+        program, parts = ask_regions(regions, query, NATIVE)
+        outs, _ = unite(program, parts)
+        assert write_native(outs, program.settings, "json", "", no_deadline()) == document, query
+        program, parts = ask_regions(regions, query, FEATURES)
+        listed = list_features(*unite(program, parts), program.settings)
+        # But for the order of lines in one geometry, as the page says.
+        assert [*map(normalize, listed.features)] == [*map(normalize, features)], query
+        assert [{k: str(v) for k, v in one.items()} for one in listed.counts] == counts, query
+        found += bool(features)
+        # A region by itself has less: else the test would show nothing.
+        lacking += all(alone(region, query)[0] != document for region in regions)
+    assert found > 30 and lacking > 15
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("way[c];>;<;out;", "going up from parts"),
+        ("way[c];node(w);way(bn);out;", "going up from parts"),
+        ("node[c];node(around:100)[n];out;", "around elements"),
+        ("node(area.a)(area.b);out;", "two ways at once"),
+        ("node[c]->.x;way(bn.x)(area.a);out;", "two ways at once"),
+        ("(way[c];-way(bn););out;", "a difference takes away"),
+        ("node[c](if:count(nodes)>2);out;", "a condition about a set"),
+        ("node[c](if:u(t[c])==1);out;", "a condition about a set"),
+        ("node[c];foreach(out;);", "a loop"),
+        ("node[c];for(t[c])(out;);", "a loop"),
+        ("node[c];if(count(nodes)>2){out;}", "an if"),
+        ("make x y=1;out;", "make and convert"),
+        ("node[c];convert x ::id=id();out;", "make and convert"),
+        ("area[c];out;", "areas themselves"),
+        ("node[c];is_in;out;", "is_in of a set"),
+        ("way[c];complete{way(bn);};out;", "complete"),
+        ("way[c];node(way_cnt:2-);out;", "links them"),
+        ("node[c]->.x;(way[c];>;)->.y;node.x;.y <;out;", "going up from parts"),
+    ],
+)
+def test_what_is_no_union_says_why(query: str, told: str) -> None:
+    assert told in find_locality(parse(expand_macros(query, cast(Any, None)))).not_united
+
+
+@pytest.mark.parametrize(
+    ("query", "extent"),
+    [
+        ("node(47,9,47.1,9.1);out;", (9, 47, 9.1, 47.1)),
+        ("(node(47,9,47.1,9.1);way(47.2,9.3,47.3,9.4););out;", (9, 47, 9.4, 47.3)),
+        ("[bbox:47,9,47.1,9.1];node[c];way[c](46,8,46.1,8.1);out;", (8, 46, 9.1, 47.1)),
+        ("node(47,9,47.1,9.1);<;>;out;", (9, 47, 9.1, 47.1)),
+        ("area[name=A]->.a;node(area.a)(47,9,47.1,9.1);out;", (9, 47, 9.1, 47.1)),
+        ("node(47,9,47.1,9.1)(46,8,48,10);out;", (9, 47, 9.1, 47.1)),
+        ("node(47,9,47.1,9.1);way[c];out;", None),
+        ("node(47,179,47.1,-179);out;", None),
+        ("area[name=A]->.a;node(area.a);out;", None),
+    ],
+)
+def test_where_a_query_asks(query: str, extent: tuple[float, ...] | None) -> None:
+    found = find_locality(parse(expand_macros(query, cast(Any, None)))).extent
+    assert (found and tuple(found)) == extent
