@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -28,6 +29,9 @@ from mapyard.routing.snapping import (
 )
 
 MAX_PAIRS: Final = 10_000
+#: Cells worked out at once. They take some 60 bytes each meanwhile; ways from the destinations are
+#: searched anew for each such block.
+CELLS_AT_ONCE: Final = 250_000
 #: Pairs of one call of the engine, by one search per origin or not: the deadline is looked at in
 #: between. The other algorithm searches from the destinations again in each call.
 _PAIRS_PER_CALL: Final = {True: 2_500, False: 10_000}
@@ -76,6 +80,37 @@ def compute_matrix(
     Raises `TooLarge` over `max_pairs`, `NoRoad` with the index of a position (destinations are
     counted on after the origins), `Timeout` at the deadline.
     """
+    blocks = list(
+        iter_matrix(
+            engine, origins, destinations, mode, radius_m=radius_m, max_pairs=max_pairs,
+            deadline=deadline, choice=choice, are_on_roads=are_on_roads,
+        )
+    )  # fmt: skip
+    if len(blocks) == 1:
+        return blocks[0]
+    return Matrix(
+        np.concatenate([block.distances_m for block in blocks]),
+        np.concatenate([block.durations_s for block in blocks]),
+    )
+
+
+def iter_matrix(
+    engine: Engine,
+    origins: NDArray[np.float64],
+    destinations: NDArray[np.float64],
+    mode: Mode = "auto",
+    *,
+    radius_m: float = DEFAULT_RADIUS_M,
+    max_pairs: int = MAX_PAIRS,
+    deadline: Deadline | None = None,
+    choice: Choice = USUAL,
+    are_on_roads: bool = False,
+) -> Iterator[Matrix]:
+    """Return the matrix in blocks of rows, each worked out when it is asked for.
+
+    Arguments and errors are those of `compute_matrix`; those about positions come before the first
+    block.
+    """
     pairs = len(origins) * len(destinations)
     if pairs > max_pairs:
         raise TooLarge(
@@ -87,14 +122,29 @@ def compute_matrix(
     check_positions(destinations, "destinations")
     origins = look_over_meridian(engine, origins, mode, radius_m)
     destinations = look_over_meridian(engine, destinations, mode, radius_m)
-    cells = _Cells(engine, mode, origins, destinations, radius_m, deadline or no_deadline(), choice)
+    limit = deadline or no_deadline()
+    rows = max(1, CELLS_AT_ONCE // max(1, len(destinations)))
     if not are_on_roads:
-        cells.check()
-    cells.compute()
-    cells.connect()
-    if mode == "foot":
-        cells.ask_far_ferries()
-    return Matrix(np.round(cells.distances_m, 1), cells.durations_s)
+        everything = np.concatenate([origins, destinations])
+        table = engine.tables.find(choice.find_profile(mode))
+        if table is None:  # the engine leaves cells without a road empty, or 0
+            check_on_roads(engine, everything, mode, radius_m)
+        elif rows < len(origins):  # a single block finds out by itself
+            places = table.find_places(everything, radius_m)
+            if len(np.unique(places.position)) < len(everything):
+                raise explain(engine, everything, mode, radius_m)
+
+    def work() -> Iterator[Matrix]:
+        for start in range(0, max(1, len(origins)), rows):
+            some = origins[start : start + rows]
+            cells = _Cells(engine, mode, some, destinations, radius_m, limit, choice)
+            cells.compute()
+            cells.connect()
+            if mode == "foot":
+                cells.ask_far_ferries()
+            yield Matrix(np.round(cells.distances_m, 1), cells.durations_s)
+
+    return work()
 
 
 class _Cells:
@@ -126,12 +176,6 @@ class _Cells:
         )
         self.distances_m = np.full((len(origins), len(destinations)), np.nan)
         self.durations_s = np.full_like(self.distances_m, np.nan)
-
-    def check(self) -> None:
-        """Raise `NoRoad` where there is no road, which the engine leaves empty, or 0."""
-        if self._table is None:
-            everything = np.concatenate([self._origins, self._destinations])
-            check_on_roads(self._engine, everything, self._mode, self._radius_m)
 
     def compute(self) -> None:
         """Compute all cells between the nearest roads."""

@@ -144,3 +144,39 @@ def test_an_interactive_map_is_one_file(here: Map, tmp_path: Path) -> None:
     assert frame.startswith("<iframe")
     with pytest.raises(mapyard.MapyardError, match="geometry to draw"):
         Features().to_html(file)
+
+
+@pytest.mark.parametrize("figures", [("distances", "durations"), ("durations",), ("distances",)])
+@pytest.mark.parametrize("is_filled", [False, True])
+def test_a_matrix_in_blocks_is_written_as_a_whole_one(monkeypatch, figures, is_filled):
+    from mapyard.library.results import matrix as module
+
+    rng = np.random.default_rng(3)
+    shape = (11, 7)
+    metres, seconds = rng.uniform(0, 1e5, shape).round(1), rng.integers(0, 9_999, shape) / 1.0
+    metres[2, 3] = seconds[2, 3] = np.nan
+    filled = np.array([[2, 3], [9, 0]]) if is_filled else None
+    whole = Matrix(metres, seconds, "foot", filled)
+    blocks = [
+        Matrix(
+            metres[start:stop], seconds[start:stop], "foot",
+            None if filled is None else filled[(filled[:, 0] >= start) & (filled[:, 0] < stop)],
+        )
+        for start, stop in ((0, 4), (4, 8), (8, 11))
+    ]  # fmt: skip
+    expected = whole.to_json()
+    for name in {"distances", "durations"} - set(figures):
+        del expected[name]
+    for written in (1, 15, 1 << 20):
+        monkeypatch.setattr(module, "_WRITTEN", written)
+        assert orjson.loads(b"".join(module.stream_json(iter(blocks), figures))) == expected
+        assert b"".join(module.stream_csv(iter(blocks))).decode() == whole.to_csv()
+        if not is_filled:
+            none = [
+                Matrix(one.distances_m, one.durations_s, "foot", np.empty((0, 2), int))
+                for one in blocks
+            ]
+            found = orjson.loads(b"".join(module.stream_json(iter(none), figures)))
+            assert found == expected | {"fallback_cells": []}
+    assert Matrix.join(blocks) == whole
+    assert whole.to_csv().splitlines()[1 + 2 * 7 + 3] == "2,3,,"

@@ -10,8 +10,9 @@ from mapyard.deadline import Deadline
 from mapyard.errors import InvalidRequest, Timeout, TooLarge
 from mapyard.geo.sphere import DEGREE_M
 from mapyard.routing import compute_matrix, find_isochrones, optimize_order
+from mapyard.routing import matrix as matrix_module
 from mapyard.routing.engine import NoRoad, NoRoute
-from mapyard.routing.matrix import fill_unreachable
+from mapyard.routing.matrix import fill_unreachable, iter_matrix
 from mapyard.routing.modes import TABLE_MODES
 from mapyard.routing.snapping import find_roads
 
@@ -187,3 +188,21 @@ def test_unreachable_stops_are_named(monkeypatch, engine, places):
     with pytest.raises(NoRoute) as caught:
         optimize.optimize_order(engine, places[:4])
     assert [row["index"] for row in caught.value.details["unreachable"]] == [3]
+
+
+@pytest.mark.parametrize("mode", ["auto", "foot", "wheelchair"])
+def test_blocks_of_rows_are_the_whole(engine, monkeypatch, mode):
+    """From the arrays and from the engine; with places on islands, whose cells are asked twice."""
+    rng = np.random.default_rng(12)
+    places = np.column_stack([rng.uniform(7.414, 7.431, 24), rng.uniform(43.729, 43.743, 24)])
+    whole = compute_matrix(engine, places[:13], places[13:], mode, radius_m=5_000)
+    monkeypatch.setattr(matrix_module, "CELLS_AT_ONCE", 40)
+    blocks = list(iter_matrix(engine, places[:13], places[13:], mode, radius_m=5_000))
+    assert [len(block.durations_s) for block in blocks] == [3, 3, 3, 3, 1]
+    again = compute_matrix(engine, places[:13], places[13:], mode, radius_m=5_000)
+    for name in ("durations_s", "distances_m"):
+        assert np.array_equal(getattr(whole, name), getattr(again, name), equal_nan=True)
+    sea = np.concatenate([places[:12], [[7.46, 43.60]]])
+    with pytest.raises(NoRoad) as caught:
+        iter_matrix(engine, sea, places[13:], mode)  # before any block is asked for
+    assert caught.value.details["index"] == 12

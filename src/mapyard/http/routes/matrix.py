@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from itertools import chain
+from typing import Annotated, Final, Literal
 
 from msgspec import Meta
 
@@ -10,6 +11,10 @@ from mapyard.http.answer import JSON, Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
 from mapyard.library.questions import roads as library
+from mapyard.library.results.matrix import Figure, Matrix, stream_csv, stream_json
+
+_CSV: Final = "text/csv; charset=utf-8"
+_FIGURES: Final[tuple[Figure, ...]] = ("distances", "durations")
 
 
 class MatrixParams(library.MatrixQuestion, kw_only=True):
@@ -20,7 +25,7 @@ class MatrixParams(library.MatrixQuestion, kw_only=True):
         Meta(description="read for compatibility: both matrices are sent; see figures"),
     ] = ()
     figures: Annotated[
-        tuple[Literal["durations", "distances"], ...],
+        tuple[Figure, ...],
         Meta(description="only these matrices", max_length=2),
     ] = ()
     format: Annotated[
@@ -57,11 +62,23 @@ def matrix(ctx: Context, params: MatrixParams) -> Answer:
     A cell is null where no way leads. `details.index` of 404 `no_road_found` counts the origins
     first, then the destinations.
     """
-    found = library.matrix(ctx, params)
+    blocks = library.iter_matrix(ctx, params)
+    first = next(blocks)
+    if len(first.distances_m) == len(params.origins.lonlat):
+        return _write_whole(first, params)
+    # Errors and the count of the engine's calls are those of the first block; the others are
+    # worked out while the answer is on its way.
+    whole = chain((first,), blocks)
     if params.format == "csv":
-        return Answer(found.to_csv().encode(), "text/csv; charset=utf-8")
+        return Answer(stream_csv(whole), _CSV)
+    return Answer(stream_json(whole, params.figures or _FIGURES))
+
+
+def _write_whole(found: Matrix, params: MatrixParams) -> Answer:
+    if params.format == "csv":
+        return Answer(found.to_csv().encode(), _CSV)
     written = found.to_written()
     if params.figures:
-        for name in {"distances", "durations"} - set(params.figures):
+        for name in set(_FIGURES) - set(params.figures):
             del written[name]
     return Answer.json(written)

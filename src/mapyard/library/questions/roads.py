@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import numpy as np
 from msgspec import Meta
+from numpy.typing import NDArray
 
 from mapyard.library.call import Call
 from mapyard.library.question import question
@@ -22,7 +24,9 @@ from mapyard.library.ways import (
     read_choice,
 )
 from mapyard.params.parser import Params, Position, Positions, spelled
-from mapyard.routing.matrix import compute_matrix, fill_unreachable
+from mapyard.routing.matrix import Matrix as Cells
+from mapyard.routing.matrix import fill_unreachable
+from mapyard.routing.matrix import iter_matrix as blocks_of_matrix
 from mapyard.routing.nearest import MAX_NUMBER, MAX_RADIUS_M, NearestRoad, find_nearest
 from mapyard.routing.snapping import DEFAULT_RADIUS_M
 
@@ -98,19 +102,42 @@ def matrix(call: Call, params: MatrixQuestion) -> Matrix:
     A cell is NaN (null in JSON) where no way leads. `details["index"]` of the error `no_road_found`
     counts the origins first, then the destinations.
     """
+    return Matrix.join(list(iter_matrix(call, params)))
+
+
+def iter_matrix(call: Call, params: MatrixQuestion) -> Iterator[Matrix]:
+    """Return the matrix in blocks of rows, each worked out when it is asked for.
+
+    Errors about positions come before the first one.
+    """
     origins, destinations = params.origins.lonlat, params.destinations.lonlat
-    found = compute_matrix(
-        get_engine(call),
+    engine = get_engine(call)
+    blocks = blocks_of_matrix(
+        engine,
         origins,
         destinations,
         params.mode,
         radius_m=params.snap_radius,
         max_pairs=call.settings.matrix_pairs,
         deadline=call.deadline,
-        choice=read_choice(params, tuple((origins.tolist() or [[0.0, 0.0]])[0]), get_engine(call)),
+        choice=read_choice(params, tuple((origins.tolist() or [[0.0, 0.0]])[0]), engine),
     )
-    filled = None
-    if params.fallback_speed is not None:
-        filled = np.argwhere(np.isnan(found.durations_s))
-        found = fill_unreachable(found, origins, destinations, params.fallback_speed)
-    return Matrix(found.distances_m, found.durations_s, params.mode, filled)
+    return _fill(blocks, params, origins, destinations)
+
+
+def _fill(
+    blocks: Iterator[Cells],
+    params: MatrixQuestion,
+    origins: NDArray[np.float64],
+    destinations: NDArray[np.float64],
+) -> Iterator[Matrix]:
+    first = 0
+    for found in blocks:
+        filled = None
+        if params.fallback_speed is not None:
+            some = origins[first : first + len(found.durations_s)]
+            filled = np.argwhere(np.isnan(found.durations_s))
+            filled[:, 0] += first
+            found = fill_unreachable(found, some, destinations, params.fallback_speed)
+        yield Matrix(found.distances_m, found.durations_s, params.mode, filled)
+        first += len(found.durations_s)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 import orjson
@@ -14,6 +14,13 @@ from mapyard.library.results.tables import need
 
 if TYPE_CHECKING:
     import pandas
+
+
+type Figure = Literal["distances", "durations"]
+
+_CSV_HEADER: Final = "origin,destination,distance_m,duration_s\n"
+#: Cells that are written at once where a matrix is written in parts.
+_WRITTEN: Final = 16_384
 
 
 class Matrix:
@@ -57,16 +64,9 @@ class Matrix:
 
     def to_csv(self) -> str:
         """Return a line per pair: origin, destination, distance_m, duration_s; empty: no way."""
-        rows, columns = np.indices(self.shape).reshape(2, -1).tolist()
-        figures = zip(
-            rows, columns, self.distances_m.ravel().tolist(), self.durations_s.ravel().tolist(),
-            strict=True,
-        )  # fmt: skip
-        lines = [
-            f"{row},{column},," if s != s else f"{row},{column},{m:.10g},{s:.10g}"
-            for row, column, m, s in figures
-        ]
-        return "\n".join(["origin,destination,distance_m,duration_s", *lines, ""])
+        return _CSV_HEADER + "".join(
+            _write_lines(*part) for part in _iter_parts(self.distances_m, self.durations_s)
+        )
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return a DataFrame: origin, destination, distance_m, duration_s, a row per pair."""
@@ -78,6 +78,19 @@ class Matrix:
                 "distance_m": self.distances_m.ravel(),
                 "duration_s": self.durations_s.ravel(),
             }
+        )
+
+    @classmethod
+    def join(cls, blocks: Sequence[Matrix]) -> Matrix:
+        """Return the matrix of blocks of rows, one or more."""
+        if len(blocks) == 1:
+            return blocks[0]
+        filled = [block.filled for block in blocks if block.filled is not None]
+        return cls(
+            np.concatenate([block.distances_m for block in blocks]),
+            np.concatenate([block.durations_s for block in blocks]),
+            blocks[0].mode,
+            np.concatenate(filled) if filled else None,
         )
 
     @classmethod
@@ -102,3 +115,79 @@ class Matrix:
 
     def _repr_html_(self) -> str:
         return str(self.to_pandas().to_html(max_rows=20))
+
+
+def stream_json(blocks: Iterable[Matrix], figures: Sequence[Figure]) -> Iterator[bytes]:
+    """Yield the endpoint's answer out of blocks of rows, with the figures asked for.
+
+    Distances go out as they come; of durations that come after them all are kept meanwhile.
+    """
+    kept: list[NDArray[np.float64]] = []
+    filled: list[NDArray[np.int64]] = []
+    mode = ""
+    first, *others = [name for name in ("distances", "durations") if name in figures]
+    separator = f'{{"{first}":['.encode()
+    for block in blocks:
+        mode = block.mode
+        if block.filled is not None:
+            filled.append(block.filled)
+        by_name = {"distances": block.distances_m, "durations": block.durations_s}
+        kept += [by_name[name] for name in others]
+        for part in _write_rows(by_name[first]):
+            yield separator + part
+            separator = b","
+    for name in others:
+        separator = f'],"{name}":['.encode()
+        for rows in kept:
+            for part in _write_rows(rows):
+                yield separator + part
+                separator = b","
+    yield f'],"mode":"{mode}"'.encode()
+    if filled:
+        separator = b',"fallback_cells":['
+        for cells in filled:
+            for start in range(0, len(cells), _WRITTEN):
+                yield separator + _write_list(cells[start : start + _WRITTEN])
+                separator = b","
+        yield separator + b"]" if separator != b"," else b"]"
+    yield b"}"
+
+
+def stream_csv(blocks: Iterable[Matrix]) -> Iterator[bytes]:
+    """Yield what `Matrix.to_csv` returns, out of blocks of rows."""
+    yield _CSV_HEADER.encode()
+    before = 0
+    for block in blocks:
+        for row, metres, seconds in _iter_parts(block.distances_m, block.durations_s):
+            yield _write_lines(before + row, metres, seconds).encode()
+        before += len(block.distances_m)
+
+
+def _write_rows(values: NDArray[np.float64]) -> Iterator[bytes]:
+    for _, part in _iter_parts(values):
+        yield _write_list(part)
+
+
+def _write_list(values: NDArray[Any]) -> bytes:
+    """Return the JSON of an array without the outer brackets."""
+    return orjson.dumps(np.ascontiguousarray(values), option=JSON_OPTIONS)[1:-1]
+
+
+def _iter_parts(*columns: NDArray[np.float64]) -> Iterator[Any]:
+    """Yield the first row of each part of some arrays of the same shape, and the parts."""
+    rows, width = columns[0].shape
+    step = max(1, _WRITTEN // max(1, width))
+    for start in range(0, rows, step):
+        yield start, *(column[start : start + step] for column in columns)
+
+
+def _write_lines(first: int, metres: NDArray[np.float64], seconds: NDArray[np.float64]) -> str:
+    rows, columns = np.indices(metres.shape).reshape(2, -1)
+    figures = zip(
+        (first + rows).tolist(), columns.tolist(), metres.ravel().tolist(),
+        seconds.ravel().tolist(), strict=True,
+    )  # fmt: skip
+    return "".join(
+        f"{row},{column},,\n" if s != s else f"{row},{column},{m:.10g},{s:.10g}\n"
+        for row, column, m, s in figures
+    )
