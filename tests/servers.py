@@ -78,8 +78,9 @@ def free_port() -> int:
 
 
 def copy_data(data: Path, target: Path) -> Path:
-    """Copy a data folder, its large files as links."""
-    shutil.copytree(data, target, symlinks=True, copy_function=os.link)
+    """Copy a data folder, its files as links, but not its lock: a copy has builds of its own."""
+    leave = shutil.ignore_patterns("build.lock")
+    shutil.copytree(data, target, symlinks=True, copy_function=os.link, ignore=leave)
     return target
 
 

@@ -1,30 +1,24 @@
 """The Python of README and docs runs as it is printed: the blocks of a page one after the other.
 
 Only addresses, keys and what a page leaves to the reader (`KEY`, `text`, `dataset`) are put in.
+What a page builds is built in a folder of its own.
 Before a block that cannot run here its page has the comment `<!-- not run: why -->`.
 """
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from osm_files import EXAMPLES, ROOT
+from code_blocks import group_blocks
+from osm_files import EXAMPLES
 from servers import Server, copy_data, running
 
-PAGES = [
-    ROOT / "README.md",
-    *sorted((ROOT / "docs").glob("*.md")),
-    *sorted((ROOT / "docs" / "switch").glob("*.md")),
-]
-BLOCK = re.compile(r"(<!-- not run: \S[^\n]* -->\n+)?```python\n(.*?)```", re.DOTALL)
 #: What a page takes for granted.
 BEFORE = """
 import geopy.geocoders, pathlib, mapyard
@@ -42,26 +36,7 @@ for source in sys.stdin.read().split("\\x00"):
     else:
         exec(code, names)
 """
-
-
-class Page(NamedTuple):
-    path: Path
-    blocks: list[str]
-    left_out: int
-
-    def __str__(self) -> str:
-        return str(self.path.relative_to(ROOT))
-
-
-def read_pages() -> Iterator[Page]:
-    for path in PAGES:
-        found = BLOCK.findall(path.read_text())
-        if found:
-            blocks = [code for mark, code in found if not mark]
-            yield Page(path, blocks, len(found) - len(blocks))
-
-
-READ = list(read_pages())
+PAGES = group_blocks("python")
 
 
 @pytest.fixture(scope="module")
@@ -74,26 +49,22 @@ def server(monaco: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
         yield opened
 
 
-def test_most_blocks_are_run() -> None:
-    run, left_out = sum(len(page.blocks) for page in READ), sum(page.left_out for page in READ)
-    print(f"{left_out} of {run + left_out} blocks are not run")  # noqa: T201
-    assert run > 20
-    assert left_out <= (run + left_out) / 10
-
-
 @pytest.mark.xdist_group("documented")
-@pytest.mark.parametrize("page", [page for page in READ if page.blocks], ids=str)
-def test_documented_python_runs(server: Server, tmp_path: Path, page: Page) -> None:
+@pytest.mark.parametrize("page", PAGES)
+def test_documented_python_runs(server: Server, tmp_path: Path, page: str) -> None:
     folder = server.log.parent
     (tmp_path / "data").symlink_to(folder / "data")
     shutil.copy(EXAMPLES / "monaco.osm.pbf", tmp_path)
+    (tmp_path / "built" / "elevation").mkdir(parents=True)
+    shutil.copy(EXAMPLES / "N43E007.hgt.zip", tmp_path / "built" / "elevation")
     place = server.address.removeprefix("http://")
-    blocks = [BEFORE.format(key=server.key), *page.blocks]
+    blocks = [BEFORE.format(key=server.key), *(block.text for block in PAGES[page])]
     for wanted, there in (
         ("https://maps.example.org", server.address),
         ("maps.example.org", place),
         ("localhost:4000", place),
         ("127.0.0.1:4000", place),
+        ('"monaco.osm.pbf", data="data"', '"monaco.osm.pbf", data="built"'),
         ("pk_live_…", server.key),
         ('key="…"', f'key="{server.key}"'),
         ("api_key=KEY\"", f"api_key={server.key}\""),

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import os
 import random
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -26,6 +24,7 @@ from mapyard.library.snapshot import Snapshots
 from mapyard.server.local import LocalClient
 from mapyard.settings import Settings
 from osm_files import EXAMPLES
+from servers import copy_data
 
 pytestmark = pytest.mark.xdist_group("routing-forms")
 
@@ -49,7 +48,7 @@ class Desk(NamedTuple):
 def desk(build_once: Callable[..., Path], tmp_path: Path) -> Iterator[Desk]:
     built = build_once("monaco-routing", EXAMPLES / "monaco.osm.pbf", ["routing"])
     data = tmp_path / "data"
-    shutil.copytree(built, data, symlinks=True, copy_function=os.link)
+    copy_data(built, data)
     settings = Settings(data=data, optimize_inline_stops=3)
     endpoints = collect([importlib.import_module("mapyard.http.routes.optimize")])
     services = Services(settings, Snapshots(settings), endpoints=endpoints)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -20,6 +18,7 @@ import plaza
 import pytest
 
 from osm_files import EXAMPLES
+from servers import copy_data
 
 #: One process for all: what they share is slow to make.
 pytestmark = pytest.mark.xdist_group("overpass-clients")
@@ -44,7 +43,7 @@ def server(
     monaco = build_once("monaco-store", EXAMPLES / "monaco.osm.pbf", ["store"])
     folder = tmp_path_factory.mktemp("overpass")
     data = folder / "data"
-    shutil.copytree(monaco, data, symlinks=True, copy_function=os.link)
+    copy_data(monaco, data)
     run("accounts", "create", "me@example.org", "--plan", "enterprise", data=data)
     key = run("keys", "create", "me@example.org", data=data).strip()
     with socket.socket() as free:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -16,6 +14,8 @@ import h3
 import httpx
 import plaza
 import pytest
+
+from servers import copy_data
 
 COMMAND = Path(sys.executable).with_name("mapyard")
 BBOX = "43.73,7.41,43.745,7.43"
@@ -35,7 +35,7 @@ def server(
 ) -> Iterator[tuple[str, str]]:
     """Address and key of a server on a copy of Monaco's data folder."""
     data = tmp_path_factory.mktemp("contract") / "data"
-    shutil.copytree(monaco, data, symlinks=True, copy_function=os.link)
+    copy_data(monaco, data)
     run("accounts", "create", "me@example.org", "--plan", "enterprise", data=data)
     key = run("keys", "create", "me@example.org", data=data).strip()
     with socket.socket() as free:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +21,7 @@ from mapyard.library.snapshot import Snapshots
 from mapyard.server.local import LocalClient
 from mapyard.settings import Settings
 from osm_files import EXAMPLES
+from servers import copy_data
 
 pytestmark = pytest.mark.xdist_group("routing-forms")
 
@@ -47,7 +47,7 @@ def application(
 ) -> Application:
     built = build_once("monaco-routing", EXAMPLES / "monaco.osm.pbf", ["routing"])
     data = tmp_path_factory.mktemp("forms") / "data"
-    shutil.copytree(built, data, symlinks=True, copy_function=os.link)
+    copy_data(built, data)
     (data / "elevation").mkdir(exist_ok=True)
     shutil.copy(EXAMPLES / "N43E007.hgt.zip", data / "elevation")
     settings = Settings(data=data)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -11,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from browser import CHROMIUM, Browser, open_browser
+from servers import copy_data
 
 
 @pytest.fixture(scope="module")
 def monaco_copy(monaco: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder of this module's own with Monaco in it."""
     data = tmp_path_factory.mktemp("e2e") / "data"
-    shutil.copytree(monaco, data, symlinks=True, copy_function=os.link)
+    copy_data(monaco, data)
     return data
 
 

@@ -13,22 +13,17 @@ import mimetypes
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Page, Route
 
 from browser import CHROMIUM, WEBGL, Browser, open_browser
+from code_blocks import Block, read_blocks
 from osm_files import ROOT
 from servers import Server, copy_data, running
 
-DOCS = ROOT / "docs"
-PAGES = [
-    ROOT / "README.md",
-    *sorted(p for p in DOCS.rglob("*.md") if "reference" not in p.parts),
-]
-BLOCK = re.compile(r"(<!-- not run: \S[^\n]* -->\n+)?```(html|js|javascript)\n(.*?)```", re.DOTALL)
 SITE = "https://www.example.org"
 OURS = "https://maps.example.org"
 #: Where the files are that a page loads from beside itself.
@@ -48,24 +43,7 @@ LEAFLET = """<link rel="stylesheet" href="leaflet.css">
 """
 
 
-class Block(NamedTuple):
-    page: Path
-    number: int
-    kind: str
-    text: str
-    is_run: bool
-
-    def __str__(self) -> str:
-        return f"{self.page.relative_to(ROOT)}:{self.kind}{self.number}"
-
-
-def read_blocks() -> Iterator[Block]:
-    for page in PAGES:
-        for number, (mark, kind, text) in enumerate(BLOCK.findall(page.read_text())):
-            yield Block(page, number, "html" if kind == "html" else "js", text, not mark)
-
-
-BLOCKS = list(read_blocks())
+BLOCKS = [block for block in read_blocks("html", "js") if block.is_run]
 
 
 @pytest.fixture(scope="module")
@@ -81,13 +59,6 @@ def server(monaco: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
 def tab() -> Iterator[Browser]:
     with open_browser(*WEBGL) as browser:
         yield browser
-
-
-def test_most_blocks_are_run() -> None:
-    left_out = [str(block) for block in BLOCKS if not block.is_run]
-    print(f"{len(left_out)} of {len(BLOCKS)} pages and scripts are not run: {left_out}")  # noqa: T201
-    assert {block.kind for block in BLOCKS} == {"html", "js"}
-    assert len(left_out) <= len(BLOCKS) / 10
 
 
 def answer_site(html: str) -> Callable[[Route], None]:
@@ -142,12 +113,9 @@ def run(tab: Browser, server: Server, block: Block) -> list[tuple[int, str]]:
     return asked
 
 
-RUN = [block for block in BLOCKS if block.is_run]
-
-
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
 @pytest.mark.xdist_group("documented-pages")
-@pytest.mark.parametrize("block", RUN, ids=str)
+@pytest.mark.parametrize("block", BLOCKS, ids=str)
 def test_documented_pages_run(tab: Browser, server: Server, block: Block) -> None:
     asked = run(tab, server, block)
     assert tab.errors == []
@@ -157,7 +125,7 @@ def test_documented_pages_run(tab: Browser, server: Server, block: Block) -> Non
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
 @pytest.mark.xdist_group("documented-pages")
 def test_the_map_of_the_page_is_drawn(tab: Browser, server: Server) -> None:
-    block = next(block for block in RUN if block.page.name == "tiles.md")
+    block = next(block for block in BLOCKS if block.page.name == "tiles.md")
     asked = run(tab, server, block)
     tab.page.wait_for_selector("canvas.maplibregl-canvas")
     tiles = [path for _, path in asked if re.match(r"/api/v1/tiles/\d+/", path)]
@@ -169,7 +137,7 @@ def test_the_map_of_the_page_is_drawn(tab: Browser, server: Server) -> None:
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
 @pytest.mark.xdist_group("documented-pages")
 def test_the_plugins_of_the_page_answer(tab: Browser, server: Server) -> None:
-    block = next(b for b in RUN if b.kind == "js" and b.page.parent.name == "switch")
+    block = next(b for b in BLOCKS if b.kind == "js" and b.page.parent.name == "switch")
     run(tab, server, block)
     tab.page.wait_for_selector(".leaflet-routing-alt tr >> nth=2", state="attached")
     for name in ("nominatim", "photon", "pelias"):
@@ -189,5 +157,5 @@ def test_the_plugins_of_the_page_answer(tab: Browser, server: Server) -> None:
     ],
 )
 def test_a_broken_page_is_noticed(tab: Browser, server: Server, script: str, error: str) -> None:
-    run(tab, server, Block(ROOT / "README.md", 0, "js", script, is_run=True))
+    run(tab, server, Block(ROOT / "README.md", 0, "js", script, "", ""))
     assert any(error in text for text in tab.errors), tab.errors

@@ -10,6 +10,7 @@ from typing import Any, get_type_hints
 import typer
 from typer.models import ParameterInfo
 
+_MARKUP = re.compile(r"(?<!\\)\[/?(?:bold|dim|italic|red|green|cyan|yellow|i|b)\b[^\]]*\]")
 _BRACKET = re.compile(r"(?<!\\)\[(?=[a-zA-Z#/@{])")
 
 
@@ -48,3 +49,8 @@ def _keep_brackets(callback: Callable[..., Any]) -> None:
 def _escape(text: str) -> str:
     """Escape what Rich would take for markup."""
     return _BRACKET.sub(r"\\[", text)
+
+
+def remove_markup(text: str) -> str:
+    """Return a help text as people read it, without Rich's marks and escapes."""
+    return _MARKUP.sub("", text).replace("\\[", "[")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from mapyard.cli import COMMANDS, COMPLETION, build_app
+from mapyard.cli.help import remove_markup
 from mapyard.cli.overview import BEGIN
 from mapyard.version import __version__
 
@@ -16,7 +17,6 @@ COMPLETIONS: Final = {
     "zsh": "zsh/site-functions/_mapyard",
     "fish": "fish/vendor_completions.d/mapyard.fish",
 }
-_MARKUP: Final = re.compile(r"(?<!\\)\[/?(?:bold|dim|italic|red|green|cyan|yellow|i|b)\b[^\]]*\]")
 
 
 def write_manual() -> dict[str, str]:
@@ -113,7 +113,7 @@ def _parameters(heading: str, command: Any) -> Iterator[str]:
             names = ", ".join((*param.opts, *param.secondary_opts))
             takes = "" if param.is_flag or param.count else rf" \fI{_text(_metavar(param))}\fR"
             yield rf"\fB{_text(names)}\fR{takes}"
-        yield _text(_plain(param.help or "")) or r"\&"
+        yield _text(remove_markup(param.help or "")) or r"\&"
 
 
 def _metavar(param: Any) -> str:
@@ -122,18 +122,13 @@ def _metavar(param: Any) -> str:
 
 def _paragraphs(help_text: str | None) -> Iterator[str]:
     """Yield a help text: paragraphs flow, what is indented is an example."""
-    for index, part in enumerate(re.split(r"\n\s*\n", _plain(help_text or "").strip("\n"))):
+    for index, part in enumerate(re.split(r"\n\s*\n", remove_markup(help_text or "").strip("\n"))):
         if part.startswith("  "):
             yield ".PP\n.RS 4\n.nf"
             yield _text(part.strip())
             yield ".fi\n.RE"
         elif part:
             yield (".PP\n" if index else "") + _text(" ".join(part.split()))
-
-
-def _plain(text: str) -> str:
-    """Return a help text without Rich's marks."""
-    return _MARKUP.sub("", text).replace("\\[", "[")
 
 
 def _text(text: str) -> str:

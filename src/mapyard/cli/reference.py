@@ -10,6 +10,7 @@ from typing import Any, Final
 import typer.main
 
 from mapyard.cli import COMMANDS, build_app
+from mapyard.cli.help import remove_markup
 from mapyard.http.endpoints import collect
 from mapyard.http.reference.docs_page import entries_of
 from mapyard.http.reference.error_codes import COMMON_CODES, ERROR_CODES
@@ -21,18 +22,15 @@ from mapyard.settings import list_settings
 
 NOTE: Final = "<!-- Written by `mapyard docs`. Change the code, not this page. -->\n"
 BASE_URL: Final = "http://localhost:4000"
-#: Commands that need what only their reader has, by path or method and path; tests run all others.
+#: Examples that need what only their reader has, by path or command; tests run
+#: all others.
 _NOT_RUN: Final = {
-    "/api/v1/optimize/{job_id}": "needs the id of a job of yours",
     "/metrics": "needs the operator's token",
-    "POST /api/v1/datasets": "makes a dataset",
-    "PATCH /api/v1/datasets/{id}": "needs a dataset of yours",
-    "DELETE /api/v1/datasets/{id}": "needs a dataset of yours",
-    "/api/v1/datasets/{id}/source": "needs a dataset and a file of yours",
-    "/api/v1/datasets/{id}/problems": "needs a dataset of yours",
-    "/api/v1/datasets/{id}/features/{row}": "needs a dataset of yours",
-    "/api/v1/datasets/{id}/tiles.json": "needs a dataset of yours",
-    "/api/v1/datasets/{id}/tiles/{z}/{x}/{y}": "needs a dataset of yours",
+    "mapyard fleet build": "needs a split extract and Ray",
+    "mapyard fleet open": "needs object storage and Ray",
+    "mapyard fleet prune": "needs object storage",
+    "mapyard fleet serve": "needs Ray",
+    "mapyard install-service": "changes the system",
 }
 
 
@@ -127,9 +125,8 @@ def _endpoint(entry: dict[str, Any]) -> Iterator[str]:
                 for param in entry["params"]
             ),
         )
-    for name in (entry["path"], f"{entry['methods'][0]} {entry['path']}"):
-        if name in _NOT_RUN:
-            yield f"<!-- not run: {_NOT_RUN[name]} -->\n"
+    if entry["path"] in _NOT_RUN:
+        yield _mark(entry["path"])
     if entry["curl"]:
         yield f"```sh\n{entry['curl']}\n```\n"
     for response in entry["responses"]:
@@ -206,8 +203,11 @@ def _command(name: str, command: Any) -> Iterator[str]:
     ]
     usage = " ".join([name, *(_metavar(param) for param in arguments)])
     yield f"{'##' if name.count(' ') == 1 else '###'} {name}\n"
-    yield f"{_plain(command.help)}\n"
-    yield f"```sh\n{usage}{' [OPTIONS]' if options else ''}\n```\n"
+    text = _plain(command.help)
+    if name in _NOT_RUN:
+        text = re.sub(r"(?m)^(?=    \S)", lambda _: f"{_mark(name)}\n", text, count=1)
+    yield f"{text}\n"
+    yield f"```text\n{usage}{' [OPTIONS]' if options else ''}\n```\n"
     if command.epilog:
         yield f"{_plain(command.epilog)}\n"
     rows = [(f"`{_metavar(param)}`", "", _plain(param.help)) for param in arguments]
@@ -221,6 +221,11 @@ def _command(name: str, command: Any) -> Iterator[str]:
     ]
     if rows:
         yield from _table(("Option", "Default", "Meaning"), rows)
+
+
+def _mark(name: str) -> str:
+    """Return the comment before an example that no test can run."""
+    return f"<!-- not run: {_NOT_RUN[name]} -->\n"
 
 
 def _metavar(param: Any) -> str:
@@ -241,9 +246,8 @@ def _shown_default(param: Any) -> str:
 
 
 def _plain(text: str | None) -> str:
-    """Return a help text without the marks of rich, its examples as code."""
-    plain = re.sub(r"\[/?(?:bold|dim|red|green|cyan|yellow|i|b)\]", "", (text or "").strip())
-    return re.sub(r"(?m)^  (?=\S)", "    ", plain)
+    """Return a help text without the marks of Rich, its examples as code."""
+    return re.sub(r"(?m)^  (?=\S)", "    ", remove_markup((text or "").strip()))
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:

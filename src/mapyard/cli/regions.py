@@ -41,7 +41,7 @@ def split(
 
       mapyard regions split europe.osm.pbf --regions 24 --out split
 
-      mapyard regions split alps.osm.pbf --regions countries.geojson --out split --margin 5000
+      mapyard regions split alps.osm.pbf --regions countries.geojson --out alps --margin 5000
     """
     from mapyard.fleet.split import split_regions
 

@@ -1,6 +1,6 @@
 """The whole service in one process, without a server: for tests, notebooks and scripts.
 
->>> with LocalClient(Settings(data="data")) as client:
+>>> with LocalClient(Settings(data=Path("data"))) as client:
 ...     client.get("/api/v1/features/node/1").json()
 """
 

@@ -524,13 +524,6 @@ def test_no_query_breaks_the_engine(m: Any, parts: list[str]) -> None:
 # ---- the page ---------------------------------------------------------------------------------
 
 PAGE = (Path(__file__).parents[3] / "docs" / "plazaql.md").read_text()
-EXAMPLES = re.findall(r"```plazaql\n(.*?)```", PAGE, re.DOTALL)
-
-
-@pytest.mark.parametrize("text", EXAMPLES)
-def test_examples_of_the_page_run(m: Any, text: str) -> None:
-    found = m.plazaql(text)
-    assert len(found) > 0 or found.members.get("result") or found.members.get("outputs")
 
 
 def test_errors_of_the_page(m: Any) -> None:

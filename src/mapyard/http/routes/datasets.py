@@ -290,6 +290,7 @@ def dataset(ctx: Context, params: DatasetParams) -> Answer:
     media_types=(JSON,),
     schema="Dataset",
     errors=("not_found", "validation_failed"),
+    examples=[Example({"name": "Our shops"})],
 )
 def change_dataset(ctx: Context, params: DatasetChange) -> Answer:
     """Change the fields that are sent; the others stay, and the rows too."""
