@@ -1,6 +1,6 @@
 """Every `mapyard` command that README and docs print is one there is, with options that it takes.
 
-They are parsed, not run: most want a file, a server or a day of the reader's.
+They are parsed here, also those that tests/contract/test_documented_shell.py cannot run.
 """
 
 from __future__ import annotations
@@ -14,37 +14,29 @@ from typing import Any
 import click
 import pytest
 import typer
-from markdown_it import MarkdownIt
 
+from code_blocks import read_blocks
 from mapyard.cli import build_app, find_commands
-from osm_files import ROOT
 
-PAGES = [
-    ROOT / "README.md",
-    ROOT / "CONTRIBUTING.md",
-    *sorted(page for page in (ROOT / "docs").rglob("*.md") if "reference" not in page.parts),
-]
 STARTS = re.compile(r"(?:^|[|;&] *|(?<==)\S+ |--rm .* )((?:\S*/bin/)?mapyard (?=[a-z]).*)")
 ENDS = {"|", "<", ">", ">>", "&&", "||", ";", "&", "2>", "(", ")"}
 
 
 def read_commands() -> Iterator[tuple[str, list[str]]]:
     """Yield each command with where it is, its words up to a pipe or the like."""
-    for page in PAGES:
-        for token in MarkdownIt("commonmark").parse(page.read_text()):
-            if token.type not in ("fence", "code_block"):
+    for block in read_blocks("sh"):
+        for line in block.text.replace("\\\n", " ").splitlines():
+            found = STARTS.search(line)
+            if found is None:
                 continue
-            for line in token.content.replace("\\\n", " ").splitlines():
-                found = STARTS.search(line)
-                if found and token.info in ("", "sh", "bash"):
-                    lexer = shlex.shlex(found[1], posix=True, punctuation_chars="|<>&;()")
-                    lexer.whitespace_split = True
-                    words = []
-                    for word in lexer:
-                        if word in ENDS:
-                            break
-                        words.append(word)
-                    yield f"{page.name}: {' '.join(words[1:])}", words[1:]
+            lexer = shlex.shlex(found[1], posix=True, punctuation_chars="|<>&;()")
+            lexer.whitespace_split = True
+            words = []
+            for word in lexer:
+                if word in ENDS:
+                    break
+                words.append(word)
+            yield f"{block.page.name}: {' '.join(words[1:])}", words[1:]
 
 
 COMMANDS = dict(read_commands())
