@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -16,6 +16,7 @@ from mapyard.builder.pipeline import BuildReport, Step, build_dataset
 from mapyard.builder.preflight import NoRoom, available_memory_bytes
 from mapyard.builder.progress import Reporter, format_time
 from mapyard.builder.steps import PART_NAMES, select_steps
+from mapyard.cli.answers import AsJson, report
 from mapyard.dataset.catalog import Busy
 from mapyard.errors import MapyardError
 from mapyard.osm.source import list_extracts
@@ -61,6 +62,7 @@ def command(
         ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Build a dataset out of OpenStreetMap extracts and switch to it.
 
@@ -86,7 +88,7 @@ def command(
     try:
         steps = select_steps(only.split(",") if only else None)
         if estimate:
-            print_estimate(sum(map(find_size, sources)), steps, folder, Console())
+            print_estimate(sum(map(find_size, sources)), steps, folder, as_json=as_json)
             return
         with Reporter(console, quiet) as progress:
             files: list[Path] = []
@@ -98,17 +100,19 @@ def command(
                     found = list_extracts(Path(source))
                 files += found
                 names += [source] if len(found) == 1 else map(str, found)
-            report = build_dataset(
+            built = build_dataset(
                 files, folder, steps, progress, names=names, settings=settings, jobs=jobs
             )
     except MapyardError as error:
         console.print(f"[red]mapyard build:[/red] {error.message}", highlight=False, soft_wrap=True)
         raise typer.Exit(exit_code(error)) from None
-    if not quiet:
-        print_report(report, console)
+    if as_json:
+        report(True, describe_report(built))
+    elif not quiet:
+        print_report(built, console)
 
 
-def print_estimate(size: int, steps: list[Step], data: Path, console: Console) -> None:
+def print_estimate(size: int, steps: list[Step], data: Path, *, as_json: bool = False) -> None:
     """Print what a build of so many bytes of .osm.pbf takes here, and what there is."""
     parts = estimate_parts(size, steps)
     slower = calibrate()
@@ -128,19 +132,31 @@ def print_estimate(size: int, steps: list[Step], data: Path, console: Console) -
     table.add_row(
         "[bold]all[/bold]", format_bytes(disk), format_bytes(memory), format_time(seconds)
     )
-    console.print(table)
     free = shutil.disk_usage(data if data.is_dir() else Path.cwd()).free
-    console.print(
+    available = available_memory_bytes()
+    value = {
+        "source_bytes": size,
+        "parts": {
+            name: {
+                "disk_bytes": needs.disk_bytes, "memory_bytes": needs.memory_bytes,
+                "seconds": round(needs.cpu_s * slower, 1),
+            }
+            for name, needs in parts
+        },
+        "disk_bytes": disk, "memory_bytes": memory, "seconds": round(seconds, 1),
+        "free_disk_bytes": free, "available_memory_bytes": available,
+        "fits_one_dataset": size <= MOST_BYTES,
+    }  # fmt: skip
+    said = [
         f"for {format_bytes(size)} of .osm.pbf on one core of this machine; "
-        f"{format_bytes(free)} of disk are free, {format_bytes(available_memory_bytes())} of "
-        "memory are available. How it was measured: docs/sizing.md",
-        highlight=False,
-    )
+        f"{format_bytes(free)} of disk are free, {format_bytes(available)} of "
+        "memory are available. How it was measured: docs/sizing.md"
+    ]
     if size > MOST_BYTES:
-        console.print(
-            f"one dataset holds at most {format_bytes(MOST_BYTES)} of .osm.pbf: build regions",
-            highlight=False,
+        said.append(
+            f"one dataset holds at most {format_bytes(MOST_BYTES)} of .osm.pbf: build regions"
         )
+    report(as_json, value, table, *said)
 
 
 def format_bytes(size: int) -> str:
@@ -153,31 +169,47 @@ def exit_code(error: MapyardError) -> int:
     return {NoRoom: NO_ROOM, Busy: BUSY}.get(type(error), FAILED)
 
 
-def print_report(report: BuildReport, console: Console) -> None:
+def describe_report(built: BuildReport) -> dict[str, Any]:
+    """Return what was built, for programs."""
+    manifest = built.manifest
+    return {
+        "dataset": built.dataset_id, "osm_timestamp": manifest.osm_timestamp,
+        "counts": manifest.counts, "size_bytes": manifest.size_bytes,
+        "parts": {
+            name: {"size_bytes": part.size_bytes, "seconds": part.seconds}
+            for name, part in manifest.parts.items()
+        },
+        "seconds": built.seconds, "cpu_seconds": built.cpu_seconds,
+        "peak_memory_bytes": built.peak_memory_bytes,
+        "problems": {kind: len(items) for kind, items in built.problems.items()},
+    }  # fmt: skip
+
+
+def print_report(built: BuildReport, console: Console) -> None:
     """Print what was built, as a table, and what could not be assembled."""
-    manifest = report.manifest
+    manifest = built.manifest
     table = Table("Part", "Size", "Time", box=None, header_style="bold", pad_edge=False)
     table.columns[1].justify = table.columns[2].justify = "right"
     for name, part in manifest.parts.items():
         table.add_row(name, f"{part.size_bytes / 1e6:,.1f} MB", f"{part.seconds:,.1f} s")
     table.add_row(
-        "[bold]all[/bold]", f"{manifest.size_bytes / 1e6:,.1f} MB", f"{report.seconds:,.1f} s"
+        "[bold]all[/bold]", f"{manifest.size_bytes / 1e6:,.1f} MB", f"{built.seconds:,.1f} s"
     )
     console.print(table)
     counts = manifest.counts
     console.print(
-        f"[green]✓[/green] [bold]{report.dataset_id}[/bold] is now served: "
+        f"[green]✓[/green] [bold]{built.dataset_id}[/bold] is now served: "
         f"{counts['nodes']:,} nodes, {counts['ways']:,} ways, {counts['relations']:,} relations, "
         f"data of {manifest.osm_timestamp or 'unknown time'}; "
-        f"peak memory {report.peak_memory_bytes / 1e6:,.0f} MB, CPU {report.cpu_seconds:,.1f} s",
+        f"peak memory {built.peak_memory_bytes / 1e6:,.0f} MB, CPU {built.cpu_seconds:,.1f} s",
         highlight=False,
     )
-    for name in report.cleaned:
+    for name in built.cleaned:
         console.print(f"  removed what an interrupted build had left ({name})", highlight=False)
-    for kind, items in report.problems.items():
+    for kind, items in built.problems.items():
         shown = ", ".join(item[0] for item in items[:3])
         console.print(
             f"  [yellow]{len(items):,} × {kind}[/yellow], such as {shown}", highlight=False
         )
-    if report.problems:
+    if built.problems:
         console.print("  [dim]all of them with reasons: report.json in the dataset[/dim]")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mapyard.cli.answers import AsJson, report
 from mapyard.errors import InvalidRequest
 from mapyard.settings import get_settings
 
@@ -59,6 +60,7 @@ def geocode(
     block: Rows = 1_000,
     restart: Restart = False,
     encoding: Encoding = "",
+    as_json: AsJson = False,
 ) -> None:
     """Find the places of addresses.
 
@@ -72,7 +74,7 @@ def geocode(
 
       mapyard bulk geocode customers.parquet placed.parquet --country MC --workers 8
     """
-    _run("geocode", source, target, data, workers, block, restart, encoding,
+    _run("geocode", source, target, data, workers, block, restart, encoding, as_json,
          country=tuple(code.upper() for code in _split(country)), langs=_split(lang))  # fmt: skip
 
 
@@ -90,6 +92,7 @@ def reverse(
     block: Rows = 1_000,
     restart: Restart = False,
     encoding: Encoding = "",
+    as_json: AsJson = False,
 ) -> None:
     """Find the addresses at positions.
 
@@ -97,8 +100,9 @@ def reverse(
 
       mapyard bulk reverse stops.csv named.csv --lat y --lon x
     """
-    _run("reverse", source, target, data, workers, block, restart, encoding, radius_m=radius,
-         langs=_split(lang), lat=lat, lon=lon, geometry_column=geometry_column)  # fmt: skip
+    _run("reverse", source, target, data, workers, block, restart, encoding, as_json,
+         radius_m=radius, langs=_split(lang),
+         lat=lat, lon=lon, geometry_column=geometry_column)  # fmt: skip
 
 
 @app.command()
@@ -116,6 +120,7 @@ def nearest(
     block: Rows = 1_000,
     restart: Restart = False,
     encoding: Encoding = "",
+    as_json: AsJson = False,
 ) -> None:
     """Find the nearest road of positions.
 
@@ -123,8 +128,9 @@ def nearest(
 
       mapyard bulk nearest sensors.ndjson on-roads.ndjson --mode bicycle
     """
-    _run("nearest", source, target, data, workers, block, restart, encoding, radius_m=radius,
-         params=_params(set, mode), lat=lat, lon=lon, geometry_column=geometry_column)  # fmt: skip
+    _run("nearest", source, target, data, workers, block, restart, encoding, as_json,
+         radius_m=radius, params=_params(set, mode),
+         lat=lat, lon=lon, geometry_column=geometry_column)  # fmt: skip
 
 
 @app.command()
@@ -139,6 +145,7 @@ def elevation(
     block: Rows = 10_000,
     restart: Restart = False,
     encoding: Encoding = "",
+    as_json: AsJson = False,
 ) -> None:
     """Find the heights of positions, meters above the sea.
 
@@ -146,7 +153,7 @@ def elevation(
 
       mapyard bulk elevation peaks.csv heights.csv
     """
-    _run("elevation", source, target, data, workers, block, restart, encoding,
+    _run("elevation", source, target, data, workers, block, restart, encoding, as_json,
          lat=lat, lon=lon, geometry_column=geometry_column)  # fmt: skip
 
 
@@ -164,6 +171,7 @@ def route(
     block: Rows = 1_000,
     restart: Restart = False,
     encoding: Encoding = "",
+    as_json: AsJson = False,
 ) -> None:
     """Find the way between two positions of each row: from_lat, from_lon, to_lat, to_lon.
 
@@ -173,7 +181,7 @@ def route(
 
       mapyard bulk route trips.csv lines.parquet --geometry --set exclude=toll
     """
-    _run("route", source, target, data, workers, block, restart, encoding,
+    _run("route", source, target, data, workers, block, restart, encoding, as_json,
          params=_params(set, mode), with_line=geometry, lat=lat, lon=lon)  # fmt: skip
 
 
@@ -198,6 +206,7 @@ def matrix(
     block: Rows = 200,
     restart: Restart = False,
     encoding: Encoding = "",
+    as_json: AsJson = False,
 ) -> None:
     """Measure times and distances from each row to the destinations of another file.
 
@@ -209,8 +218,8 @@ def matrix(
     """
     if not to.is_file():
         raise InvalidRequest(f"--to: there is no file {to}")
-    _run("matrix", source, target, data, workers, block, restart, encoding, to=str(to.resolve()),
-         to_id=to_id, best=best, params=_params(set, mode), lat=lat, lon=lon,
+    _run("matrix", source, target, data, workers, block, restart, encoding, as_json,
+         to=str(to.resolve()), to_id=to_id, best=best, params=_params(set, mode), lat=lat, lon=lon,
          geometry_column=geometry_column)  # fmt: skip
 
 
@@ -232,6 +241,7 @@ def match(
     block: Rows = 1_000,
     restart: Restart = False,
     encoding: Encoding = "",
+    as_json: AsJson = False,
 ) -> None:
     """Put GPS traces on roads: a row per point, the points of a trace one after another.
 
@@ -239,8 +249,9 @@ def match(
 
       mapyard bulk match points.parquet matched.parquet --by trip_id --time ts
     """
-    _run("match", source, target, data, workers, block, restart, encoding, by=by, time=time,
-         params=_params(set, mode), lat=lat, lon=lon, geometry_column=geometry_column)  # fmt: skip
+    _run("match", source, target, data, workers, block, restart, encoding, as_json,
+         by=by, time=time, params=_params(set, mode),
+         lat=lat, lon=lon, geometry_column=geometry_column)  # fmt: skip
 
 
 @app.command()
@@ -267,6 +278,7 @@ def enrich(
     block: Rows = 1_000,
     restart: Restart = False,
     encoding: Encoding = "",
+    as_json: AsJson = False,
 ) -> None:
     """Join elements of the map to rows: id, name, distance and tags.
 
@@ -278,7 +290,7 @@ def enrich(
 
       mapyard bulk enrich homes.parquet rated.parquet --inside town:boundary=administrative,admin_level=8 --columns population
     """  # noqa: E501
-    _run("enrich", source, target, data, workers, block, restart, encoding,
+    _run("enrich", source, target, data, workers, block, restart, encoding, as_json,
          nearest=tuple(nearest or ()), inside=tuple(inside or ()), radius_m=within,
          tags=_split(columns), lat=lat, lon=lon, geometry_column=geometry_column)  # fmt: skip
 
@@ -308,6 +320,7 @@ def _run(
     block: int,
     restart: bool,
     encoding: str,
+    as_json: bool,
     **wishes: Any,
 ) -> None:
     from mapyard.bulk.run import OwnPool, ProcessPool, plan_bulk, run_plan
@@ -328,6 +341,12 @@ def _run(
         except KeyboardInterrupt:
             typer.echo("stopped; the same command goes on from here", err=True)
             raise typer.Exit(130) from None
+    if as_json:
+        report(True, {
+            "file": str(target), "rows": done.rows, "failed": done.failed,
+            "seconds": round(done.seconds, 3),
+        })  # fmt: skip
+        return
     rows = f"{done.rows:,} rows in {target}"
     failed = f", {done.failed:,} without an answer (see the column error)" if done.failed else ""
     typer.echo(f"{rows}{failed}; {done.rate:,.0f} rows/s", err=True)

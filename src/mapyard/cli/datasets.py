@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import msgspec
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from mapyard.builder.steps import PART_NAMES
+from mapyard.cli.answers import AsJson, report
 from mapyard.dataset.catalog import Catalog
 from mapyard.dataset.manifest import read_manifest, verify_files
 from mapyard.errors import MapyardError
@@ -29,65 +32,73 @@ def _catalog(data: Path | None) -> Catalog:
 
 
 @app.command("list")
-def list_datasets(data: Data = None) -> None:
+def list_datasets(data: Data = None, as_json: AsJson = False) -> None:
     """List the datasets, oldest data first; the served one is marked."""
     catalog = _catalog(data)
     current = catalog.find_current()
-    table = Table("", "Dataset", "Data of", "Nodes", "Ways", "Relations", "Size", "Parts", box=None)
+    table = Table("", "Dataset", "Data of", "Elements", "Size", "Without", box=None)
     table.columns[1].no_wrap = table.columns[2].no_wrap = True
-    for index in range(3, 7):
-        table.columns[index].justify = "right"
+    table.columns[3].justify = table.columns[4].justify = "right"
+    listed: list[dict[str, Any]] = []
     for dataset_id in catalog.ids():
         mark = "[green]●[/green]" if dataset_id == current else ""
+        known = {"id": dataset_id, "served": dataset_id == current}
         try:
             manifest = catalog.manifest(dataset_id)
-        except MapyardError:
+        except MapyardError as error:
+            listed.append({**known, "error": error.message})
             table.add_row(
                 mark, dataset_id, "[yellow]of another format: mapyard datasets upgrade[/yellow]"
             )
             continue
+        listed.append({
+            **known, "osm_timestamp": manifest.osm_timestamp, "counts": manifest.counts,
+            "size_bytes": manifest.size_bytes, "parts": list(manifest.parts),
+        })  # fmt: skip
         table.add_row(
             mark,
             dataset_id,
             manifest.osm_timestamp or "unknown",
-            *(f"{manifest.counts[name]:,}" for name in ("nodes", "ways", "relations")),
+            f"{sum(manifest.counts[name] for name in ('nodes', 'ways', 'relations')):,}",
             f"{manifest.size_bytes / 1e6:,.1f} MB",
-            " ".join(manifest.parts),
+            ", ".join(name for name in PART_NAMES if name not in manifest.parts),
         )
-    if not catalog.ids():
-        Console().print(f"No datasets in {catalog.data}; make one with: mapyard build SOURCE")
-        return
-    Console().print(table)
+    none = f"No datasets in {catalog.data}; make one with: mapyard build SOURCE"
+    report(as_json, listed, table if listed else none)
 
 
 @app.command()
-def show(dataset_id: DatasetId = "current", data: Data = None) -> None:
-    """Print a dataset's manifest as JSON."""
+def show(dataset_id: DatasetId = "current", data: Data = None, as_json: AsJson = False) -> None:
+    """Print a dataset's manifest, which is JSON with and without --json."""
     path = _catalog(data).path(dataset_id)
-    Console().print_json((path / "manifest.json").read_text())
+    report(True, msgspec.Raw((path / "manifest.json").read_bytes()))
 
 
 @app.command()
-def verify(dataset_id: DatasetId = "current", data: Data = None) -> None:
+def verify(dataset_id: DatasetId = "current", data: Data = None, as_json: AsJson = False) -> None:
     """Check every file of a dataset against its checksum; a damaged one is not served again."""
     path = _catalog(data).path(dataset_id)
     manifest = read_manifest(path)
     faults = verify_files(path, manifest)
     _catalog(data).note_damage(path.name, faults[0] if faults else "")
-    for fault in faults:
-        typer.secho(fault, fg="red", err=True)
+    count = sum(len(part.files) for part in manifest.parts.values())
+    if not as_json:
+        for fault in faults:
+            typer.secho(fault, fg="red", err=True)
+    if as_json or not faults:
+        said = f"[green]✓[/green] {path.name}: {count} files are as they were built"
+        report(as_json, {"id": path.name, "files": count, "faults": faults}, said)
     if faults:
         raise typer.Exit(1)
-    count = sum(len(part.files) for part in manifest.parts.values())
-    Console().print(f"[green]✓[/green] {path.name}: {count} files are as they were built")
 
 
 @app.command()
-def use(dataset_id: DatasetId, data: Data = None) -> None:
+def use(dataset_id: DatasetId, data: Data = None, as_json: AsJson = False) -> None:
     """Switch the served dataset; running servers notice at once."""
     catalog = _catalog(data)
     catalog.use(dataset_id)
-    Console().print(f"[green]✓[/green] {catalog.find_current()} is now served")
+    current = catalog.find_current()
+    report(as_json, {"id": current}, f"[green]✓[/green] {current} is now served")
 
 
 @app.command()
@@ -95,6 +106,7 @@ def upgrade(
     dataset_id: DatasetId = "current",
     data: Data = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Build a dataset of an older Mapyard again, out of its own source, and switch to it.
 
@@ -109,24 +121,26 @@ def upgrade(
     """
     from mapyard.builder.progress import Reporter
     from mapyard.builder.upgrade import upgrade_dataset
-    from mapyard.cli.build import exit_code, print_report
+    from mapyard.cli.build import describe_report, exit_code, print_report
 
     settings = get_settings()
     console = Console(stderr=True)
     try:
         with Reporter(console, quiet) as progress:
-            report = upgrade_dataset(data or settings.data, dataset_id, progress, settings)
+            built = upgrade_dataset(data or settings.data, dataset_id, progress, settings)
     except MapyardError as error:
         console.print(
             f"[red]mapyard datasets upgrade:[/red] {error.message}", highlight=False, soft_wrap=True
         )
         raise typer.Exit(exit_code(error)) from None
-    if quiet:
+    if as_json:
+        report(True, {"upgraded": built is not None, **(describe_report(built) if built else {})})
+    elif quiet:
         return
-    if report is None:
+    elif built is None:
         console.print("[green]✓[/green] it is of this version already")
     else:
-        print_report(report, console)
+        print_report(built, console)
 
 
 @app.command()
@@ -135,30 +149,30 @@ def prune(
         int | None, typer.Option(min=1, help="How many to keep; default from settings.")
     ] = None,
     data: Data = None,
+    as_json: AsJson = False,
 ) -> None:
     """Remove all but the newest datasets and the served one."""
     catalog = _catalog(data)
     with catalog.lock():
         removed = catalog.prune(keep or get_settings().keep_datasets)
-    for dataset_id in removed:
-        Console().print(f"removed {dataset_id}")
-    if not removed:
-        Console().print("nothing to remove")
+    said = [f"removed {dataset_id}" for dataset_id in removed] or ["nothing to remove"]
+    report(as_json, {"removed": removed}, *said)
 
 
 @app.command()
-def problems(dataset_id: DatasetId = "current", data: Data = None) -> None:
+def problems(dataset_id: DatasetId = "current", data: Data = None, as_json: AsJson = False) -> None:
     """Print what a build could not assemble: kind, element, reason."""
     path = _catalog(data).path(dataset_id)
     try:
-        report = json.loads((path / "report.json").read_text())
+        found = json.loads((path / "report.json").read_text())["problems"]
     except FileNotFoundError:
         raise MapyardError(f"{path.name} has no report.json") from None
     table = Table("Kind", "Element", "Reason", box=None, header_style="bold")
-    for kind, items in report["problems"].items():
-        for name, reason in items:
-            table.add_row(kind, name, reason)
-    Console().print(table)
+    rows = [(kind, name, reason) for kind, items in found.items() for name, reason in items]
+    for row in rows:
+        table.add_row(*row)
+    names = ("kind", "element", "reason")
+    report(as_json, [dict(zip(names, row, strict=True)) for row in rows], table)
 
 
 Account = Annotated[
@@ -180,6 +194,7 @@ def import_source(
     address: Annotated[str, typer.Option(help="Column of addresses, to be geocoded.")] = "",
     strict: Annotated[bool, typer.Option("--strict", help="Fail at the first wrong row.")] = False,
     data: Data = None,
+    as_json: AsJson = False,
 ) -> None:
     """Import a file of your own as a dataset, or replace what a dataset holds.
 
@@ -198,15 +213,15 @@ def import_source(
         name=file.name, encoding=encoding, layer=layer, lat=lat, lon=lon, geometry=geometry,
         address=address, strict=strict,
     )  # fmt: skip
-    import_own(file, slug, name, account, options, data)
+    import_own(file, slug, name, account, options, data, as_json=as_json)
 
 
 @app.command("imported")
-def list_imported(account: Account = "", data: Data = None) -> None:
+def list_imported(account: Account = "", data: Data = None, as_json: AsJson = False) -> None:
     """List the datasets of an account's own: slug, state, rows, size."""
     from mapyard.cli.own_datasets import print_own
 
-    print_own(account, data)
+    print_own(account, data, as_json=as_json)
 
 
 @app.command("delete")
@@ -214,8 +229,9 @@ def delete_imported(
     slug: Annotated[str, typer.Argument(help="Slug or id of the dataset.")],
     account: Account = "",
     data: Data = None,
+    as_json: AsJson = False,
 ) -> None:
     """Delete a dataset of an account's own, with all its rows."""
     from mapyard.cli.own_datasets import delete_own
 
-    delete_own(slug, account, data)
+    delete_own(slug, account, data, as_json=as_json)

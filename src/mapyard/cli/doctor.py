@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import msgspec
-import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from mapyard.cli.accounts import DataOption
+from mapyard.cli.answers import AsJson, report
 from mapyard.errors import MapyardError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _MARKS = {"good": "✓", "look": "!", "bad": "✗"}
 
 def command(
     data: DataOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Look at settings, permissions, limits, disk, clock, database, Redis and dataset.
 
@@ -46,8 +46,7 @@ def command(
             worst = state
     console = Console()
     if as_json:
-        document = {"state": worst, "findings": findings}
-        console.print_json(msgspec.json.encode(document).decode())
+        report(True, {"state": worst, "findings": findings})
     else:
         _print(console, findings)
     raise SystemExit(1 if worst == "bad" else 0)

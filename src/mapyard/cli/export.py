@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
+from mapyard.cli.answers import AsJson, report
 from mapyard.cli.ask.options import Data
 from mapyard.params.raw import Raw, put_raw
 
@@ -40,6 +41,7 @@ def command(
     ] = "",
     limit: Annotated[int | None, typer.Option(min=1, help="At most so many elements.")] = None,
     data: Data = None,
+    as_json: AsJson = False,
 ) -> None:
     """Write elements to a file: all of a dataset, or those that filters let through.
 
@@ -78,4 +80,7 @@ def command(
         count = export_elements(
             found, target, format, lambda done: progress.update(task, completed=done), names
         )
-    console.print(f"{count:,} elements in {target}", highlight=False)
+    if as_json:
+        report(True, {"elements": count, "file": str(target)})
+    else:
+        console.print(f"{count:,} elements in {target}", highlight=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -11,7 +10,8 @@ from rich.console import Console
 from mapyard.accounts import registry
 from mapyard.accounts.database import now_s
 from mapyard.accounts.restrictions import GROUPS, make_restrictions
-from mapyard.cli.accounts import DataOption, Email, actor, open_data, print_keys
+from mapyard.cli.accounts import DataOption, Email, actor, describe_keys, open_data, print_keys
+from mapyard.cli.answers import AsJson, report
 
 app = typer.Typer(help="API keys: create, list, revoke.", no_args_is_help=True)
 
@@ -38,11 +38,12 @@ def create(
         list[str] | None, typer.Option(help="Origin of pages that may use it.")
     ] = None,
     data: DataOption = None,
+    as_json: AsJson = False,
 ) -> None:
     """Create a key and print it: on standard output only the key, this one time."""
     with open_data(data) as database:
         account = registry.get_account(database, email)
-        _, secret = registry.create_key(
+        key, secret = registry.create_key(
             database,
             account.id,
             "test" if test else "live",
@@ -57,17 +58,21 @@ def create(
             actor=actor(),
         )
         # The key is the only line on standard output: KEY=$(mapyard keys create …) works.
-        sys.stdout.write(secret + "\n")
+        report(as_json, {"id": key.id, "key": secret, "name": key.name}, secret)
         Console(stderr=True).print(
             "Keep it: it is stored nowhere and cannot be shown again.", style="dim"
         )
 
 
 @app.command("list", epilog="Example: mapyard keys list me@example.org")
-def list_(email: Email, data: DataOption = None) -> None:
+def list_(email: Email, data: DataOption = None, as_json: AsJson = False) -> None:
     """List the keys of an account."""
     with open_data(data) as database:
-        print_keys(registry.list_keys(database, registry.get_account(database, email).id))
+        keys = registry.list_keys(database, registry.get_account(database, email).id)
+    if as_json:
+        report(True, describe_keys(keys))
+    else:
+        print_keys(keys)
 
 
 @app.command(epilog="Example: mapyard keys revoke me@example.org 3")
@@ -75,10 +80,11 @@ def revoke(
     email: Email,
     key: Annotated[str, typer.Argument(help="Id of the key, or its last four characters.")],
     data: DataOption = None,
+    as_json: AsJson = False,
 ) -> None:
     """Revoke a key: it stops within two seconds, for good."""
     with open_data(data) as database:
         account = registry.get_account(database, email)
         found = registry.find_key(registry.list_keys(database, account.id), key)
         revoked = registry.revoke_key(database, account.id, found.id, actor=actor())
-        Console().print(f"Revoked {revoked.masked}.")
+        report(as_json, {"id": revoked.id, "key": revoked.masked}, f"Revoked {revoked.masked}.")

@@ -17,6 +17,7 @@ from mapyard.accounts import datasets as accounts
 from mapyard.accounts.database import Database
 from mapyard.accounts.open import ensure_owner, find_owner, open_accounts
 from mapyard.accounts.registry import get_account
+from mapyard.cli.answers import report
 from mapyard.errors import MapyardError, NotFound
 from mapyard.library.import_process import Task, run_import
 from mapyard.settings import get_settings
@@ -47,8 +48,9 @@ def _open(data: Path | None, account: str) -> Iterator[tuple[Path, Database, int
 
 
 def import_own(
-    file: Path, slug: str, name: str, account: str, options: Options, data: Path | None
-) -> None:
+    file: Path, slug: str, name: str, account: str, options: Options, data: Path | None,
+    *, as_json: bool = False,
+) -> None:  # fmt: skip
     """Import a file, with a line that says how far it is; print what came of it."""
     if not file.is_file():
         raise NotFound(f"there is no file {file}")
@@ -74,7 +76,10 @@ def import_own(
             accounts.fail_import(database, found.id, upload, error.message)
             raise
         accounts.finish_import(database, found.id, upload, version, done.values())
-    _print_done(slug, done)
+    if as_json:
+        report(True, {"slug": slug, **done._asdict()})
+    else:
+        _print_done(slug, done)
 
 
 def _run(task: Task, name: str) -> Imported:
@@ -99,26 +104,31 @@ def _print_done(slug: str, done: Imported) -> None:
     console.print(f"Ask it: mapyard plazaql 'search(dataset(\"{slug}\")).limit(5);'", markup=False)
 
 
-def print_own(account: str, data: Path | None) -> None:
+def print_own(account: str, data: Path | None, *, as_json: bool = False) -> None:
     """Print an account's datasets as a table."""
     with _open(data, account) as (_, database, account_id):
         found = accounts.list_datasets(database, account_id)
-    if not found:
-        Console().print("No datasets of your own; make one with: mapyard datasets import FILE")
-        return
+    none = "No datasets of your own; make one with: mapyard datasets import FILE"
     table = Table("Slug", "Name", "State", "Rows", "Size", "Problems", box=None)
     for index in range(3, 6):
         table.columns[index].justify = "right"
+    listed = []
     for one in found:
+        listed.append({
+            "id": one.id, "slug": one.slug, "name": one.name, "status": one.status,
+            "feature_count": one.feature_count or 0, "storage_bytes": one.storage_bytes or 0,
+            "problem_count": one.problem_count or 0,
+        })  # fmt: skip
         table.add_row(
             one.slug, one.name, one.status, f"{one.feature_count or 0:,}",
             f"{(one.storage_bytes or 0) / 1e6:,.1f} MB", f"{one.problem_count or 0:,}",
         )  # fmt: skip
-    Console().print(table)
+    report(as_json, listed, table if listed else none)
 
 
-def delete_own(slug: str, account: str, data: Path | None) -> None:
+def delete_own(slug: str, account: str, data: Path | None, *, as_json: bool = False) -> None:
     """Delete a dataset."""
     with _open(data, account) as (_, database, account_id):
         accounts.delete_dataset(database, account_id, slug)
-    Console().print(f"[green]✓[/green] {slug} is deleted; its files go within an hour or so")
+    said = f"[green]✓[/green] {slug} is deleted; its files go within an hour or so"
+    report(as_json, {"deleted": slug}, said)

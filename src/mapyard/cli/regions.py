@@ -9,6 +9,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from mapyard.cli.answers import AsJson, report
+
 app = typer.Typer(help="Cut a large extract into regions.", no_args_is_help=True)
 
 
@@ -31,6 +33,7 @@ def split(
         float, typer.Option(min=0, max=100_000, help="What a region has of its neighbors, meters.")
     ] = 2_000.0,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Cut an extract into regions of similar weight.
 
@@ -50,7 +53,12 @@ def split(
         sources, regions, out, margin_m=margin,
         say=lambda text: console.print(f"  {text}", highlight=False),
     )  # fmt: skip
+    if as_json:
+        report(True, made)
+        return
     table = Table("Region", "Nodes", "Ways", "Relations", "Guests", box=None, pad_edge=False)
+    for column in table.columns[1:]:
+        column.justify = "right"
     for region in [*made.regions, *made.wholes]:
         whole = sum(region.counts.values())
         guests = sum(region.guests.values())

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from rich.console import Console
 from rich.table import Table
 
+from mapyard.cli.answers import AsJson, report
 from mapyard.settings import get_settings, list_settings, show_setting
 
 
-def command() -> None:
+def command(as_json: AsJson = False) -> None:
     """Print every setting: variable, value, meaning. Secrets are masked."""
     settings = get_settings()
     table = Table("Variable", "Value", "Meaning", box=None, header_style="bold")
-    for setting in list_settings():
-        table.add_row(setting.variable, show_setting(setting, settings), setting.description)
-    Console().print(table)
+    rows = [(one.variable, show_setting(one, settings), one.description) for one in list_settings()]
+    for row in rows:
+        table.add_row(*row)
+    names = ("variable", "value", "meaning")
+    report(as_json, [dict(zip(names, row, strict=True)) for row in rows], table)

@@ -16,6 +16,7 @@ from mapyard.builder.speeds import (
     measure_set,
     remove_speeds,
 )
+from mapyard.cli.answers import AsJson, report
 from mapyard.dataset.catalog import Catalog
 from mapyard.routing.contraction.tables import is_own_outdated
 from mapyard.settings import get_settings
@@ -41,6 +42,7 @@ def import_file(
         ),
     ] = False,
     data: Data = None,
+    as_json: AsJson = False,
 ) -> None:
     """Import speeds from a CSV file and switch to them; running servers notice at once.
 
@@ -67,6 +69,9 @@ def import_file(
         done = import_speeds(
             _data(data), file, skip_unknown=skip_unknown, on_progress=status.update
         )
+    if as_json:
+        report(True, done)
+        return
     for mode, own in done.modes.items():
         console.print(
             f"[green]✓[/green] {mode}: {own.rows:,} rows, {own.edges:,} edges of {done.dataset_id} "
@@ -83,56 +88,60 @@ def import_file(
 
 
 @app.command("list")
-def list_sets(data: Data = None) -> None:
+def list_sets(data: Data = None, as_json: AsJson = False) -> None:
     """List the own speeds that are on, per dataset and mode; the served one is marked."""
     found = list_speeds(_data(data))
-    if not found:
-        Console().print("No own speeds; import some with: mapyard speeds import FILE.csv")
-        return
+    none = "No own speeds; import some with: mapyard speeds import FILE.csv"
     current = Catalog(_data(data)).find_current()
+    listed = []
     table = Table("", "Dataset", "Mode", "Rows", "Edges", "Closed", "Size", box=None)
     for dataset_id, (folder, modes) in found.items():
         mark = "[green]●[/green]" if dataset_id == current else ""
         for mode, own in modes.items():
-            size_mb = measure_set(folder / mode) / 1e6
+            size = measure_set(folder / mode)
+            listed.append({
+                "dataset": dataset_id, "served": dataset_id == current, "mode": mode,
+                "rows": own.rows, "edges": own.edges, "closed": own.closed, "size_bytes": size,
+            })  # fmt: skip
             table.add_row(
                 mark, dataset_id, mode, f"{own.rows:,}", f"{own.edges:,}", f"{own.closed:,}",
-                f"{size_mb:,.1f} MB",
+                f"{size / 1e6:,.1f} MB",
             )  # fmt: skip
-    Console().print(table)
+    report(as_json, listed, table if listed else none)
 
 
 @app.command()
-def status(data: Data = None) -> None:
+def status(data: Data = None, as_json: AsJson = False) -> None:
     """Tell whether own speeds are on for the served dataset, and in which modes."""
     current = Catalog(_data(data)).get_current().name
     found = list_speeds(_data(data))
-    if current in found:
-        folder, own = found[current]
-        if is_own_outdated(folder):
-            Console().print(
-                f"own speeds of {current} are not used, as another version prepared them; import "
-                "them again with: mapyard speeds import FILE.csv (as imported: "
-                f"{folder / CSV_NAME})",
-                soft_wrap=True,
-            )
-            raise typer.Exit(1)
-        Console().print(f"own speeds are on for {current}: {', '.join(own)}", soft_wrap=True)
+    folder, own = found.get(current, (None, {}))
+    is_outdated = folder is not None and is_own_outdated(folder)
+    if folder is not None and is_outdated:
+        said = (
+            f"own speeds of {current} are not used, as another version prepared them; import "
+            "them again with: mapyard speeds import FILE.csv (as imported: "
+            f"{folder / CSV_NAME})"
+        )
+    elif folder is not None:
+        said = f"own speeds are on for {current}: {', '.join(own)}"
     elif found:
         other = next(reversed(found))
-        Console().print(
+        said = (
             f"own speeds are off for {current}; they were on for {other}: import them anew with: "
-            "mapyard speeds import FILE.csv",
-            soft_wrap=True,
+            "mapyard speeds import FILE.csv"
         )
     else:
-        Console().print("own speeds are off")
+        said = "own speeds are off"
+    value = {"dataset": current, "modes": [] if is_outdated else list(own), "outdated": is_outdated}
+    report(as_json, value, said)
+    if is_outdated:
+        raise typer.Exit(1)
 
 
 @app.command()
-def remove(data: Data = None) -> None:
+def remove(data: Data = None, as_json: AsJson = False) -> None:
     """Switch back to the speeds of the map; running servers notice at once."""
-    if remove_speeds(_data(data)):
-        Console().print("[green]✓[/green] own speeds are off")
-    else:
-        Console().print("own speeds were off already")
+    is_removed = remove_speeds(_data(data))
+    said = "[green]✓[/green] own speeds are off" if is_removed else "own speeds were off already"
+    report(as_json, {"removed": is_removed}, said)

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from mapyard.cli.answers import AsJson, report
 from mapyard.dataset.catalog import Catalog
 from mapyard.settings import get_settings
 from mapyard.updates.history import read_runs
@@ -22,7 +22,7 @@ def command(
     data: Annotated[
         Path | None, typer.Option(help="Data folder; default MAPYARD_DATA, else ./data.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show the served dataset, the age of its data and the last updates."""
     folder = data or get_settings().data
@@ -40,7 +40,7 @@ def command(
             "replication": manifest.replication,
             "runs": runs[-10:],
         }
-        console.print_json(msgspec.json.encode(status).decode())
+        report(True, status)
         return
     console.print(f"Dataset   [bold]{manifest.id}[/bold]", highlight=False)
     console.print(f"Data of   {_tell_time(manifest.osm_timestamp)}", highlight=False)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from mapyard.cli.answers import AsJson, report
 from mapyard.errors import InvalidRequest, NotInstalled
 
 app = typer.Typer(help="Vector tiles as files.", no_args_is_help=True)
@@ -40,6 +41,7 @@ def export(
     ] = None,
     processes: Annotated[int, typer.Option(min=0, help="Processes; 0 is one per core.")] = 0,
     force: Annotated[bool, typer.Option(help="Overwrite the file.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write the tiles of the current dataset as PMTiles or MBTiles."""
     from mapyard.builder.progress import Reporter
@@ -73,7 +75,9 @@ def export(
     except BaseException:
         writer.abort()
         raise
-    typer.echo(f"{path}: {count:,} tiles, {path.stat().st_size:,} bytes")
+    size = path.stat().st_size
+    value = {"file": str(path), "tiles": count, "size_bytes": size}
+    report(as_json, value, f"{path}: {count:,} tiles, {size:,} bytes")
 
 
 def parse_zooms(text: str) -> tuple[int, int]:

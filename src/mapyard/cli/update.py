@@ -11,6 +11,7 @@ from rich.console import Console
 from mapyard.builder.preflight import NoRoom
 from mapyard.builder.progress import Reporter
 from mapyard.builder.steps import MODULES, select_steps
+from mapyard.cli.answers import AsJson, report
 from mapyard.dataset.catalog import Busy, Catalog
 from mapyard.errors import MapyardError
 from mapyard.settings import get_settings
@@ -28,6 +29,7 @@ def command(
         str, typer.Option(help="Replication source; default: setting, else the extract's own.")
     ] = "",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Fetch what changed since the served dataset, apply it and switch.
 
@@ -57,6 +59,9 @@ def command(
         )
         codes = {NoRoom: NO_ROOM, Busy: BUSY, SourceUnreachable: UNREACHABLE}
         raise typer.Exit(codes.get(type(error), FAILED)) from None
+    if as_json:
+        report(True, {"runs": runs})
+        return
     if quiet:
         return
     for run in runs:
