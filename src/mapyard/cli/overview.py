@@ -37,6 +37,7 @@ def print_overview(commands: Mapping[str, Command]) -> None:
         console.print(_panel(panel, rows, width))
     options = (
         ("-h, --help", "Show this page, or that of a command."),
+        ("--json", "Of nearly every command: print JSON, for programs."),
         ("-V, --version", "Show the version."),
         ("--install-completion", "Let your shell complete commands and options."),
     )
