@@ -47,6 +47,9 @@ bench: setup  ## the benchmarks, with ratios against peers
 chaos: setup  ## kill, stop, silence and lock everything under load; CHAOS_S=7200 for two hours, FORM=sqlite for one form
 	@CHAOS_S=$${CHAOS_S:-90} .venv/bin/python -m pytest -s tests/chaos $(if $(FORM),-k $(FORM))
 
+fleet-agreement: setup  ## 2,000 requests to a fleet of 4 regions beside one machine (EXTRACTS="a.osm.pbf b.osm.pbf" ARGS="--folder F")
+	@.venv/bin/python tests/fleet_agreement.py $(EXTRACTS) $(ARGS)
+
 docs: setup  ## write the generated reference pages again
 	@.venv/bin/mapyard docs
 
@@ -72,4 +75,4 @@ audit: setup  ## ask the list of known holes about all dependencies (needs a net
 	@$(UV) audit --frozen --no-dev --preview-features audit \
 	  || { echo "audit: read the lines above; without a network nothing can be asked" >&2; exit 1; }
 
-.PHONY: help setup serve wheelhouse fresh-root test lint soak fuzz sanitize bench chaos docs words site release sbom audit
+.PHONY: fleet-agreement help setup serve wheelhouse fresh-root test lint soak fuzz sanitize bench chaos docs words site release sbom audit

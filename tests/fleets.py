@@ -95,7 +95,7 @@ class Away(Replica):
 
 
 def make_front(
-    split: Split, folder: Path, local: set[str], data: Path | None = None
+    split: Split, folder: Path, local: set[str], data: Path | None = None, copies: int = 1
 ) -> tuple[Front, Application]:
     """Return a node that has the named regions itself and all others away."""
     generation, snapshots = open_generation(split, folder)
@@ -104,7 +104,10 @@ def make_front(
         settings = settings.replace(data=data)
     endpoints = load_endpoints()
     replicas = {
-        name: [Away(f"{name}/0", Host(snapshot, settings, endpoints))]
+        name: [
+            Away(f"{name}/{number}", Host(snapshot, settings, endpoints))
+            for number in range(copies)
+        ]
         for name, snapshot in snapshots.items()
     }
     front = Front(settings, endpoints)

@@ -59,7 +59,7 @@ class RowMerge(NamedTuple):
     #: The most rows of one page.
     largest: int
     #: Gets the first rows of all regions; returns whether a row of a key counts.
-    allow: Callable[[Rows], Callable[[tuple[Any, ...]], bool]] = lambda rows: lambda key: True
+    allow: Callable[[Rows], Callable[[tuple[Any, ...]], bool]]
 
 
 class Merge(NamedTuple):
@@ -118,6 +118,10 @@ def _read_searched(replies: Sequence[Reply]) -> Rows:
     return sorted((exact or found).items())
 
 
+def _allow_all(first: Rows) -> Callable[[tuple[Any, ...]], bool]:
+    return lambda key: True
+
+
 def _allow_typos(first: Rows) -> Callable[[tuple[Any, ...]], bool]:
     """Return the test of rows of searches: one with typos counts where none is without."""
     has_exact = any(key[0] < _TYPOS for key, _ in first)
@@ -128,6 +132,8 @@ def _make_list(
     read: Callable[[Sequence[Reply]], Rows], kind: Any, default: int, order: str, largest: int
 ) -> Merge:
     """Return the merge of a list with pages."""
+
+    allow = _allow_typos if order == "relevance" else _allow_all
 
     def limit_of(asked: Asked) -> int:
         return int(asked.params.limit or default)
@@ -161,13 +167,20 @@ def _make_list(
         return raw
 
     def join(asked: Asked, replies: Sequence[Reply]) -> tuple[dict[str, str], bytes]:
-        rows = read(replies)
+        parts = [read([reply]) for reply in replies]
+        allowed = allow([row for part in parts for row in part])
+        found: dict[tuple[Any, ...], bytes] = {}
+        for key, raw in (row for part in parts for row in part if allowed(row[0])):
+            found.setdefault(key, raw)
+        rows = sorted(found.items())
         limit = limit_of(asked)
         by_offset = asked.params.cursor is None and asked.params.offset is not None
         skip = (asked.params.offset or 0) if by_offset else 0
         page = rows[skip : skip + limit]
+        # What comes behind rows that do not count does not count either.
         has_more = len(rows) > skip + limit or any(
-            (b"x-has-more", b"true") in reply.headers for reply in replies
+            (b"x-has-more", b"true") in reply.headers and part and allowed(part[-1][0])
+            for reply, part in zip(replies, parts, strict=True)
         )
         if not has_more or not page:
             end = PageEnd(limit, False)
@@ -179,7 +192,6 @@ def _make_list(
         body = write_collection([raw for _, raw in page], pagination=end if asked.in_body else None)
         return page_headers(end, asked.path, asked.query), body
 
-    allow = _allow_typos if order == "relevance" else RowMerge._field_defaults["allow"]
     return Merge(ask, join, RowMerge(read, check_order, largest, allow))
 
 

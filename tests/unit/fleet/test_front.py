@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fleet_agreement import Requests, compare
 from fleets import (
     Away,
     ask,
@@ -68,6 +70,21 @@ def test_random_requests_are_answered_as_by_one_machine(
         assert normalize(found.content) == normalize(expected.content), (path, params)
         for name in ("x-limit", "x-has-more", "x-next-offset"):
             assert found.headers.get(name) == expected.headers.get(name), (path, params, name)
+
+
+def test_requests_of_all_kinds_are_answered_as_by_one_machine(
+    applications: tuple[Front, Application, Application],
+) -> None:
+    """A short form of `make fleet-agreement`."""
+    _, application, single = applications
+    store: Any = single.services.snapshots.lease().part("store")
+    told: list[str] = []
+    # Regions with a margin of 200 m know other ways.
+    requests = Requests(store, 18, without=("route", "matrix", "tour"))
+    judged = compare(single, application, requests, 300, told.append)
+    assert told == []
+    total = sum(judged.values(), Counter[str]())
+    assert total["same"] > 220 and total["refused"] < 60
 
 
 @pytest.mark.parametrize(
