@@ -80,7 +80,7 @@ def test_requests_of_all_kinds_are_answered_as_by_one_machine(
     store: Any = single.services.snapshots.lease().part("store")
     told: list[str] = []
     # Regions with a margin of 200 m know other ways.
-    requests = Requests(store, 18, without=("route", "matrix", "tour"))
+    requests = Requests(store, 18, without=("route", "matrix", "tour", "trace"))
     judged = compare(single, application, requests, 300, told.append)
     assert told == []
     total = sum(judged.values(), Counter[str]())
