@@ -1,13 +1,15 @@
 """Areas of what is reached, out of the prepared graph.
 
 The seconds or meters to each road within reach go into the cells of a grid, and the outline lies
-between the cells under the limit and the others. Grid and steps are the engine's
-(valhalla/thor/isochrone.cc), so that both draw the same areas around the same roads: cells of
-0.001 degrees around the position, larger where the farthest one could get is more than 300 of them.
+between the cells under the limit and the others. Cells are smaller than the engine's
+(valhalla/thor/isochrone.cc), whose are 0.001 degrees around the position, larger where the farthest
+one could get is more than 300 of them; so areas are nearer to what a matrix says of places in and
+around them than the engine's are (docs/decisions/033).
 """
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import numpy as np
@@ -29,14 +31,18 @@ _TOP_SPEEDS_M_S: Final[dict[Mode, float]] = {
 _ADDED: Final = {"time": 600.0, "distance": 10_000.0}
 _CELLS: Final = 300
 _LEAST_DEG, _MOST_DEG = 0.001, 0.005
+#: How many of our cells are as wide as one of the engine's.
+_FINER: Final = 1.8
 #: Roads so far over the limit are still put into cells, so that the outline lies between both.
-_BEYOND: Final = {"time": 120.0, "distance": 400.0}
+_BEYOND: Final = {"time": 80.0, "distance": 270.0}
 #: What is taken for the cells without roads: so much over the limit.
 _GAPS: Final = {"time": 60.0, "distance": 1_000.0}
-#: A cell has the least value of the roads in it, while lines are drawn between the middles of
-#: cells: these lie so much of a cell farther. By samples, it makes areas hold about as many roads
-#: that are over the limit as they miss (docs/decisions/033).
-_OFF_CENTER: Final = 0.25
+#: How many cells far beyond its own one walks from a road: places beside it are within reach, too.
+_BESIDE: Final = 1
+_WALK_M_S: Final = 1.42
+#: Roads so many cells below the limit are put into cells less finely.
+_SURE: Final = 4
+#: From a road to the middle of its own cell.
 _USUAL_SPEEDS_M_S: Final[dict[Mode, float]] = {
     "auto": 11.0, "truck": 11.0, "foot": 1.42, "bicycle": 5.0,
 }  # fmt: skip
@@ -73,15 +79,18 @@ def find_outlines(
     codes = table.roads.find_codes(reach.edges[kept])
     lon, lat = position[0].tolist()
     size_deg = _find_cell_size(mode, most, metric)
-    grid = fill_grid(table.roads, codes, reach.begin[kept], reach.end[kept], (lon, lat), size_deg)
-    lon, lat = places.at[0].tolist()
-    off = _OFF_CENTER * size_deg * DEGREE_M
+    # What it takes to cross a cell where there is no road.
+    across, slower = size_deg * DEGREE_M, 1.0
     if metric == "time":
-        off /= _USUAL_SPEEDS_M_S[mode]
-    return (lon, lat), [
-        _draw(grid, limit - min(off, limit / 4), _GAPS[metric], least_share)
-        for limit in limits.tolist()
-    ]
+        speed_m_s = _USUAL_SPEEDS_M_S[mode]
+        across, slower = across / speed_m_s, speed_m_s / _WALK_M_S
+    grid = fill_grid(
+        table.roads, codes, reach.begin[kept], reach.end[kept], (lon, lat), size_deg,
+        (across * math.cos(math.radians(lat)), across),
+        beside=_BESIDE, slower=slower, sure=float(limits[0]) - _SURE * across,
+    )  # fmt: skip
+    lon, lat = places.at[0].tolist()
+    return (lon, lat), [_draw(grid, limit, _GAPS[metric], least_share) for limit in limits.tolist()]
 
 
 def _join(places: Places, others: Places) -> Places:
@@ -100,7 +109,7 @@ def _find_cell_size(mode: Mode, most: float, metric: Metric) -> float:
     speed_m_s = _TOP_SPEEDS_M_S[mode] if metric == "time" else 1.0
     farthest_m = (most + _ADDED[metric]) * speed_m_s
     size_deg = round(farthest_m / DEGREE_M / _CELLS / _LEAST_DEG) * _LEAST_DEG
-    return min(max(size_deg, _LEAST_DEG), _MOST_DEG)
+    return min(max(size_deg, _LEAST_DEG), _MOST_DEG) / _FINER
 
 
 def _draw(grid: Grid, limit: float, gap: float, least_share: float) -> shapely.Geometry:

@@ -29,7 +29,7 @@ class _Struct(ctypes.Structure):
     """`Grid` of kernels.h."""
 
     _fields_ = [
-        *[(name, ctypes.c_double) for name in ("west", "south", "size")],
+        *[(name, ctypes.c_double) for name in ("west", "south", "size", "wide", "high")],
         *[(name, ctypes.c_int64) for name in ("columns", "rows")],
     ]
 
@@ -42,6 +42,7 @@ class Grid:
     south: float
     size_deg: float
     values: NDArray[np.float32]  #: (rows, columns), from the south and the west
+    crossing: tuple[float, float]  #: what it takes to cross a cell eastward and northward
 
     def trace(self, limit: float, gap: float) -> tuple[Floats, Ints]:
         """Return the rings around what is under the limit, which lies on their left.
@@ -68,7 +69,7 @@ class Grid:
 
     def _describe(self) -> _Struct:
         rows, columns = self.values.shape
-        return _Struct(self.west, self.south, self.size_deg, columns, rows)
+        return _Struct(self.west, self.south, self.size_deg, *self.crossing, columns, rows)
 
 
 def fill_grid(
@@ -78,10 +79,28 @@ def fill_grid(
     end: Floats,
     center: tuple[float, float],
     size_deg: float,
+    crossing: tuple[float, float],
+    *,
+    beside: int = 0,
+    slower: float = 1.0,
+    sure: float = 0.0,
 ) -> Grid:
     """Return the grid of roads by code (see `RoadArrays.road`) with values at begin and end.
 
     The center lies in the middle of a cell, whose value is 0.
+
+    Args:
+        roads: where they are.
+        codes: which of them.
+        begin: the value at the begin of each, as it is taken.
+        end: at its end.
+        center: longitude and latitude.
+        size_deg: of cells.
+        crossing: what it takes to cross a cell without a road, eastward and northward. Roads are
+            taken to lead on to the middles of their cells at that.
+        beside: how many cells far they lead on beyond their own, where there are no others.
+        slower: how much longer a cell takes there.
+        sure: below this value nobody asks how much it is.
     """
     west, south, east, north = roads.surround(codes, center)
     half = 0.5 * size_deg
@@ -98,11 +117,18 @@ def fill_grid(
         raise TooLarge(f"an area of {columns} by {rows} cells; ask for less time or distance")
     values = np.full((rows, columns), np.inf, np.float32)
     values[down, left] = 0.0
-    grid = Grid(lon - half - left * size_deg, lat - half - down * size_deg, size_deg, values)
+    grid = Grid(
+        lon - half - left * size_deg, lat - half - down * size_deg, size_deg, values, crossing
+    )
     described = grid._describe()
     load_kernels().fill_grid(
         roads.where, len(codes), address(codes, np.int32), address(begin, np.float64, len(codes)),
         address(end, np.float64, len(codes)), ctypes.addressof(described),
-        address(values, np.float32),
+        sure, address(values, np.float32),
     )  # fmt: skip
+    if load_kernels().fill_gaps(
+        ctypes.addressof(described), address(values, np.float32), beside,
+        slower * crossing[0], slower * crossing[1],
+    ):  # fmt: skip
+        raise MemoryError("no memory is left to fill the gaps of an area")
     return grid

@@ -388,9 +388,12 @@ class Roads:
         self, codes: NDArray[np.int32], center: tuple[float, float]
     ) -> tuple[float, float, float, float]:
         """Return the box around roads by code and a place: west, south, east, north in degrees."""
-        box = np.vstack([self._arrays.box[codes >> 1] * 1e-6, [*center, *center]])
-        west, south = box[:, :2].min(axis=0).tolist()
-        east, north = box[:, 2:].max(axis=0).tolist()
+        lon, lat = (round(degrees * 1e6) for degrees in center)
+        box = np.array([lon, lat, lon, lat], np.int32)
+        load_kernels().surround(
+            self.where, len(codes), address(codes, np.int32), address(box, np.int32)
+        )
+        west, south, east, north = (box * 1e-6).tolist()
         return west, south, east, north
 
     def _snap(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import c_double, c_int32, c_int64, c_uint8, c_void_p
+from ctypes import c_double, c_float, c_int32, c_int64, c_uint8, c_void_p
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +16,7 @@ from mapyard.native import Functions, KernelsMissing, address, load_library
 __all__ = ["KernelsMissing", "address", "has_kernels", "load_kernels", "map_array"]
 
 #: Has to be the one in kernels.h.
-_VERSION: Final = 10
+_VERSION: Final = 11
 _FUNCTIONS: Final[Functions] = {
     "order_roads": (c_int32, (c_int32, c_int32, *[c_void_p] * 5)),
     "contract": (c_void_p, (c_int32, c_int64, *[c_void_p] * 6)),
@@ -45,7 +45,9 @@ _FUNCTIONS: Final[Functions] = {
     "list_reached": (c_int64, (c_void_p,) * 4),
     "count_cut": (c_int64, (c_void_p,)),
     "free_spread": (None, (c_void_p,)),
-    "fill_grid": (None, (c_void_p, c_int64, *[c_void_p] * 5)),
+    "surround": (None, (c_void_p, c_int64, c_void_p, c_void_p)),
+    "fill_grid": (None, (c_void_p, c_int64, *[c_void_p] * 4, c_double, c_void_p)),
+    "fill_gaps": (c_int32, (c_void_p, c_void_p, c_int64, c_float, c_float)),
     "trace_rings": (
         c_int32,
         (*[c_void_p] * 2, c_double, c_double, *[c_void_p] * 2, c_int64, c_int64, *[c_void_p] * 2),

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Roads lie anywhere in memory: how many of them are fetched ahead. */
 enum { AHEAD = 8 };
@@ -19,83 +20,89 @@ static const double METERS_PER_DEGREE = 6378160.187 * 3.14159265358979323846 / 1
 
 static double measure(double x, double y) { return sqrt(x * x + y * y); }
 
-static inline void mark(const Grid *g, float *value, int64_t column, int64_t row, float here) {
+/* A road, `here` at (x, y), is taken to lead on to the middle of its cell. */
+static inline void mark(const Grid *g, float *value, int64_t column, int64_t row, double x, double y, double here) {
     if (column < 0 || row < 0 || column >= g->columns || row >= g->rows) return;
-    float *cell = value + row * g->columns + column;
-    if (here < *cell) *cell = here;
+    double across = (column + 0.5 - x) * g->wide, up = (row + 0.5 - y) * g->high;
+    float *cell = value + row * g->columns + column, there = (float)(here + sqrt(across * across + up * up));
+    if (there < *cell) *cell = there;
 }
 
 /* Mark the cells that a line crosses that is shorter than one, in units of cells; these begin at 0. */
-static inline void mark_line(const Grid *g, float *value, double x, double y, double to_x, double to_y, float here) {
+static inline void mark_line(const Grid *g, float *value, double x, double y, double to_x, double to_y, double here) {
+    double at_x = 0.5 * (x + to_x), at_y = 0.5 * (y + to_y);
     int64_t column = (int64_t)x, row = (int64_t)y, to_column = (int64_t)to_x, to_row = (int64_t)to_y;
-    mark(g, value, column, row, here);
+    mark(g, value, column, row, at_x, at_y, here);
     if (column == to_column && row == to_row) return;
-    mark(g, value, to_column, to_row, here);
+    mark(g, value, to_column, to_row, at_x, at_y, here);
     if (column == to_column || row == to_row) return;
     /* Over a corner: the third cell lies before or behind the vertical line between. */
     double edge = to_column > column ? to_column : column;
     double cross = y + (edge - x) * (to_y - y) / (to_x - x);
-    if ((int64_t)cross == row) mark(g, value, to_column, row, here);
-    else mark(g, value, column, to_row, here);
+    if ((int64_t)cross == row) mark(g, value, to_column, row, at_x, at_y, here);
+    else mark(g, value, column, to_row, at_x, at_y, here);
+}
+
+/* Widen a box to hold roads too (twice the number of each, and 1 more where it is taken back). */
+void surround(const Roads *r, int64_t count, const int32_t *road, int32_t *box) {
+    int32_t west = box[0], south = box[1], east = box[2], north = box[3];
+    for (int64_t i = 0; i < count; i++) {
+        const int32_t *of = r->box + 4 * (road[i] >> 1);
+        if (i + AHEAD < count) PREFETCH(r->box + 4 * (road[i + AHEAD] >> 1));
+        west = of[0] < west ? of[0] : west;
+        south = of[1] < south ? of[1] : south;
+        east = of[2] > east ? of[2] : east;
+        north = of[3] > north ? of[3] : north;
+    }
+    box[0] = west; box[1] = south; box[2] = east; box[3] = north;
 }
 
 /* Write the least value of roads into the cells that they cross. A road (twice its number, and 1 more
    where it is taken back) has a value at its begin and at its end; what is below nothing is left out.
-   Between them it is told in steps of a quarter of a cell, each by its greater value. */
+   Between them it is told in steps of half a cell, each by its middle; roads whose values are all
+   below `sure` in steps of a whole one. */
 void fill_grid(const Roads *r, int64_t count, const int32_t *road, const double *begin, const double *end,
-               const Grid *g, float *value) {
-    double step_m = g->size * METERS_PER_DEGREE / 4;
+               const Grid *g, double sure, float *value) {
+    double cell_m = g->size * METERS_PER_DEGREE;
     double unit = UNIT_DEG / g->size, west = g->west / g->size, south = g->south / g->size;
-    double small = 1.5 * g->size / 4 / UNIT_DEG; /* a road that is one step */
+    double small = 0.5 * g->size / UNIT_DEG; /* a road that is one step */
+    double unit_m = UNIT_DEG * METERS_PER_DEGREE;
     for (int64_t i = 0; i < count; i++) {
         int64_t number = road[i] >> 1;
         if (i + AHEAD < count) PREFETCH(r->box + 4 * (road[i + AHEAD] >> 1));
         double greatest = begin[i] > end[i] ? begin[i] : end[i];
         if (greatest < 0) continue;
         const int32_t *box = r->box + 4 * number;
+        int64_t first = r->first[number], points = r->first[number + 1] - first;
         if (box[2] - box[0] < small && box[3] - box[1] < small) {
-            mark_line(g, value, box[0] * unit - west, box[1] * unit - south, box[2] * unit - west,
-                      box[3] * unit - south, (float)greatest);
+            const int32_t *p = r->point + 2 * first, *q = p + 2 * (points - 1);
+            mark_line(g, value, p[0] * unit - west, p[1] * unit - south, q[0] * unit - west,
+                      q[1] * unit - south, greatest);
             continue;
         }
-        int64_t first = r->first[number], points = r->first[number + 1] - first;
         int64_t at = road[i] & 1 ? first + points - 1 : first, step = road[i] & 1 ? -1 : 1;
-        double whole_m = 0, width = cos(r->point[2 * at + 1] * UNIT_DEG * RADIANS);
-        double unit_m = UNIT_DEG * METERS_PER_DEGREE;
+        double width = cos(r->point[2 * at + 1] * UNIT_DEG * RADIANS);
+        double step_m = (greatest < sure ? 0.99 : 0.5) * cell_m * width; /* cells are narrower than high */
+        double whole_m = r->length[r->edge[2 * number + (road[i] & 1)]] / 100.0;
+        if (whole_m <= 0) whole_m = 1;
+        double slope = (end[i] - begin[i]) / whole_m, here = begin[i];
         for (int64_t k = 0; k + 1 < points; k++) {
             const int32_t *p = r->point + 2 * (at + k * step), *q = p + 2 * step;
-            whole_m += unit_m * measure(((double)q[0] - p[0]) * width, (double)q[1] - p[1]);
-        }
-        if (whole_m <= 0) continue;
-        double slope = (end[i] - begin[i]) / whole_m, along_m = 0;
-        for (int64_t k = 0; k + 1 < points; k++) {
-            const int32_t *p = r->point + 2 * (at + k * step), *q = p + 2 * step;
-            double part_m = unit_m * measure(((double)q[0] - p[0]) * width, (double)q[1] - p[1]);
             double x = p[0] * unit - west, y = p[1] * unit - south;
             double dx = ((double)q[0] - p[0]) * unit, dy = ((double)q[1] - p[1]) * unit;
-            double done_m = 0;
-            while (done_m < part_m) {
-                /* Up to the next whole step, counted from the road's begin. */
-                double from_m = along_m + done_m;
-                double upto_m = ((double)(int64_t)(from_m / step_m + 1e-9) + 1) * step_m;
-                double next_m = upto_m - along_m < part_m ? upto_m - along_m : part_m;
-                if (next_m <= done_m) next_m = part_m;
-                if (upto_m > whole_m) upto_m = whole_m;
-                double low = begin[i] + slope * from_m, high = begin[i] + slope * upto_m;
-                double a = done_m / part_m, b = next_m / part_m;
-                double greater = low > high ? low : high;
-                if (greater >= 0) {
-                    double least = low < high ? low : high;
-                    if (least < 0) { /* cut off what lies before the begin */
-                        double zero = (-begin[i] / slope - along_m) / part_m;
-                        if (slope > 0 && zero > a) a = zero < b ? zero : b;
-                        if (slope < 0 && zero < b) b = zero > a ? zero : a;
-                    }
-                    mark_line(g, value, x + a * dx, y + a * dy, x + b * dx, y + b * dy, (float)greater);
-                }
-                done_m = next_m;
+            double part_m = unit_m * measure(((double)q[0] - p[0]) * width, (double)q[1] - p[1]);
+            double from = 0, to = 1, there = here + slope * part_m;
+            if (here < 0 && there < 0) { here = there; continue; }
+            if (here < 0) from = here / (here - there); /* cut off what lies before the begin */
+            if (there < 0) to = here / (here - there);
+            int64_t steps = (int64_t)((to - from) * part_m / step_m) + 1;
+            double length = (to - from) / (double)steps;
+            for (int64_t n = 0; n < steps; n++) {
+                double a = from + (double)n * length, b = a + length;
+                mark_line(g, value, x + a * dx, y + a * dy, x + b * dx, y + b * dy,
+                          here + 0.5 * (a + b) * (there - here));
             }
-            along_m += part_m;
+            here = there;
         }
     }
 }
@@ -138,20 +145,28 @@ int32_t trace_rings(const Grid *g, const float *value, double limit, double gap,
                     int64_t *first, int64_t point_room, int64_t ring_room, int64_t *points,
                     int64_t *rings) {
     Field f = {g, value, limit, gap};
-    int64_t cells = g->columns * g->rows;
-    int32_t *next = malloc(((size_t)cells * SIDES + 1) * sizeof(int32_t));
+    int64_t cells = g->columns * g->rows, begun = 0, begin_room = 0;
+    size_t size = ((size_t)cells * SIDES + 1) * sizeof(int32_t);
+    int32_t *next = malloc(size), result = -1;
+    uint8_t *is_inside = malloc((size_t)cells + 1);
+    int64_t *begins = NULL; /* sides that lines leave from */
     *points = *rings = 0;
-    if (!next) return -1;
-    for (int64_t i = 0; i < cells * SIDES; i++) next[i] = -1;
+    if (!next || !is_inside) goto done;
+    memset(next, 0xFF, size);
+    for (int64_t i = 0; i < cells; i++) is_inside[i] = value[i] < limit;
     for (int64_t row = 0; row + 1 < g->rows; row++)
         for (int64_t column = 0; column + 1 < g->columns; column++) {
-            double corner[4];
-            int inside = 0;
-            for (int k = 0; k < 4; k++) {
-                corner[k] = get(&f, column + CORNER[k][0], row + CORNER[k][1]);
-                inside += corner[k] < 0;
-            }
+            const uint8_t *of = is_inside + row * g->columns + column;
+            int inside = of[0] + of[1] + of[g->columns] + of[g->columns + 1];
             if (inside == 0 || inside == 4) continue;
+            double corner[4];
+            for (int k = 0; k < 4; k++) corner[k] = get(&f, column + CORNER[k][0], row + CORNER[k][1]);
+            if (begun + 4 > begin_room) {
+                begin_room = 2 * begin_room + 1024;
+                int64_t *grown = realloc(begins, (size_t)begin_room * sizeof(int64_t));
+                if (!grown) goto done;
+                begins = grown;
+            }
             int middle = 0.25 * (corner[0] + corner[1] + corner[2] + corner[3]) < 0;
             int64_t square = row * g->columns + column, base = square * SIDES;
             int64_t outer[4] = {base, base + SIDES + 1, base + g->columns * SIDES, base + 1};
@@ -165,14 +180,17 @@ int32_t trace_rings(const Grid *g, const float *value, double limit, double gap,
                     if (is_in[j] && !is_in[(j + 1) % 3]) leaves = side[j];
                     if (!is_in[j] && is_in[(j + 1) % 3]) enters = side[j];
                 }
-                if (leaves >= 0) next[leaves] = (int32_t)enters;
+                if (leaves >= 0) {
+                    next[leaves] = (int32_t)enters;
+                    begins[begun++] = leaves;
+                }
             }
         }
-    for (int64_t i = 0; i < cells * SIDES; i++) {
-        if (next[i] < 0) continue;
+    for (int64_t i = 0; i < begun; i++) {
+        if (next[begins[i]] < 0) continue;
         if (*rings < ring_room) first[*rings] = *points;
         (*rings)++;
-        for (int64_t side = i; next[side] >= 0;) {
+        for (int64_t side = begins[i]; next[side] >= 0;) {
             if (side % SIDES < 2) { /* the middles only tell which sides belong together */
                 if (*points < point_room) place(&f, side, point + 2 * *points);
                 (*points)++;
@@ -182,6 +200,29 @@ int32_t trace_rings(const Grid *g, const float *value, double limit, double gap,
             side = on;
         }
     }
-    free(next);
+    result = 0;
+done:
+    free(next); free(is_inside); free(begins);
+    return result;
+}
+
+/* Cells without a road get what the ones beside them lead on to, so many cells far, at what it takes to
+   go across a cell and up one. Returns 0, or -1 without memory. */
+int32_t fill_gaps(const Grid *g, float *value, int64_t steps, float across, float up) {
+    int64_t cells = g->columns * g->rows;
+    float *before = malloc((size_t)cells * sizeof(float)), aslant = sqrtf(across * across + up * up);
+    if (!before) return -1;
+    while (steps--) {
+        for (int64_t i = 0; i < cells; i++) before[i] = value[i];
+        for (int64_t row = 1; row + 1 < g->rows; row++)
+            for (int64_t i = row * g->columns + 1; i < (row + 1) * g->columns - 1; i++) {
+                if (isfinite(before[i])) continue;
+                const float *p = before + i, *south = p - g->columns, *north = p + g->columns;
+                float side = fminf(p[-1], p[1]), end = fminf(south[0], north[0]);
+                float corner = fminf(fminf(south[-1], south[1]), fminf(north[-1], north[1]));
+                value[i] = fminf(fminf(side + across, end + up), corner + aslant);
+            }
+    }
+    free(before);
     return 0;
 }

@@ -13,7 +13,7 @@
 #endif
 
 /* Rises when a function's arguments or a struct change: another library is not loaded. */
-enum { KERNELS_VERSION = 10 };
+enum { KERNELS_VERSION = 11 };
 
 /* No way. Costs and times are in milliseconds, lengths in centimeters; costs stay below, so that two
    of them can be added. Ways begin with a cost that may be less than nothing, as their first edge
@@ -171,14 +171,17 @@ EXPORT int64_t join_line(const Roads *roads, int64_t count, const int32_t *edge,
 EXPORT int64_t encode_line(int64_t count, int64_t stride, const double *position, double factor,
                            uint8_t *text);
 
-/* Cells of a grid by row; its west and south edge and the size of a cell are in degrees. */
+/* Cells of a grid by row; its west and south edge and the size of a cell are in degrees. What it takes
+   to cross a cell without a road, from west to east and from south to north, is told too. */
 typedef struct {
-    double west, south, size;
+    double west, south, size, wide, high;
     int64_t columns, rows;
 } Grid;
 
 EXPORT void fill_grid(const Roads *roads, int64_t count, const int32_t *road, const double *begin,
-                      const double *end, const Grid *grid, float *value);
+                      const double *end, const Grid *grid, double sure, float *value);
+EXPORT void surround(const Roads *roads, int64_t count, const int32_t *road, int32_t *box);
+EXPORT int32_t fill_gaps(const Grid *grid, float *value, int64_t steps, float across, float up);
 EXPORT int32_t trace_rings(const Grid *grid, const float *value, double limit, double gap,
                            double *point, int64_t *first, int64_t point_room, int64_t ring_room,
                            int64_t *points, int64_t *rings);

@@ -119,7 +119,7 @@ def test_rings_part_the_middles_of_cells(columns, rows, data):
     values = np.full((rows + 2, columns + 2), np.inf, np.float32)
     values[1:-1, 1:-1] = np.reshape(inner, (rows, columns))
     limit = data.draw(st.floats(0.5, 99.5))
-    points, first = Grid(9.5, 47.1, 0.001, values).trace(limit, 10.0)
+    points, first = Grid(9.5, 47.1, 0.001, values, (0.0, 0.0)).trace(limit, 10.0)
     rings = [ring for ring in np.split(points, first[1:]) if len(ring)]
     shape = shapely.Polygon()
     for ring in rings:
@@ -145,7 +145,7 @@ def _measure_signed(ring):
 def test_more_rings_than_there_is_room_for():
     values = np.full((202, 202), np.inf, np.float32)
     values[1:-1:2, 1:-1:2] = 0.0
-    points, first = Grid(0.0, 0.0, 0.001, values).trace(50.0, 10.0)
+    points, first = Grid(0.0, 0.0, 0.001, values, (0.0, 0.0)).trace(50.0, 10.0)
     assert len(first) == 100 * 100
     assert len(points) == 4 * len(first)
 
@@ -162,7 +162,7 @@ def test_cells_have_the_least_value_of_the_roads_in_them(tmp_path_factory, lines
     roads = build_roads(tmp_path_factory.mktemp("roads"), lines, np.ones(len(lines), int))
     codes = roads.find_codes(np.arange(0, 2 * len(lines), 2))
     begin, end = (np.array(column[: len(lines)], float) for column in zip(*ends, strict=True))
-    grid = fill_grid(roads, codes, begin, end, (9.503, 47.102), 0.001)
+    grid = fill_grid(roads, codes, begin, end, (9.503, 47.102), 0.001, (0.0, 0.0))
     rows, columns = grid.values.shape
     assert np.isinf(grid.values[[0, -1]]).all()
     assert np.isinf(grid.values[:, [0, -1]]).all()
@@ -191,7 +191,13 @@ def test_what_lies_before_the_begin_is_left_out(tmp_path):
     center = (9.505, 47.1)
     for codes, begin, end in (([0], -50.0, 50.0), ([1], -50.0, 50.0), ([0], 50.0, -50.0)):
         grid = fill_grid(
-            roads, np.array(codes, np.int32), np.array([begin]), np.array([end]), center, 0.001
+            roads,
+            np.array(codes, np.int32),
+            np.array([begin]),
+            np.array([end]),
+            center,
+            0.001,
+            (0.0, 0.0),
         )
         values = grid.values[np.isfinite(grid.values).any(axis=1)][0]
         known = np.flatnonzero(np.isfinite(values))
@@ -199,14 +205,43 @@ def test_what_lies_before_the_begin_is_left_out(tmp_path):
         eastward = (codes == [0]) == (end > begin)
         assert len(known) == 6
         assert (lon >= 9.5045).all() if eastward else (lon <= 9.5055).all()
-        # From there on it rises by 10 a cell, told at the end of each quarter of one.
+        # From there on it rises by 10 a cell; a cell has its least, in steps of half a one.
         along = np.sort(values[known])
         assert along[0] == 0
-        assert along[1:] == pytest.approx([10, 20, 30, 40, 50], abs=7.6)
+        assert along[1:] == pytest.approx([5, 15, 25, 35, 45], abs=5.1)
+
+
+def test_roads_lead_on_to_the_middles_of_cells_and_to_those_beside(tmp_path):
+    """Along the middles of cells values are the road's; what it takes to get away is added."""
+    line = [(9_500_000, 47_100_000), (9_510_000, 47_100_000)]
+    roads = build_roads(tmp_path, [line], [1])
+    one = np.zeros(1)
+    grids = [
+        fill_grid(
+            roads, np.zeros(1, np.int32), one, one + 100, (9.5, 47.1), 0.001, (10.0, 14.0),
+            beside=beside, sure=sure,
+        )
+        for beside in (0, 1, 2)
+        for sure in (0.0, 1e6)
+    ]  # fmt: skip
+    for grid, beside in zip(grids, (0, 0, 1, 1, 2, 2), strict=True):
+        rows, columns = (np.flatnonzero(np.isfinite(grid.values).any(axis=axis)) for axis in (1, 0))
+        road = rows[len(rows) // 2]
+        assert len(rows) == 1 + 2 * beside
+        assert len(columns) == 11 + 2 * beside
+        known = grid.values[road, columns][beside : beside + 11]
+        # Between two middles a step may be passed; one that comes up to them is as far.
+        assert known == pytest.approx(10.0 * np.arange(11), abs=2.6)
+        for step in range(1, beside + 1):
+            for row in (road - step, road + step):
+                inner = grid.values[row, columns][beside : beside + 11]
+                # Aslant is never nearer here: it rises as fast along the road.
+                assert (inner <= known + 14.0 * step + 1e-3).all()
+                assert (inner >= known[0] + 14.0 * step - 1e-3).all()
 
 
 def test_too_large_an_area_is_refused(tmp_path):
     roads = build_roads(tmp_path, [[(0, 0), (90_000_000, 80_000_000)]], [1])
     nothing = np.zeros(1)
     with pytest.raises(TooLarge, match="less time"):
-        fill_grid(roads, np.zeros(1, np.int32), nothing, nothing, (0.0, 0.0), 0.001)
+        fill_grid(roads, np.zeros(1, np.int32), nothing, nothing, (0.0, 0.0), 0.001, (0.0, 0.0))
