@@ -6,11 +6,12 @@ once more at the speeds of the table, into a set beside the datasets.
 
 from __future__ import annotations
 
+import filecmp
 import logging
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -29,12 +30,16 @@ from mapyard.errors import MapyardError
 from mapyard.routing.contraction.profiles import MODE_COSTS
 from mapyard.routing.contraction.roads import write_open
 from mapyard.routing.contraction.speeds import (
+    EdgeKey,
     EdgeSpeeds,
     SpeedRows,
+    describe_edges,
     explain_unknown,
     find_way_ids,
     read_speeds,
+    rename_edges,
     spread_speeds,
+    write_speeds,
 )
 from mapyard.routing.contraction.table import write_mode
 from mapyard.routing.contraction.tables import (
@@ -42,12 +47,13 @@ from mapyard.routing.contraction.tables import (
     OwnSpeeds,
     get_folder,
     is_outdated,
+    is_own_outdated,
     read_checks,
     read_own,
     write_own,
 )
 from mapyard.routing.contraction.tiles import RoadGraph, read_graph
-from mapyard.routing.modes import Mode
+from mapyard.routing.modes import TABLE_MODES, Mode
 
 log = logging.getLogger(__name__)
 
@@ -75,8 +81,8 @@ def import_speeds(
 ) -> Imported:
     """Prepare the served dataset's ways at the speeds of a CSV file, and switch to them.
 
-    They take the place of those that were on. Raises `WrongSpeeds` with lines, and MapyardError;
-    nothing has changed then.
+    They take the place of those that were on for the same modes; other modes keep theirs. Raises
+    `WrongSpeeds` with lines, and MapyardError; nothing has changed then.
     """
     catalog = Catalog(data)
     with catalog.lock():
@@ -84,18 +90,41 @@ def import_speeds(
         on_progress("reading rows")
         rows = read_speeds(file)
         before = find_own_speeds(data, dataset.name)
+        kept = None if before is None else _find_kept(before, rows.modes)
         imported = _prepare(
-            data, dataset, file, file.name, rows, skip_unknown=skip_unknown, on_progress=on_progress
+            data, dataset, file.name, rows, kept, skip_unknown=skip_unknown, on_progress=on_progress
         )
         clean_sets(data, keep=before)
     return imported
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What a new set takes over from the one before: modes as they are prepared, and their rows."""
+
+    folder: Path
+    modes: dict[Mode, OwnSpeeds]
+    rows: SpeedRows
+
+
+def _find_kept(folder: Path, replaced: Collection[Mode]) -> _Kept | None:
+    """Return what stays of a set on the same roads when some modes are replaced."""
+    try:
+        rows = read_speeds(folder / CSV_NAME).without(replaced)
+        modes = {} if is_own_outdated(folder) else read_own(folder)
+    except (MapyardError, OSError, ValueError) as error:
+        log.error("own speeds of other modes are not kept: %s", error)
+        return None
+    modes = {mode: own for mode, own in modes.items() if mode in rows.modes}
+    return _Kept(folder, modes, rows)
+
+
 def carry_over(data: Path, previous_id: str | None, dataset: Path) -> None:
     """Prepare the own speeds that are on for a dataset for the one that follows it.
 
-    Rows of ways that are gone are left out, and so are rows of edges, whose ids are others now. It
-    does not keep the new dataset from being served: what fails is in the log and in
+    On the same roads they stay as they are. On others, rows of ways and edges that are gone are
+    left out: ids of edges are others then, but most edges are known by their way and their ends.
+    What fails does not keep the new dataset from being served; it is in the log and in
     `mapyard speeds status`.
     """
     on = find_own_speeds(data, previous_id) if previous_id is not None else None
@@ -103,17 +132,18 @@ def carry_over(data: Path, previous_id: str | None, dataset: Path) -> None:
         return
     try:
         rows = read_speeds(on / CSV_NAME)
-        of_edges = int(rows.is_edge.sum())
-        kept = rows.take(~rows.is_edge)
-        if of_edges:
-            log.warning(
-                "own speeds: %d rows name edges of %s, whose ids are others in %s; import them "
-                "anew: mapyard speeds import FILE.csv", of_edges, previous_id, dataset.name,
+        previous = dataset.with_name(previous_id or "")
+        if _have_same_roads(previous, dataset):
+            kept = _find_kept(on, ())
+            imported = _prepare(
+                data, dataset, CSV_NAME, rows.take(np.zeros(len(rows), np.bool_)), kept,
+                skip_unknown=True,
             )  # fmt: skip
-        if not len(kept):
-            log.warning("own speeds are off for %s: no row names a way", dataset.name)
-            return
-        imported = _prepare(data, dataset, on / CSV_NAME, CSV_NAME, kept, skip_unknown=True)
+        else:
+            keys = _describe_edges(previous, rows)
+            imported = _prepare(
+                data, dataset, CSV_NAME, rows, None, skip_unknown=True, edge_keys=keys
+            )
         log.info(
             "own speeds are on for %s, too; %d rows of roads that are gone are left out",
             dataset.name, imported.skipped,
@@ -126,15 +156,47 @@ def carry_over(data: Path, previous_id: str | None, dataset: Path) -> None:
     clean_sets(data, keep=on)
 
 
-def remove_speeds(data: Path) -> bool:
-    """Switch the served dataset's own speeds off; return whether any were on."""
+def _have_same_roads(one: Path, other: Path) -> bool:
+    """Return whether two datasets have the same roads, as where an update keeps them."""
+    name = f"routing/{TILES_NAME}"
+    try:
+        return (one / name).samefile(other / name) or filecmp.cmp(
+            one / name, other / name, shallow=False
+        )
+    except OSError:
+        return False
+
+
+def _describe_edges(dataset: Path, rows: SpeedRows) -> list[EdgeKey | None]:
+    """Return what the edges of rows are known by in another dataset than theirs."""
+    tiles = dataset / "routing" / TILES_NAME
+    count = int(rows.is_edge.sum())
+    if not count or not tiles.is_file():
+        return [None] * count
+    graph = read_graph(tiles)
+    edges = graph.edge_ids.find(rows.road[rows.is_edge])
+    return describe_edges(graph, find_way_ids(graph, tiles), edges)
+
+
+def remove_speeds(data: Path, modes: Collection[Mode] = ()) -> bool:
+    """Switch the served dataset's own speeds off, all or those of some modes.
+
+    Returns whether any were on.
+    """
     catalog = Catalog(data)
     with catalog.lock():
         dataset = catalog.get_current()
         before = find_own_speeds(data, dataset.name)
         if before is None:
             return False
-        switch_off(data, dataset.name)
+        kept = _find_kept(before, modes) if modes else None
+        if kept is not None and set(kept.rows.modes) == read_own(before).keys():
+            return False
+        if kept is not None and len(kept.rows):
+            nothing = kept.rows.take(np.zeros(len(kept.rows), np.bool_))
+            _prepare(data, dataset, CSV_NAME, nothing, kept, skip_unknown=True)
+        else:
+            switch_off(data, dataset.name)
         clean_sets(data, keep=before)
     return True
 
@@ -157,32 +219,60 @@ def measure_set(folder: Path) -> int:
 def _prepare(
     data: Path,
     dataset: Path,
-    file: Path,
     name: str,
     rows: SpeedRows,
+    kept: _Kept | None,
     *,
     skip_unknown: bool,
+    edge_keys: Sequence[EdgeKey | None] | None = None,
     on_progress: Callable[[str], None] = lambda what: None,
 ) -> Imported:
+    """Prepare a set of rows and of what is kept, and switch to it.
+
+    Rows of edges have the ids of another dataset where `edge_keys` tells what they are known by.
+    """
     started_s = time.process_time()
     routing = dataset / "routing"
+    # What is kept by rows only was prepared by another version.
+    linked = {} if kept is None else kept.modes
+    asked = rows.modes
+    if kept is not None:
+        rows = rows.join(kept.rows.without(linked))
     _check_prepared(routing, rows.modes)
-    on_progress("reading roads")
-    graph = read_graph(routing / TILES_NAME)
-    way_ids = find_way_ids(graph, routing / TILES_NAME)
-    spread = {
-        mode: _spread(graph, way_ids, rows, mode, name, skip_unknown=skip_unknown)
-        for mode in rows.modes
-    }
+    written: dict[Mode, OwnSpeeds] = dict(linked)
+    skipped = 0
     folder = make_set(data)
     try:
-        for mode, speeds in spread.items():
-            on_progress(f"preparing ways by {mode}")
-            connected = write_mode(graph, MODE_COSTS[mode], folder / mode, speeds)
-            write_open(get_folder(routing), mode, speeds.closed, connected, folder / mode)
-        written = {mode: _count(rows, mode, speeds) for mode, speeds in spread.items()}
+        for mode in linked:
+            assert kept is not None
+            shutil.copytree(kept.folder / mode, folder / mode, copy_function=_link)
+        if len(rows):
+            on_progress("reading roads")
+            graph = read_graph(routing / TILES_NAME)
+            way_ids = find_way_ids(graph, routing / TILES_NAME)
+            if edge_keys is not None:
+                before = len(rows)
+                rows = rename_edges(rows, edge_keys, graph, way_ids)
+                skipped += before - len(rows)
+            spread = {
+                mode: _spread(
+                    graph, way_ids, rows, mode, name,
+                    skip_unknown=skip_unknown or mode not in asked,
+                )
+                for mode in rows.modes
+            }  # fmt: skip
+            for mode, speeds in spread.items():
+                on_progress(f"preparing ways by {mode}")
+                connected = write_mode(graph, MODE_COSTS[mode], folder / mode, speeds)
+                write_open(get_folder(routing), mode, speeds.closed, connected, folder / mode)
+            written |= {mode: _count(rows, mode, speeds) for mode, speeds in spread.items()}
+            skipped += sum(len(speeds.unknown) for speeds in spread.values())
+        if not written:
+            raise MapyardError("no row is of a road that the dataset has")
         write_own(folder, dataset.name, written)
-        shutil.copyfile(file, folder / CSV_NAME)
+        if kept is not None:
+            rows = rows.join(kept.rows.take(np.isin(kept.rows.mode, _number(linked))))
+        write_speeds(folder / CSV_NAME, rows)
         _sync(folder)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
@@ -190,12 +280,24 @@ def _prepare(
     switch_on(data, dataset.name, folder)
     return Imported(
         dataset.name,
-        written,
-        sum(len(speeds.unknown) for speeds in spread.values()),
+        {mode: own for mode, own in written.items() if mode not in linked},
+        skipped,
         rows.ignored,
         measure_set(folder),
         time.process_time() - started_s,
     )
+
+
+def _number(modes: Collection[Mode]) -> list[int]:
+    return [TABLE_MODES.index(mode) for mode in modes]
+
+
+def _link(source: str, target: str) -> None:
+    """Give a file a second name, else copy it: nothing writes to it."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
 
 
 def _check_prepared(routing: Path, modes: list[Mode]) -> None:

@@ -19,6 +19,7 @@ from mapyard.builder.speeds import (
 from mapyard.cli.answers import AsJson, report
 from mapyard.dataset.catalog import Catalog
 from mapyard.routing.contraction.tables import is_own_outdated
+from mapyard.routing.modes import TABLE_MODES
 from mapyard.settings import get_settings
 
 app = typer.Typer(
@@ -50,9 +51,9 @@ def import_file(
     closes the road, else 1 to 250), and where wanted direction (forward or backward along the way;
     both by default) and mode (auto by default, foot, bicycle). Other columns are ignored.
 
-    The file takes the place of the one before. If a row is wrong, the error names its line and
-    nothing changes. An update keeps rows of ways, and leaves out rows of edges, as their ids
-    change.
+    The file takes the place of the one before in its modes; other modes keep theirs. If a row is
+    wrong, the error names its line and nothing changes. An update keeps the speeds on roads that
+    are still there.
 
     While own speeds are on for a mode, requests that only the routing engine answers are refused in
     it: alternatives, options of costing, what to avoid, times.
@@ -120,7 +121,7 @@ def status(data: Data = None, as_json: AsJson = False) -> None:
     if folder is not None and is_outdated:
         said = (
             f"own speeds of {current} are not used, as another version prepared them; import "
-            "them again with: mapyard speeds import FILE.csv (as imported: "
+            "them again with: mapyard speeds import FILE.csv (their rows: "
             f"{folder / CSV_NAME})"
         )
     elif folder is not None:
@@ -140,8 +141,23 @@ def status(data: Data = None, as_json: AsJson = False) -> None:
 
 
 @app.command()
-def remove(data: Data = None, as_json: AsJson = False) -> None:
+def remove(
+    mode: Annotated[
+        list[str] | None,
+        typer.Option(help="Only in this mode (may come more than once); others keep theirs."),
+    ] = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
     """Switch back to the speeds of the map; running servers notice at once."""
-    is_removed = remove_speeds(_data(data))
+    modes = [one for one in TABLE_MODES if one in (mode or ())]
+    unknown = set(mode or ()) - set(modes)
+    if unknown:
+        raise typer.BadParameter(
+            f"{', '.join(sorted(unknown))}: modes with own speeds are {', '.join(TABLE_MODES)}",
+            param_hint="--mode",
+        )
+    where = f" for {', '.join(modes)}" if modes else ""
+    is_removed = remove_speeds(_data(data), modes)
     said = "[green]✓[/green] own speeds are off" if is_removed else "own speeds were off already"
-    report(as_json, {"removed": is_removed}, said)
+    report(as_json, {"removed": is_removed}, said + where)

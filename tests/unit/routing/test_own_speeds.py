@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,8 +24,16 @@ from mapyard.routing import (
     open_routing,
 )
 from mapyard.routing.contraction.profiles import MODE_COSTS
-from mapyard.routing.contraction.speeds import WrongSpeeds, find_way_ids
-from mapyard.routing.contraction.tiles import read_graph
+from mapyard.routing.contraction.speeds import (
+    SpeedRows,
+    WrongSpeeds,
+    describe_edges,
+    find_way_ids,
+    read_speeds,
+    rename_edges,
+    write_speeds,
+)
+from mapyard.routing.contraction.tiles import EdgeIds, read_graph
 from mapyard.routing.contraction.turns import find_turns
 from mapyard.routing.costing import CostingOptions
 from mapyard.routing.engine import NoRoad, NoRoute, OwnSpeedsOn
@@ -279,6 +288,142 @@ def test_an_update_carries_rows_of_ways_over(data, tmp_path, roads, caplog):
     assert "own speeds are off" in caplog.text
 
 
+def measure_s(data, mode):
+    return find_routes(open_with_speeds(data), PAIR, mode)[0].duration_s
+
+
+def find_set(data):
+    return find_own_speeds(data, (data / "current").resolve().name)
+
+
+def test_other_modes_keep_their_speeds(data, tmp_path, roads, engine):
+    import_speeds(data, write_all(tmp_path, roads, "auto", 5))
+    first, slow_s = find_set(data), measure_s(data, "auto")
+    done = import_speeds(data, write_all(tmp_path, roads, "foot", 2))
+    assert list(done.modes) == ["foot"]
+    second, walk_s = find_set(data), measure_s(data, "foot")
+    assert next(iter(list_speeds(data).values()))[1].keys() == {"auto", "foot"}
+    assert measure_s(data, "auto") == slow_s
+    arrays = "strict-up.npy"
+    assert (first / "auto" / arrays).samefile(second / "auto" / arrays)  # not prepared again
+    import_speeds(data, write_all(tmp_path, roads, "auto", 50))
+    assert measure_s(data, "auto") < slow_s
+    assert measure_s(data, "foot") == walk_s
+    assert not remove_speeds(data, ["bicycle"])
+    assert remove_speeds(data, ["auto"])
+    assert measure_s(data, "auto") == find_routes(engine, PAIR, "auto")[0].duration_s
+    assert measure_s(data, "foot") == walk_s
+    assert remove_speeds(data, ["foot"])
+    assert find_set(data) is None
+
+
+def test_speeds_of_another_version_are_prepared_again_beside_new_ones(data, tmp_path, roads):
+    rows = [*write_all(tmp_path, roads, "auto", 5).read_text().splitlines()[1:], "77777777,,5,auto"]
+    import_speeds(data, write(tmp_path, *rows), skip_unknown=True)
+    slow_s = measure_s(data, "auto")
+    meta = json.loads((find_set(data) / "speeds.json").read_text())
+    (find_set(data) / "speeds.json").write_text(json.dumps(meta | {"format": 0}))
+    done = import_speeds(data, write_all(tmp_path, roads, "foot", 2))
+    assert done.modes.keys() == {"auto", "foot"}
+    assert measure_s(data, "auto") == slow_s
+
+
+def close_an_edge(data, tmp_path, roads, engine):
+    """Import a row of an edge and one of a way; return the edge's id."""
+    before = find_routes(engine, PAIR, "auto")[0]
+    edge = before.ways[0].edges.tolist()[len(before.ways[0].edges) // 2]
+    ids = roads[0].edge_ids
+    edge_id = ids.make_id(*ids.locate(edge))
+    walked = roads[1][MODE_COSTS["foot"].find_usable(roads[0])]
+    rows = [f",{edge_id},0,auto", f"{walked[0]},,3,foot"]
+    import_speeds(data, write(tmp_path, *rows, header="way_id,edge_id,speed_kmh,mode"))
+    return edge_id
+
+
+def test_an_update_that_keeps_the_roads_keeps_all_rows(data, tmp_path, roads, engine):
+    close_an_edge(data, tmp_path, roads, engine)
+    first = (data / "current").resolve()
+    second = first.with_name("2099-01-01T000000Z-abcdef")
+    shutil.copytree(first, second)
+    carry_over(data, first.name, second)
+    found = list_speeds(data)
+    assert found[second.name][1] == found[first.name][1]
+    old, new = (found[one.name][0] / "auto" / "strict-up.npy" for one in (first, second))
+    assert old.samefile(new)
+    assert (found[second.name][0] / "speeds.csv").read_text().count(",auto") == 1
+
+
+def test_an_update_finds_edges_again_by_their_way_and_their_ends(
+    data, tmp_path, roads, engine, caplog
+):
+    edge_id = close_an_edge(data, tmp_path, roads, engine)
+    detour_s = measure_s(data, "auto")
+    first = (data / "current").resolve()
+    second = first.with_name("2099-01-01T000000Z-abcdef")
+    shutil.copytree(first, second)
+    with (second / "routing" / "tiles.tar").open("ab") as file:
+        file.write(bytes(10_240))  # other tiles, if with the same roads
+    carry_over(data, first.name, second)
+    folder, modes = list_speeds(data)[second.name]
+    assert modes["auto"].closed == 1
+    assert f",{edge_id},,0,auto" in (folder / "speeds.csv").read_text()
+    mine = open_routing(second / "routing", find_own_speeds(data, second.name))
+    assert find_routes(mine, PAIR, "auto")[0].duration_s == detour_s
+
+
+def test_edges_get_the_ids_of_another_graph():
+    """The second graph has the edges in another order, and one of them ends elsewhere."""
+
+    def make(order, moved=0.0):
+        lon = np.array([7.0, 7.1, 7.2, 7.3 + moved])
+        ends = [(0, 1), (1, 2), (2, 3), (1, 0), (1, 2)]
+        start, end = np.array([ends[k] for k in order]).T
+        graph = SimpleNamespace(
+            lon=lon,
+            lat=np.zeros(4),
+            start=start,
+            end=end,
+            edge_ids=EdgeIds(np.array([2]), np.array([0])),
+            edges=SimpleNamespace(
+                forward=np.array([1, 1, 1, 0, 1])[order],
+                length_m=np.array([10, 20, 30, 10, 20])[order],
+                shortcut=np.array([0, 0, 0, 0, 1])[order],
+            ),
+        )
+        return graph, np.array([5, 5, 6, 5, 5])[order]
+
+    old, old_ways = make([0, 1, 2, 3, 4])
+    new, new_ways = make([4, 3, 2, 1, 0], moved=0.01)
+    ids = [2 | k << 25 for k in (0, 1, 2, 3)] + [2 | 99 << 25, 77]
+    count = len(ids)
+    rows = SpeedRows(
+        np.arange(count),
+        np.array(ids),
+        np.array([True] * 5 + [False]),
+        np.zeros(count, np.int8),
+        np.zeros(count, np.int8),
+        np.full(count, 9.0),
+    )
+    keys = describe_edges(old, old_ways, old.edge_ids.find(rows.road[rows.is_edge]))
+    assert keys[4] is None
+    found = rename_edges(rows, keys, new, new_ways)
+    # The third ends elsewhere, the fifth never was; the way stays as it is.
+    assert found.road.tolist() == [2 | 4 << 25, 2 | 3 << 25, 2 | 1 << 25, 77]
+    assert found.line.tolist() == [0, 1, 3, 5]
+
+
+def test_rows_are_written_as_they_are_read(tmp_path):
+    file = write(
+        tmp_path, "5,,forward,30.5,auto,x", "5,,backward,0,auto,", ",70000000000,,12,foot,",
+        "8,,both,250,bicycle,", header="way_id,edge_id,direction,speed_kmh,mode,note",
+    )  # fmt: skip
+    rows = read_speeds(file)
+    write_speeds(tmp_path / "again.csv", rows)
+    again = read_speeds(tmp_path / "again.csv")
+    for name in ("road", "is_edge", "direction", "mode", "kmh"):
+        assert getattr(rows, name).tolist() == getattr(again, name).tolist()
+
+
 WRONG = [
     ("x1,,30,", "line 2: way_id 'x1' is no id"),
     (",,30,", "line 2: needs a way_id"),
@@ -319,6 +464,7 @@ def test_the_command(data, tmp_path, roads):
         (["import", str(file)], "foot: "),
         (["status"], "own speeds are on"),
         (["list"], "foot"),
+        (["remove", "--mode", "auto"], "off already for auto"),
         (["remove"], "own speeds are off"),
         (["remove"], "off already"),
     ):

@@ -9,10 +9,10 @@ from __future__ import annotations
 import csv
 import math
 from array import array
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ _NEVER_S: Final = 1e6
 _MOST_TOLD: Final = 20
 _BOTH, _FORWARD, _BACKWARD = 0, 1, 2
 _DIRECTIONS: Final = {"": _BOTH, "both": _BOTH, "forward": _FORWARD, "backward": _BACKWARD}
+_DIRECTION_NAMES: Final = ("", "forward", "backward")
 _COLUMNS: Final = ("way_id", "edge_id", "direction", "speed_kmh", "mode")
 #: A record of a road begins with its way: 32 bits, and 8 more at the end of the next word.
 _RECORD_WORDS: Final = 2
@@ -60,6 +61,18 @@ class SpeedRows:
             self.line[rows], self.road[rows], self.is_edge[rows], self.direction[rows],
             self.mode[rows], self.kmh[rows], self.ignored,
         )  # fmt: skip
+
+    def join(self, others: SpeedRows) -> SpeedRows:
+        """Return these rows and others."""
+        names = ("line", "road", "is_edge", "direction", "mode", "kmh")
+        columns: dict[str, Any] = {
+            name: np.concatenate([getattr(self, name), getattr(others, name)]) for name in names
+        }
+        return replace(self, **columns)
+
+    def without(self, modes: Collection[Mode]) -> SpeedRows:
+        """Return the rows of other modes."""
+        return self.take(~np.isin(self.mode, [TABLE_MODES.index(mode) for mode in modes]))
 
     def of(self, mode: Mode) -> SpeedRows:
         """Return the rows of a mode."""
@@ -127,6 +140,19 @@ def read_speeds(path: Path) -> SpeedRows:
         np.array(lines, np.int64), np.array(ids, np.int64), kind[:, 0] == 1, kind[:, 1], kind[:, 2],
         np.array(kmh, np.float64), ignored,
     )  # fmt: skip
+
+
+def write_speeds(path: Path, rows: SpeedRows) -> None:
+    """Write rows as a file that `read_speeds` reads."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(_COLUMNS)
+        for road, is_edge, direction, mode, kmh in zip(
+            rows.road.tolist(), rows.is_edge.tolist(), rows.direction.tolist(), rows.mode.tolist(),
+            rows.kmh.tolist(), strict=True,
+        ):  # fmt: skip
+            ids = ("", road) if is_edge else (road, "")
+            writer.writerow((*ids, _DIRECTION_NAMES[direction], f"{kmh:.10g}", TABLE_MODES[mode]))
 
 
 class Faults:
@@ -206,6 +232,52 @@ def _read_kmh(text: str) -> float:
     if not (kmh == 0 or 1 <= kmh <= MOST_KMH):
         raise ValueError(f"speed_kmh {text!r} is neither 0 (closed) nor from 1 to {MOST_KMH:g}")
     return kmh
+
+
+#: What an edge is known by in another graph: its way, whether it goes forward on it, how long it
+#: is, and where it begins and ends.
+type EdgeKey = tuple[int, ...]
+_UNITS_PER_DEG: Final = 1e6
+
+
+def describe_edges(
+    graph: RoadGraph, way_ids: NDArray[np.int64], edges: Ints
+) -> list[EdgeKey | None]:
+    """Return what edges are known by in another graph, None for numbers that are none."""
+    known = (edges >= 0) & (edges < len(way_ids))
+    kept = edges[known]
+    is_inside = graph.end[kept] >= 0
+    known[known] = is_inside
+    kept = kept[is_inside]
+    ends = [
+        np.round(_UNITS_PER_DEG * values[node[kept]]).astype(np.int64)
+        for node in (graph.start, graph.end)
+        for values in (graph.lon, graph.lat)
+    ]
+    columns = [way_ids[kept], graph.edges.forward[kept], graph.edges.length_m[kept], *ends]
+    keys: Iterator[EdgeKey] = zip(*(column.tolist() for column in columns), strict=True)
+    return [next(keys) if is_known else None for is_known in known.tolist()]
+
+
+def rename_edges(
+    rows: SpeedRows, keys: Sequence[EdgeKey | None], graph: RoadGraph, way_ids: NDArray[np.int64]
+) -> SpeedRows:
+    """Return rows whose edges have the ids of another graph; those that it has not are left out.
+
+    `keys` are what the rows of edges are known by, in their order.
+    """
+    wanted = {key[0] for key in keys if key is not None}
+    edges = np.flatnonzero(np.isin(way_ids, list(wanted)) & (graph.edges.shortcut == 0))
+    found: dict[EdgeKey | None, int] = {}
+    for edge, key in zip(edges.tolist(), describe_edges(graph, way_ids, edges), strict=True):
+        found[key] = -1 if key in found else edge  # of twins nobody knows which one was meant
+    numbers = [found.get(key, -1) if key is not None else -1 for key in keys]
+    road = rows.road.copy()
+    road[rows.is_edge] = [
+        graph.edge_ids.make_id(*graph.edge_ids.locate(edge)) if edge >= 0 else -1
+        for edge in numbers
+    ]
+    return replace(rows, road=road).take(road >= 0)
 
 
 def find_way_ids(graph: RoadGraph, tiles_tar: Path) -> NDArray[np.int64]:
