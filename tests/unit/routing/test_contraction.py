@@ -3,6 +3,7 @@
 import json
 import logging
 import shutil
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -11,12 +12,16 @@ import pytest
 from mapyard.deadline import no_deadline
 from mapyard.routing import compute_matrix, find_routes, open_routing
 from mapyard.routing.contraction import build
+from mapyard.routing.contraction import table as table_module
 from mapyard.routing.contraction.build import build_tables
 from mapyard.routing.contraction.hierarchy import NO_WAY, Hierarchy, HierarchyArrays, contract
 from mapyard.routing.contraction.levels import read_level
 from mapyard.routing.contraction.places import Places
+from mapyard.routing.contraction.profiles import MODE_COSTS
+from mapyard.routing.contraction.table import write_mode
 from mapyard.routing.contraction.tables import ModeCheck, Tables, read_checks
 from mapyard.routing.contraction.tiles import UnknownTiles, read_graph
+from mapyard.routing.contraction.turns import find_turns
 from mapyard.routing.contraction.vertices import VertexGraph, _forbid_paths
 from mapyard.routing.engine import NoRoad, NoRoute
 from mapyard.routing.kernels import load_kernels
@@ -371,3 +376,30 @@ def test_floors_are_read_out_of_texts(levels, expected):
     record = bytes(8) + bytes([1, 0, 0, 0]) + (1 << 29).to_bytes(4, "little")
     raw = np.frombuffer(record + text, np.uint8)
     assert read_level(raw, 0, len(record)) == pytest.approx(expected, nan_ok=True)
+
+
+def test_blocks_of_turns_are_priced_as_all_at_once(road_graph, tmp_path, monkeypatch):
+    costs = MODE_COSTS["auto"]
+    write_mode(road_graph, costs, tmp_path / "whole")
+    monkeypatch.setattr(table_module, "_TURNS_AT_ONCE", 777)
+    write_mode(road_graph, costs, tmp_path / "blocks")
+    files = {path.name: path.read_bytes() for path in (tmp_path / "whole").iterdir()}
+    assert len(files) > 30
+    assert files == {path.name: path.read_bytes() for path in (tmp_path / "blocks").iterdir()}
+
+
+def test_a_block_is_priced_in_the_room_of_a_block(road_graph, monkeypatch):
+    costs = MODE_COSTS["foot"]
+    turns = find_turns(road_graph, costs.find_usable(road_graph), costs.access, restricted=False)
+    edge_s = costs.cost_edges(road_graph)
+    peaks = []
+    for block in (len(turns), 500):
+        monkeypatch.setattr(table_module, "_TURNS_AT_ONCE", block)
+        tracemalloc.start()
+        try:
+            table_module._price_turns(road_graph, costs, turns, *edge_s)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+    prices = 8 * len(turns)
+    assert peaks[1] - prices < 0.3 * (peaks[0] - prices)

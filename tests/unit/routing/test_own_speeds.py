@@ -23,6 +23,7 @@ from mapyard.routing import (
     find_routes,
     open_routing,
 )
+from mapyard.routing.contraction import speeds as speeds_module
 from mapyard.routing.contraction.profiles import MODE_COSTS
 from mapyard.routing.contraction.speeds import (
     SpeedRows,
@@ -31,6 +32,7 @@ from mapyard.routing.contraction.speeds import (
     find_way_ids,
     read_speeds,
     rename_edges,
+    spread_speeds,
     write_speeds,
 )
 from mapyard.routing.contraction.tiles import EdgeIds, read_graph
@@ -422,6 +424,24 @@ def test_rows_are_written_as_they_are_read(tmp_path):
     again = read_speeds(tmp_path / "again.csv")
     for name in ("road", "is_edge", "direction", "mode", "kmh"):
         assert getattr(rows, name).tolist() == getattr(again, name).tolist()
+
+
+def test_edges_are_read_in_blocks(graph, roads, monkeypatch):
+    road_graph, way_ids = roads
+    usable = MODE_COSTS["auto"].find_usable(road_graph)
+    ways = np.unique(way_ids[usable])[::3]
+    count = len(ways)
+    kinds = np.zeros(count, np.int8)
+    rows = SpeedRows(
+        np.arange(count), ways, kinds == 1, kinds, kinds, np.linspace(1, 200, count)
+    )  # fmt: skip
+    monkeypatch.setattr(speeds_module, "_EDGES_AT_ONCE", 901)
+    assert (find_way_ids(road_graph, graph / "tiles.tar") == way_ids).all()
+    kmh = spread_speeds(road_graph, way_ids, usable, rows, "x").kmh
+    expected = {int(way): speed for way, speed in zip(ways, rows.kmh, strict=True)}
+    for edge in np.flatnonzero(usable).tolist():
+        assert kmh[edge] == pytest.approx(expected.get(int(way_ids[edge]), np.nan), nan_ok=True)
+    assert np.isnan(kmh[~usable]).all()
 
 
 WRONG = [

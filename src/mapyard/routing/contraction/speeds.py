@@ -34,6 +34,7 @@ _DIRECTION_NAMES: Final = ("", "forward", "backward")
 _COLUMNS: Final = ("way_id", "edge_id", "direction", "speed_kmh", "mode")
 #: A record of a road begins with its way: 32 bits, and 8 more at the end of the next word.
 _RECORD_WORDS: Final = 2
+_EDGES_AT_ONCE: Final = 1 << 18
 
 
 class WrongSpeeds(InvalidRequest):
@@ -283,9 +284,13 @@ def rename_edges(
 def find_way_ids(graph: RoadGraph, tiles_tar: Path) -> NDArray[np.int64]:
     """Return the way of each edge."""
     data = np.memmap(tiles_tar, np.uint8, "r")
-    at = graph.record[:, None] + np.arange(4 * _RECORD_WORDS)
-    words = data[at].view(np.uint32).astype(np.int64)
-    return np.asarray(find_way_id(words[:, 0] | words[:, 1] >> 24 << 32), np.int64)
+    ways = np.empty(len(graph.record), np.int64)
+    for start in range(0, len(ways), _EDGES_AT_ONCE):
+        some = slice(start, start + _EDGES_AT_ONCE)
+        at = graph.record[some, None] + np.arange(4 * _RECORD_WORDS)
+        words = data[at].view(np.uint32).astype(np.int64)
+        ways[some] = find_way_id(words[:, 0] | words[:, 1] >> 24 << 32)
+    return ways
 
 
 def spread_speeds(
@@ -296,7 +301,7 @@ def spread_speeds(
     name: str,
 ) -> EdgeSpeeds:
     """Return what the rows of one mode say of its edges; raise `WrongSpeeds` where two disagree."""
-    edges = np.flatnonzero(usable)
+    edges = _find_named(way_ids, usable, rows.road[~rows.is_edge])
     by_way = edges[np.argsort(way_ids[edges], kind="stable")]
     ways = way_ids[by_way]
     first = np.searchsorted(ways, rows.road)
@@ -323,6 +328,22 @@ def spread_speeds(
     met = np.zeros(len(rows), np.bool_)
     met[row] = True
     return EdgeSpeeds(kmh, rows.line[~met])
+
+
+def _find_named(
+    way_ids: NDArray[np.int64], usable: NDArray[np.bool_], roads: NDArray[np.int64]
+) -> Ints:
+    """Return the usable edges whose way is among some, ascending."""
+    named = np.unique(roads)
+    if not len(named):
+        return np.empty(0, np.int32)
+    found = [np.empty(0, np.int32)]
+    for start in range(0, len(usable), _EDGES_AT_ONCE):
+        edges = np.flatnonzero(usable[start : start + _EDGES_AT_ONCE]) + start
+        ways = way_ids[edges]
+        place = np.minimum(np.searchsorted(named, ways), len(named) - 1)
+        found.append(edges[named[place] == ways].astype(np.int32))
+    return np.concatenate(found)
 
 
 def _check_agreement(graph: RoadGraph, rows: SpeedRows, row: Ints, edge: Ints, name: str) -> None:

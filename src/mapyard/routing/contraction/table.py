@@ -33,7 +33,7 @@ from mapyard.routing.contraction.roads import CONNECTED_CROSSINGS, Roads, write_
 from mapyard.routing.contraction.speeds import EdgeSpeeds
 from mapyard.routing.contraction.spread import Spreading, TurnArrays, sort_turns
 from mapyard.routing.contraction.tiles import EdgeIds, Ints, RoadGraph
-from mapyard.routing.contraction.turns import find_turns
+from mapyard.routing.contraction.turns import Turns, find_turns
 from mapyard.routing.contraction.vertices import VertexGraph, make_relaxed, make_strict
 from mapyard.routing.contraction.way import Contracted, Edges, Network, Way
 from mapyard.routing.kernels import address, load_kernels, map_array
@@ -49,6 +49,7 @@ _CM: Final = 100
 #: At a crossing nobody sets out on a road that ends there, or arrives on one that begins there,
 #: not even where it costs nothing to turn from one to the other.
 _LAST_CHOICE: Final = 1
+_TURNS_AT_ONCE: Final = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,26 +126,23 @@ def write_mode(
     usable, limited = select_edges(graph, costs)
     if own is not None:
         usable &= ~own.closed
+    if rank is None:
+        rank = rank_edges(graph, usable)  # before there are turns: all that is per turn is large
     turns = find_turns(graph, usable, costs.access, restricted=costs.obeys_turn_restrictions)
     connected = _find_connected(
         graph, make_relaxed(graph, turns, usable, costs.access), costs.access
     )
-    turns = turns.select(~(limited[turns.origin] & limited[turns.destination]))
+    stuck = limited[turns.origin] & limited[turns.destination]
+    if stuck.any():
+        turns = turns.select(~stuck)
     if costs.find_forbidden is not None:
         turns = turns.select(~costs.find_forbidden(graph, turns))
     edge_cost_s, edge_time_s = costs.cost_edges(graph)
     if own is not None:
         edge_cost_s, edge_time_s = own.replace(graph.edges.length_m, edge_cost_s, edge_time_s)
-    turn_cost_s, turn_time_s = costs.cost_turns(graph, turns)
-    if rank is None:
-        rank = rank_edges(graph, usable)
-    cost_ms, time_ms = (
-        _count(edge[turns.origin] + turn, scale)
-        for edge, turn, scale in (
-            (edge_cost_s, turn_cost_s, costs.cost_scale), (edge_time_s, turn_time_s, _MS)
-        )
-    )  # fmt: skip
-    del turn_cost_s, turn_time_s  # all that is per turn is large
+    cost_ms, time_ms = _price_turns(graph, costs, turns, edge_cost_s, edge_time_s)
+    edge_cost, edge_time = _count(edge_cost_s, costs.cost_scale), _count(edge_time_s, _MS)
+    del edge_cost_s, edge_time_s, stuck
     length_cm = (_CM * graph.edges.length_m).astype(np.int32)
 
     def write(vertices: VertexGraph, name: str) -> None:
@@ -174,9 +172,25 @@ def write_mode(
         "strict",
     )  # fmt: skip
     write(make_relaxed(graph, turns, usable, costs.access, limited), "relaxed")
-    edge_cost, edge_time = _count(edge_cost_s, costs.cost_scale), _count(edge_time_s, _MS)
     _write(CostArrays(edge_cost, edge_time, connected), folder, "edges")
     return connected
+
+
+def _price_turns(
+    graph: RoadGraph, costs: ModeCosts, turns: Turns, edge_cost_s: Floats, edge_time_s: Floats
+) -> tuple[Int32s, Int32s]:
+    """Return cost and time of each turn with the edge before it.
+
+    Block by block: to price a turn takes many times the room of its price.
+    """
+    cost, time_ms = np.empty((2, len(turns)), np.int32)
+    for start in range(0, len(turns), _TURNS_AT_ONCE):
+        some = slice(start, start + _TURNS_AT_ONCE)
+        part = turns.select(some)
+        turn_cost_s, turn_time_s = costs.cost_turns(graph, part)
+        cost[some] = _count(edge_cost_s[part.origin] + turn_cost_s, costs.cost_scale)
+        time_ms[some] = _count(edge_time_s[part.origin] + turn_time_s, _MS)
+    return cost, time_ms
 
 
 def select_edges(graph: RoadGraph, costs: ModeCosts) -> tuple[Bools, Bools]:

@@ -24,8 +24,8 @@ class Turns:
     def __len__(self) -> int:
         return len(self.origin)
 
-    def select(self, mask: NDArray[np.bool_]) -> Turns:
-        """Return the turns where the mask is set."""
+    def select(self, mask: NDArray[np.bool_] | slice) -> Turns:
+        """Return the turns where the mask is set, or of a range."""
         return Turns(
             self.origin[mask], self.destination[mask], self.node[mask], self.local_index[mask],
             self.is_reverse[mask],
