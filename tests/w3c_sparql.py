@@ -15,7 +15,7 @@ import pyoxigraph as ox
 
 from mapyard.deadline import no_deadline
 from mapyard.errors import MapyardError
-from mapyard.sparql.engine import Engine, Solutions, Triples, Truth, _prepare
+from mapyard.sparql.engine import Engine, Solutions, Triples, Truth, prepare_query
 from mapyard.sparql.parse.parser import parse_query
 from mapyard.sparql.plan.algebra import Distinct, OrderBy, Pattern, Project, Slice
 from mapyard.sparql.sources.graph import TripleGraph
@@ -108,7 +108,7 @@ def run_case(case: Case) -> str:
         named: dict[Term, list[Any]] = {Iri(p.as_uri()): read_graph(p) for p in case.named}
         for iri in (*query.from_graphs, *query.from_named):
             named.setdefault(iri, read_graph(Path(iri.value.removeprefix("file://"))))
-        result = Engine(TripleGraph(default, named)).run(_prepare(query), no_deadline())
+        result = Engine(TripleGraph(default, named)).run(prepare_query(query), no_deadline())
         has_order = isinstance(outermost(query.pattern), OrderBy)
         return compare(result, case, "REDUCED" in text.upper(), has_order)
     except MapyardError as error:

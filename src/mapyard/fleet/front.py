@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl
 import orjson
 
 from mapyard.errors import MapyardError, Overloaded, TooLarge, Unsupported
+from mapyard.fleet import sparql
 from mapyard.fleet.choice import ANY, find_choice
 from mapyard.fleet.extent import find_extent
 from mapyard.fleet.generation import Generation, Region
@@ -160,6 +161,8 @@ class Front(Snapshots):
         extent = find_extent(params)
         if endpoint.path in OVERPASS_PATHS and len(table.map.regions) > 1:
             return await self._find_overpass(table, request, endpoint, body)
+        if endpoint.path in sparql.PATHS and len(table.map.regions) > 1:
+            return await self._find_sparql(table, request, endpoint, body)
         merge = MERGES.get(endpoint.path)
         whole = table.map.find_whole(extent)
         regions = whole or table.map.find_meeting(extent)
@@ -244,10 +247,7 @@ class Front(Snapshots):
         raw = {"data": text, "form": NATIVE if native else FEATURES}
         question = _make_question(request, endpoint, raw, regions)
         question.path = PART_PATH
-        replies = await asyncio.gather(*(self._ask(table, region, question) for region in regions))
-        for reply in replies:
-            if reply.status != 200:
-                raise read_error(reply)
+        bodies = await self._ask_all(table, regions, question)
         path: str = request.scope["path"]
         query = parse_qsl(request.scope["query_string"].decode("utf-8", "replace"))
         reader = Reader(
@@ -258,10 +258,52 @@ class Front(Snapshots):
         deadline = RequestDeadline(self.settings.timeout_s)
 
         def work() -> Sent:
-            answer = write_answer(reader, program, [reply.body for reply in replies], deadline)
+            answer = write_answer(reader, program, bodies, deadline)
             return encode_answer(answer, request.headers, head=request.method == "HEAD")
 
         return await asyncio.to_thread(work)
+
+    async def _find_sparql(
+        self, table: Table, request: Request, endpoint: Endpoint, body: bytes
+    ) -> Snapshot | Sent:
+        """Answer a SPARQL query about elements one by one, each by the region that owns it."""
+        assert request.read is not None
+        params = request.read[1]
+        regions = table.map.regions
+        if params.query is None or getattr(params, "update", None) is not None:
+            raise _refuse(endpoint, regions, "a service is described by one region")
+        try:
+            star = await asyncio.to_thread(sparql.read_star, params.query)
+        except sparql.NoStar as why:
+            raise _refuse(endpoint, regions, str(why)) from None
+        if getattr(params, "explain", False):
+            raise _refuse(endpoint, regions, "its steps are told by one region")
+        query = parse_qsl(request.scope["query_string"].decode("utf-8", "replace"))
+        reader = sparql.Reader(
+            params, endpoint.path, request.headers.get("accept", ""), query, table.generation.id,
+            "x-stainless-lang" in request.headers,
+        )  # fmt: skip
+        form = sparql.choose_form_of_rows(reader, star)
+        question = _make_question(request, endpoint, {"query": params.query, "form": form}, regions)
+        question.path = sparql.PART_PATH
+        bodies = await self._ask_all(table, regions, question)
+        deadline = RequestDeadline(self.settings.timeout_s)
+
+        def work() -> Sent:
+            answer = sparql.write_answer(reader, star, form, bodies, deadline)
+            return encode_answer(answer, request.headers, head=request.method == "HEAD")
+
+        return await asyncio.to_thread(work)
+
+    async def _ask_all(
+        self, table: Table, regions: Sequence[Region], question: Question
+    ) -> list[bytes]:
+        """Return what all regions answer; raise the error of one that does not."""
+        replies = await asyncio.gather(*(self._ask(table, region, question) for region in regions))
+        for reply in replies:
+            if reply.status != 200:
+                raise read_error(reply)
+        return [reply.body for reply in replies]
 
     async def _stream(
         self,

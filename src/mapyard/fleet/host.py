@@ -9,9 +9,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
+import numpy as np
 import orjson
 
+from mapyard.dataset.catalog import GUESTS_NAME
 from mapyard.errors import MapyardError, Overloaded, TooLarge
+from mapyard.fleet import sparql
 from mapyard.fleet.overpass import PART_PATH, answer_part
 from mapyard.fleet.wire import Question, Reply
 from mapyard.http.app import Application
@@ -84,6 +87,9 @@ class Host:
         self.services = Services(settings, Pinned(snapshot, settings), list(endpoints))
         self.application = Application(self.services, endpoints)
         self.asked = 0
+        path = snapshot.folder / GUESTS_NAME
+        #: The sorted eids of elements that other regions own.
+        self.guests = np.load(path, mmap_mode="r") if path.exists() else np.empty(0, np.int64)
 
     async def ask(self, question: Question) -> Reply:
         """Return the answer of a request."""
@@ -126,7 +132,7 @@ class Host:
 
     async def _ask_raw(self, question: Question, raw: dict[str, Any]) -> Reply:
         """Answer parameters, without paths, keys and compression around."""
-        if question.path == PART_PATH:
+        if question.path in (PART_PATH, sparql.PART_PATH):
             return await self._ask_part(question, raw)
         found = self.application.router.find(question.path)
         assert found is not None, "the asking node found it"
@@ -161,13 +167,16 @@ class Host:
         return await self._run(pool, work)
 
     async def _ask_part(self, question: Question, raw: dict[str, Any]) -> Reply:
-        """Answer an Overpass query as far as this region knows."""
+        """Answer a query as far as this region knows."""
         request = Request(_make_scope(question), _nothing, _nothing)
         deadline = RequestDeadline(self.services.settings.timeout_s)
 
         def work() -> Reply:
             ctx = Context(self.services, self.snapshot, deadline, request, raw)
-            body = answer_part(ctx, raw["data"], raw["form"])
+            if question.path == sparql.PART_PATH:
+                body = sparql.answer_part(ctx, raw["query"], raw["form"], self.guests)
+            else:
+                body = answer_part(ctx, raw["data"], raw["form"])
             if len(body) > MAX_BYTES:
                 raise TooLarge(
                     f"a region has more than {MAX_BYTES >> 20} MB of it; ask for a smaller area",

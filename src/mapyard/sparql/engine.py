@@ -123,7 +123,7 @@ class Engine:
                 self._prepared.move_to_end(text)
                 return found
         try:
-            prepared = _prepare(parse_query(text), self._federation.endpoints)
+            prepared = prepare_query(parse_query(text), self._federation.endpoints)
         except RecursionError:
             raise _too_deep() from None
         if len(text) <= _PREPARED_LENGTH:
@@ -209,7 +209,8 @@ def _refuse_depth(tables: Iterator[Table]) -> Iterator[Table]:
         raise _too_deep() from None
 
 
-def _prepare(query: Query, endpoints: Container[str] = ()) -> Prepared:
+def prepare_query(query: Query, endpoints: Container[str] = ()) -> Prepared:
+    """Return a query with the pattern to run."""
     needed: set[Var] | None
     if query.form == "ask":
         needed = set()

@@ -355,6 +355,75 @@ def test_a_box_of_macros_does_not_say_where_a_query_is(
             assert found.json()["features"] == expected.json()["features"]
 
 
+_SPARQL = [
+    "SELECT ?s ?n { ?s osmkey:amenity 'cafe' ; osmkey:name ?n }",
+    "SELECT ?s ?n { ?s osmkey:amenity 'cafe' ; osmkey:name ?n } LIMIT 4 OFFSET 3",
+    "SELECT ?s ?n { ?s osmkey:shop [] OPTIONAL { ?s osmkey:name ?n } } ORDER BY ?n ?s",
+    "SELECT ?n ?g { ?s osmkey:shop [] ; osmkey:name ?n ; geo:hasGeometry/geo:asWKT ?g } LIMIT 9",
+    "SELECT ?k (COUNT(?s) AS ?c) { ?s osmkey:amenity ?k } GROUP BY ?k ORDER BY DESC(?c) ?k",
+    "SELECT (COUNT(*) AS ?c) { ?s osmkey:building ?k FILTER NOT EXISTS { ?s osmkey:name [] } }",
+    "SELECT DISTINCT ?v { ?s osmkey:highway ?v } ORDER BY ?v",
+    "SELECT ?s { ?s osmkey:zzz 'y' }",
+    "ASK { ?s osmkey:amenity 'cafe' }",
+    "CONSTRUCT { ?s osmkey:name ?n } WHERE { ?s osmkey:amenity 'pharmacy' ; osmkey:name ?n }",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("query", _SPARQL)
+def test_sparql_over_regions_is_that_of_one_machine(
+    applications: tuple[Front, Application, Application], query: str
+) -> None:
+    _, application, single = applications
+    for path, accept, more in (
+        ("/api/v1/sparql", "", {}),
+        ("/api/v1/sparql", "", {"limit": 5, "offset": 2}),
+        ("/api/v1/sparql", "application/sparql-results+json", {"limit": 5}),
+        ("/api/v1/sparql", "text/turtle", {}),
+        ("/sparql", "text/csv", {}),
+        ("/sparql", "application/sparql-results+xml", {}),
+        ("/sparql", "text/tab-separated-values", {}),
+        ("/sparql", "application/n-triples", {}),
+    ):
+        asked = {"query": query, **more}
+        headers = {"Accept": accept} if accept else {}
+        expected, found = (ask(app, path, None, asked, headers) for app in (single, application))
+        assert (found.status_code, normalize(found.content)) == (
+            expected.status_code, normalize(expected.content),
+        ), (path, accept, found.text[:500])  # fmt: skip
+        for name in ("content-type", "x-has-more", "x-next-offset", "x-query-warning"):
+            assert found.headers.get(name) == expected.headers.get(name), name
+
+
+def test_sparql_pages_over_regions_are_walked(
+    applications: tuple[Front, Application, Application],
+) -> None:
+    _, application, single = applications
+    params = {"query": "SELECT ?s { ?s osmkey:shop [] } ORDER BY DESC(?s)", "limit": 60}
+    walked = [walk(app, "/api/v1/sparql", params) for app in (application, single)]
+    assert walked[0] == walked[1] and len(walked[0]) > 120
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("SELECT * { ?a osmkey:amenity 'cafe' . ?b osmkey:shop 'bakery' }", "joins several"),
+        ("SELECT * { ?a osmkey:leisure 'park' ; ogc:sfContains ?b }", "relates elements"),
+        ("SELECT (SAMPLE(?s) AS ?x) { ?s osmkey:shop ?k } GROUP BY ?k", "as GeoJSON, elements"),
+    ],
+)
+def test_sparql_that_joins_elements_is_refused(
+    applications: tuple[Front, Application, Application], query: str, told: str
+) -> None:
+    _, application, single = applications
+    assert ask(single, "/api/v1/sparql", None, {"query": query}).status_code == 200
+    refused = ask(application, "/api/v1/sparql", None, {"query": query})
+    assert refused.status_code == 422 and told in refused.json()["error"]["message"]
+    broken = [
+        ask(app, "/api/v1/sparql", None, {"query": "SELECT {"}) for app in (single, application)
+    ]
+    assert broken[0].status_code == broken[1].status_code == 400
+
+
 def test_overpass_and_sparql_ask_a_named_region(
     applications: tuple[Front, Application, Application], folder: Path
 ) -> None:
