@@ -283,7 +283,7 @@ def _prepare(
         {mode: own for mode, own in written.items() if mode not in linked},
         skipped,
         rows.ignored,
-        measure_set(folder),
+        sum(measure_set(folder / mode) for mode in written if mode not in linked),
         time.process_time() - started_s,
     )
 

@@ -303,6 +303,8 @@ def test_other_modes_keep_their_speeds(data, tmp_path, roads, engine):
     first, slow_s = find_set(data), measure_s(data, "auto")
     done = import_speeds(data, write_all(tmp_path, roads, "foot", 2))
     assert list(done.modes) == ["foot"]
+    folder = find_set(data) / "foot"
+    assert done.size_bytes == sum(path.stat().st_size for path in folder.iterdir())
     second, walk_s = find_set(data), measure_s(data, "foot")
     assert next(iter(list_speeds(data).values()))[1].keys() == {"auto", "foot"}
     assert measure_s(data, "auto") == slow_s
