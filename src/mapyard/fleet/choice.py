@@ -6,6 +6,8 @@ from typing import Any, Final
 
 from mapyard.fleet.wholes import OVERVIEW, OVERVIEW_ZOOM, PLACES
 
+#: Drawn by this node out of the tiles of all, by the style of the overview.
+PICTURES: Final = "pictures"
 #: Answered from what a node has besides its datasets (heights, fonts), or from none.
 ANY: Final = "any"
 
@@ -29,6 +31,7 @@ _REVERSE: Final = (
     "/photon/reverse",
 )
 _TILES: Final = ("/api/v1/tiles/{z}/{x}/{y}", "/ogc/tiles/{set}/{z}/{row}/{column}")
+_PICTURES: Final = ("/api/v1/static/{size}", "/api/v1/raster/{z}/{x}/{y}")
 _OF_TILES: Final = (
     "/api/v1/tiles.json",
     "/api/v1/tiles/style.json",
@@ -59,6 +62,8 @@ def find_choice(path: str, params: Any) -> str:
         return PLACES
     if path in _OF_TILES or (path in _TILES and params.z <= OVERVIEW_ZOOM):
         return OVERVIEW
+    if path in _PICTURES:
+        return PICTURES
     return ANY if path in _ANY else ""
 
 

@@ -18,7 +18,7 @@ import orjson
 
 from mapyard.errors import MapyardError, Overloaded, TooLarge, Unsupported
 from mapyard.fleet import sparql
-from mapyard.fleet.choice import ANY, find_choice
+from mapyard.fleet.choice import ANY, PICTURES, find_choice
 from mapyard.fleet.extent import find_extent
 from mapyard.fleet.generation import Generation, Region
 from mapyard.fleet.host import Host
@@ -36,6 +36,7 @@ from mapyard.fleet.overpass import (
 )
 from mapyard.fleet.overpass import PATHS as OVERPASS_PATHS
 from mapyard.fleet.streams import stream_rows
+from mapyard.fleet.wholes import OVERVIEW
 from mapyard.fleet.wire import Question, Reply, read_error
 from mapyard.http.answer import GEOJSON, Answer
 from mapyard.http.elsewhere import Flow
@@ -413,6 +414,13 @@ def _make_question(
 
 def _choose(table: Table, choice: str) -> list[Region]:
     """Return the datasets that answer what no region is asked for."""
+    if choice == PICTURES:
+        if OVERVIEW in table.local or len(table.map.regions) == 1:
+            return [table.map.wholes.get(OVERVIEW) or table.map.regions[0]]
+        raise Unsupported(
+            f"pictures are drawn by nodes that hold the dataset {OVERVIEW!r}, and this one does "
+            "not; ask another node (mapyard fleet status lists them), or draw the tiles"
+        )
     if choice == ANY:
         return random.sample(table.map.regions, len(table.map.regions))
     if choice in table.map.wholes:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -472,18 +473,15 @@ class _Holders:
             known = rows >= 0
             np.bitwise_or.at(self.bits[NODE], rows[known], bits[way_of[known]])
 
-    def find_held(self, kind: int, number: int) -> tuple[Ints, NDArray[np.bool_]]:
-        """Return the ids of what a region holds of a type, and which of them are guests."""
+    def iter_held(self, kind: int, number: int) -> Iterator[tuple[Ints, NDArray[np.bool_]]]:
+        """Yield the ids of what a region holds of a type, and which are guests, some at a time."""
         word, bit = number // 64, np.uint64(1 << number % 64)
-        ids, guests = [], []
         for start in range(0, len(self.ids[kind]), _CHUNK):
             held = (self._part(self.bits[kind], start)[:, word] & bit) != 0
-            ids.append(self._part(self.ids[kind], start)[held])
-            guests.append(self._part(self.owners[kind], start)[held] != number)
-        return (
-            np.concatenate([np.empty(0, np.int64), *ids]),
-            np.concatenate([np.empty(0, np.bool_), *guests]),
-        )
+            yield (
+                self._part(self.ids[kind], start)[held],
+                self._part(self.owners[kind], start)[held] != number,
+            )
 
 
 def _write_region(
@@ -502,17 +500,19 @@ def _write_region(
     target = folder / "source.osm.pbf"
     counts, guests = {}, {}
     filters: list[Any] = []
-    eids = []
+    eids: list[Ints] = []
     types = (osmium.osm.NODE, osmium.osm.WAY, osmium.osm.RELATION)
     for kind, name in enumerate(_KINDS):
-        ids, is_guest = holders.find_held(kind, number)
-        if whole is not None:
-            is_guest[:] = False
-        counts[name], guests[name] = len(ids), int(is_guest.sum())
-        eids.append(ids[is_guest] * 4 + kind)
-        wanted: Any = osmium.filter.IdFilter(ids.tolist())
+        held = partial(holders.iter_held, kind, number)
+        counts[name] = sum(len(ids) for ids, _ in held())
+        guests[name] = 0
+        if whole is None:
+            eids += [ids[is_guest] * 4 + kind for ids, is_guest in held()]
+            guests[name] = sum(map(len, eids)) - sum(guests.values())
+        # An id at a time, out of some: a list of all would be larger than the region.
+        wanted: Any = osmium.filter.IdFilter(i for ids, _ in held() for i in ids.tolist())
         filters.append(wanted.enable_for(types[kind]))
-    np.save(folder / GUESTS_NAME, np.sort(np.concatenate(eids)))
+    np.save(folder / GUESTS_NAME, np.sort(np.concatenate([np.empty(0, np.int64), *eids])))
     made = osmium.io.Header()
     made.set("sorting", "Type_then_ID")
     made.set("generator", "mapyard")

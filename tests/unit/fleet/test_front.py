@@ -224,6 +224,30 @@ def test_all_tiles_are_those_of_one_machine(
     assert shown[0] == shown[1]
 
 
+def test_pictures_are_drawn_where_the_overview_is(
+    applications: tuple[Front, Application, Application], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Out of the tiles of all: a region's own would show its area only, and nothing around."""
+    front, application, _ = applications
+    table = front.table
+    assert table is not None
+    for path in ("/api/v1/raster/9/266/187.png", "/api/v1/static/400x300.png"):
+        params = {"center": "43.738,7.42", "zoom": 3} if "static" in path else {}
+        refused = ask(application, path, params)
+        assert refused.status_code == 422 and "'overview'" in refused.json()["error"]["message"]
+    replica: Any = table.replicas["overview"][0]
+    asked: list[str] = []
+
+    def style(ctx: Any, theme: str, **look: Any) -> dict[str, Any]:
+        asked.append(ctx.snapshot.id)
+        raise Overloaded("nothing is drawn here")
+
+    monkeypatch.setattr("mapyard.http.routes.static._style", style)
+    monkeypatch.setattr(table, "local", {**table.local, "overview": replica.host.snapshot})
+    assert ask(application, "/api/v1/raster/9/266/187.png").status_code == 503
+    assert asked == [replica.host.snapshot.id]
+
+
 def test_what_a_generation_lacks_is_said(
     applications: tuple[Front, Application, Application],
 ) -> None:
