@@ -312,7 +312,7 @@ class Requests:
 
 REFUSALS = ("is over several regions",)
 #: When an answer of Pelias was made, and what one of GraphHopper took.
-_MOMENT = re.compile(rb'"timestamp":\d{13}|"took":[\d.]+')
+_MOMENT = re.compile(rb'"timestamp":\d{13}|"took":[\d.]+|"graph_date":"[^"]*"')
 #: Of two ways that cost about the same a region may know one only, or prefer the other.
 WAYS = ("/api/v1/route", "/api/v1/matrix", "/api/v1/optimize")
 _TIMES = re.compile(rb'"durations?(?:_s)?":([\d.\[\], -]+)')

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
+import orjson
 import shapely
 
+from mapyard.errors import MapyardError
 from mapyard.fleet.areas import DEGREE_M
+from mapyard.forms.osrm.params import read_coordinates
 from mapyard.geo.bbox import Bbox
 from mapyard.params.positions import Geometry, Position, Positions
 from mapyard.tiles.mercator import MAX_ZOOM, TileId, tile_bounds_deg
@@ -45,6 +48,74 @@ def find_extent(params: Any) -> Bbox | None:
         max(box.east for box in boxes), max(box.north for box in boxes),
     )  # fmt: skip
     return grow(box, _find_radius(params))
+
+
+def find_request_extent(path: str, params: Any) -> Bbox | None:
+    """Return the box that a request to an endpoint is about; None: everywhere, or nobody knows."""
+    if path in _REACH_OUT:
+        return None
+    read = _POSITIONS.get(path)
+    if read is None:
+        return find_extent(params)
+    try:
+        positions = read(params)
+    except (MapyardError, ValueError, TypeError, KeyError, AttributeError):
+        return None  # the endpoint says what is wrong
+    lons, lats = [lon for lon, _ in positions], [lat for _, lat in positions]
+    return Bbox(min(lons), min(lats), max(lons), max(lats)) if positions else None
+
+
+type _Lonlats = list[tuple[float, float]]
+
+
+def _read_osrm(params: Any) -> _Lonlats:
+    return [(lon, lat) for lon, lat in read_coordinates(params.coordinates, 100_000, 1).tolist()]
+
+
+def _read_valhalla(params: Any) -> _Lonlats:
+    names = ("locations", "sources", "targets", "shape")
+    if params.json:
+        asked = orjson.loads(params.json)
+        if "encoded_polyline" in asked:
+            return []
+        places = [place for name in names for place in asked.get(name, ())]
+        return [(float(place["lon"]), float(place["lat"])) for place in places]
+    if getattr(params, "encoded_polyline", ""):
+        return []
+    places = [place for name in names for place in getattr(params, name, ())]
+    return [(place.lon, place.lat) for place in places]
+
+
+def _read_ors(params: Any) -> _Lonlats:
+    pairs = [text.split(",") for text in (params.start, params.end)]
+    return [(float(lon), float(lat)) for lon, lat in pairs]
+
+
+def _read_graphhopper(params: Any) -> _Lonlats:
+    found: _Lonlats = []
+    for name in ("point", "from_point", "to_point"):
+        for text in getattr(params, name, ()) or ():
+            lat, lon = text.split(",")
+            found.append((float(lon), float(lat)))
+    for name in ("points", "from_points", "to_points"):
+        value = getattr(params, name, None)
+        found += [(lon, lat) for lon, lat in value.lonlat.tolist()] if value is not None else []
+    return found
+
+
+#: Calls that are answered between the positions that they name. Not those that reach out.
+_POSITIONS: Final[Mapping[str, Callable[[Any], _Lonlats]]] = {
+    **{f"/osrm/{service}/v1/{{profile}}/{{coordinates}}": _read_osrm
+       for service in ("route", "table", "trip", "match")},
+    **{f"/valhalla/{call}": _read_valhalla
+       for call in ("route", "sources_to_targets", "optimized_route", "trace_route",
+                    "trace_attributes", "locate")},
+    **{f"/graphhopper/{call}": _read_graphhopper for call in ("route", "matrix")},
+    "/ors/v2/directions/{profile}": _read_ors,
+}  # fmt: skip
+#: Calls with positions, of which nothing tells here how far from them they reach.
+_REACH_OUT: Final = ("/ors/v2/isochrones/{profile}", "/graphhopper/isochrone",
+                     "/valhalla/isochrone", "/valhalla/expansion")  # fmt: skip
 
 
 def _iter_boxes(value: Any) -> Iterator[Bbox]:

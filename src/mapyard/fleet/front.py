@@ -19,7 +19,7 @@ import orjson
 from mapyard.errors import MapyardError, Overloaded, TooLarge, Unsupported
 from mapyard.fleet import sparql
 from mapyard.fleet.choice import ANY, PICTURES, find_choice
-from mapyard.fleet.extent import find_extent
+from mapyard.fleet.extent import find_request_extent
 from mapyard.fleet.generation import Generation, Region
 from mapyard.fleet.host import Host
 from mapyard.fleet.locality import find_locality
@@ -159,7 +159,7 @@ class Front(Snapshots):
         choice = find_choice(endpoint.path, params)
         if choice:
             return await self._find_one(table, _choose(table, choice), request, body)
-        extent = find_extent(params)
+        extent = find_request_extent(endpoint.path, params)
         if endpoint.path in OVERPASS_PATHS and len(table.map.regions) > 1:
             return await self._find_overpass(table, request, endpoint, body)
         if endpoint.path in sparql.PATHS and len(table.map.regions) > 1:
