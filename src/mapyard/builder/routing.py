@@ -92,7 +92,7 @@ def _estimate(pbf: int) -> Estimate:
     return Estimate(
         150_000_000 + 12 * pbf + matrices,
         round((18 + more) * pbf) + 5_000_000,
-        1.5 + 2.0e-6 * pbf + len(chosen) * (1.5 + 0.1e-6 * pbf),
+        1.5 + 2.0e-6 * pbf + len(chosen) * (1.5 + 0.35e-6 * pbf),
     )
 
 
