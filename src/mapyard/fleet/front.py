@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl
 import orjson
 
 from mapyard.errors import MapyardError, Overloaded, TooLarge, Unsupported
-from mapyard.fleet import sparql
+from mapyard.fleet import sparql, tags
 from mapyard.fleet.choice import ANY, PICTURES, find_choice
 from mapyard.fleet.extent import find_request_extent
 from mapyard.fleet.generation import Generation, Region
@@ -164,6 +164,13 @@ class Front(Snapshots):
             return await self._find_overpass(table, request, endpoint, body)
         if endpoint.path in sparql.PATHS and len(table.map.regions) > 1:
             return await self._find_sparql(table, request, endpoint, body)
+        if endpoint.path == tags.PATH and len(table.map.regions) > 1 and tags.is_plain(params):
+            asked_for = {"key": params.key, "prefix": params.prefix}
+            question = _make_question(request, endpoint, asked_for, table.map.regions)
+            question.path = tags.PART_PATH
+            bodies = await self._ask_all(table, table.map.regions, question)
+            answer = Answer.json(tags.unite(params, bodies))
+            return encode_answer(answer, request.headers, head=request.method == "HEAD")
         merge = MERGES.get(endpoint.path)
         whole = table.map.find_whole(extent)
         regions = whole or table.map.find_meeting(extent)

@@ -224,6 +224,21 @@ def test_all_tiles_are_those_of_one_machine(
     assert shown[0] == shown[1]
 
 
+@pytest.mark.parametrize(
+    "params",
+    [
+        {}, {"limit": 7}, {"prefix": "addr:"}, {"key": "amenity"}, {"key": "name", "limit": 2_000},
+        {"key": "name", "prefix": "Rue", "limit": 9}, {"key": "nothing"},
+    ],
+)  # fmt: skip
+def test_tags_are_counted_once(
+    applications: tuple[Front, Application, Application], params: dict[str, Any]
+) -> None:
+    _, application, single = applications
+    expected, found = (ask(app, "/api/v1/tags", params) for app in (single, application))
+    assert (found.status_code, found.content) == (expected.status_code, expected.content)
+
+
 def test_pictures_are_drawn_where_the_overview_is(
     applications: tuple[Front, Application, Application], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -272,7 +287,7 @@ def test_what_a_generation_lacks_is_said(
         ("/api/v1/isochrone", {"near": "43.738,7.4246", "time": 1200}),
         ("/api/v1/features", {"tags": "shop", "output[sort]": "name"}),
         ("/api/v1/features", {"tags": "shop", "offset": 990, "limit": 20}),
-        ("/api/v1/tags", {}),
+        ("/api/v1/tags", {"key": "amenity", "combinations": "true"}),
     ],
 )
 def test_what_cannot_be_merged_is_refused(
