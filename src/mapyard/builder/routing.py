@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mapyard.builder.memory import build_bytes
 from mapyard.builder.pipeline import Step, StepContext
 from mapyard.builder.preflight import Estimate
 from mapyard.elevation import open_elevation
@@ -64,6 +65,7 @@ def _run(ctx: StepContext) -> Mapping[str, Any]:
         threads=threads,
         find_heights=_open_heights(ctx.data / "elevation"),
         chosen=ctx.settings.prepared_profiles,
+        memory_bytes=build_bytes(ctx.settings),
         on_progress=follow,
     )
     if meta is None:

@@ -27,6 +27,7 @@ from mapyard.dataset.own_speeds import (
     switch_on,
 )
 from mapyard.errors import MapyardError
+from mapyard.routing.contraction.mapping import open_scratch
 from mapyard.routing.contraction.profiles import MODE_COSTS
 from mapyard.routing.contraction.roads import write_open
 from mapyard.routing.contraction.speeds import (
@@ -247,24 +248,27 @@ def _prepare(
             assert kept is not None
             shutil.copytree(kept.folder / mode, folder / mode, copy_function=_link)
         if len(rows):
-            on_progress("reading roads")
-            graph = read_graph(routing / TILES_NAME)
-            way_ids = find_way_ids(graph, routing / TILES_NAME)
-            if edge_keys is not None:
-                before = len(rows)
-                rows = rename_edges(rows, edge_keys, graph, way_ids)
-                skipped += before - len(rows)
-            spread = {
-                mode: _spread(
-                    graph, way_ids, rows, mode, name,
-                    skip_unknown=skip_unknown or mode not in asked,
-                )
-                for mode in rows.modes
-            }  # fmt: skip
-            for mode, speeds in spread.items():
-                on_progress(f"preparing ways by {mode}")
-                connected = write_mode(graph, MODE_COSTS[mode], folder / mode, speeds)
-                write_open(get_folder(routing), mode, speeds.closed, connected, folder / mode)
+            with open_scratch(folder) as scratch:
+                on_progress("reading roads")
+                graph = read_graph(routing / TILES_NAME, scratch.move)
+                way_ids = find_way_ids(graph, routing / TILES_NAME)
+                if edge_keys is not None:
+                    before = len(rows)
+                    rows = rename_edges(rows, edge_keys, graph, way_ids)
+                    skipped += before - len(rows)
+                spread = {
+                    mode: _spread(
+                        graph, way_ids, rows, mode, name,
+                        skip_unknown=skip_unknown or mode not in asked,
+                    )
+                    for mode in rows.modes
+                }  # fmt: skip
+                for mode, speeds in spread.items():
+                    on_progress(f"preparing ways by {mode}")
+                    connected = write_mode(
+                        graph, MODE_COSTS[mode], folder / mode, speeds, scratch=scratch
+                    )
+                    write_open(get_folder(routing), mode, speeds.closed, connected, folder / mode)
             written |= {mode: _count(rows, mode, speeds) for mode, speeds in spread.items()}
             skipped += sum(len(speeds.unknown) for speeds in spread.values())
         if not written:

@@ -16,6 +16,7 @@ from mapyard.routing.contraction import table as table_module
 from mapyard.routing.contraction.build import build_tables
 from mapyard.routing.contraction.hierarchy import NO_WAY, Hierarchy, HierarchyArrays, contract
 from mapyard.routing.contraction.levels import read_level
+from mapyard.routing.contraction.mapping import MEMORY_BYTES, Scratch
 from mapyard.routing.contraction.places import Places
 from mapyard.routing.contraction.profiles import MODE_COSTS
 from mapyard.routing.contraction.table import write_mode
@@ -310,15 +311,16 @@ def find_costs(vertices, edges, targets):
     """Costs over arcs of 1 each from some edges to others, over all vertices of each."""
     ones = np.ones(len(vertices.tail), np.int32)
     found = np.full((len(edges), len(targets)), np.inf)
-    with contract(len(vertices.edge), vertices.tail, vertices.head, ones, ones, ones) as arrays:
-        hierarchy = Hierarchy(arrays)
-        for row, column in np.ndindex(found.shape):
-            for end in np.flatnonzero((vertices.edge == targets[column]) & vertices.is_end):
-                begin = vertices.begin[edges[row]]
-                pair = (np.array([vertex], np.int32) for vertex in (begin, end))
-                cost = 0 if begin == end else hierarchy.find_ways(*pair, no_deadline()).cost_ms[0]
-                if cost < NO_WAY:
-                    found[row, column] = min(found[row, column], cost)
+    hierarchy = Hierarchy(
+        contract(len(vertices.edge), vertices.tail, vertices.head, ones, ones, ones)
+    )
+    for row, column in np.ndindex(found.shape):
+        for end in np.flatnonzero((vertices.edge == targets[column]) & vertices.is_end):
+            begin = vertices.begin[edges[row]]
+            pair = (np.array([vertex], np.int32) for vertex in (begin, end))
+            cost = 0 if begin == end else hierarchy.find_ways(*pair, no_deadline()).cost_ms[0]
+            if cost < NO_WAY:
+                found[row, column] = min(found[row, column], cost)
     return found.tolist()
 
 
@@ -380,16 +382,18 @@ def test_floors_are_read_out_of_texts(levels, expected):
 
 def test_blocks_of_turns_are_priced_as_all_at_once(road_graph, tmp_path, monkeypatch):
     costs = MODE_COSTS["auto"]
-    write_mode(road_graph, costs, tmp_path / "whole")
+    scratch = Scratch(tmp_path, MEMORY_BYTES)
+    write_mode(road_graph, costs, tmp_path / "whole", scratch=scratch)
     monkeypatch.setattr(table_module, "_TURNS_AT_ONCE", 777)
-    write_mode(road_graph, costs, tmp_path / "blocks")
+    write_mode(road_graph, costs, tmp_path / "blocks", scratch=scratch)
     files = {path.name: path.read_bytes() for path in (tmp_path / "whole").iterdir()}
     assert len(files) > 30
     assert files == {path.name: path.read_bytes() for path in (tmp_path / "blocks").iterdir()}
 
 
-def test_a_block_is_priced_in_the_room_of_a_block(road_graph, monkeypatch):
+def test_a_block_is_priced_in_the_room_of_a_block(road_graph, tmp_path, monkeypatch):
     costs = MODE_COSTS["foot"]
+    scratch = Scratch(tmp_path, MEMORY_BYTES)
     turns = find_turns(road_graph, costs.find_usable(road_graph), costs.access, restricted=False)
     edge_s = costs.cost_edges(road_graph)
     peaks = []
@@ -397,7 +401,7 @@ def test_a_block_is_priced_in_the_room_of_a_block(road_graph, monkeypatch):
         monkeypatch.setattr(table_module, "_TURNS_AT_ONCE", block)
         tracemalloc.start()
         try:
-            table_module._price_turns(road_graph, costs, turns, *edge_s)
+            table_module._price_turns(road_graph, costs, turns, *edge_s, scratch)
             peaks.append(tracemalloc.get_traced_memory()[1])
         finally:
             tracemalloc.stop()

@@ -15,6 +15,7 @@ from mapyard.routing.building.timezones import build_timezones
 from mapyard.routing.building.tools import RoutingBuildFailed, run_module, run_tool
 from mapyard.routing.config import make_build_config
 from mapyard.routing.contraction.build import build_tables
+from mapyard.routing.contraction.mapping import MEMORY_BYTES
 from mapyard.routing.contraction.tables import TILES_NAME
 from mapyard.routing.meta import GraphMeta, name_engine
 from mapyard.routing.tagging.rewriting import rewrite
@@ -42,12 +43,14 @@ def build_graph(
     threads: int | None = None,
     find_heights: FindHeights | None = None,
     chosen: Collection[str] = (),
+    memory_bytes: int = MEMORY_BYTES,
     on_progress: Callable[[float, str], None] = lambda share, what: None,
 ) -> GraphMeta | None:
     """Build the graph of `pbf` into `directory` (made if missing): tiles.tar and routing.json.
 
     `pbf` is sorted by type and id, `bbox` surrounds the data. With `find_heights` roads have
-    grades; `chosen` profiles are prepared beside the modes. `on_progress` gets the share done in
+    grades; `chosen` profiles are prepared beside the modes, in about `memory_bytes`. `on_progress`
+    gets the share done in
     0..1 and what is being done. Working files lie in `directory`/work and are removed at the end.
     Returns None, and leaves nothing, where the file holds no roads. Raises `RoutingBuildFailed`.
     """
@@ -99,7 +102,7 @@ def build_graph(
     run_module("valhalla.valhalla_build_extract", ["-c", config_path])
     (work / TILES_NAME).replace(directory / TILES_NAME)
     on_progress(0.98, "preparing matrices")
-    build_tables(directory, chosen)
+    build_tables(directory, chosen, memory_bytes)
     meta = GraphMeta(name_engine(), edge_count, timezone_count, height_count > 0)
     meta.write(directory)
     shutil.rmtree(work)

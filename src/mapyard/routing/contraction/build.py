@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from mapyard.deadline import no_deadline
 from mapyard.errors import MapyardError
 from mapyard.geo.sphere import haversine_m
+from mapyard.routing.contraction.mapping import MEMORY_BYTES, Scratch, open_scratch
 from mapyard.routing.contraction.order import rank_edges
 from mapyard.routing.contraction.places import Places
 from mapyard.routing.contraction.profiles import MODE_COSTS, find_costs
@@ -63,7 +64,9 @@ _SEED: Final = 1
 _HIERARCHICAL: Final = ("auto", "truck")
 
 
-def build_tables(directory: Path, chosen: Collection[str] = ()) -> dict[str, ModeCheck]:
+def build_tables(
+    directory: Path, chosen: Collection[str] = (), memory_bytes: int = MEMORY_BYTES
+) -> dict[str, ModeCheck]:
     """Prepare the modes of the graph in `directory`, and the chosen ones of `PROFILES`.
 
     Writes beside its tiles what was found, and returns the checks. A profile without one has no
@@ -74,7 +77,18 @@ def build_tables(directory: Path, chosen: Collection[str] = ()) -> dict[str, Mod
     write_meta(directory, checks, chosen)  # routes are compared as they are without tables
     folder = get_folder(directory)
     shutil.rmtree(folder, ignore_errors=True)
-    graph = _read_graph(directory / TILES_NAME)
+    with open_scratch(directory, memory_bytes) as scratch:
+        return _build_tables(directory, chosen, checks, folder, scratch)
+
+
+def _build_tables(
+    directory: Path,
+    chosen: Collection[str],
+    checks: dict[str, ModeCheck],
+    folder: Path,
+    scratch: Scratch,
+) -> dict[str, ModeCheck]:
+    graph = _read_graph(directory / TILES_NAME, scratch)
     if graph is not None:
         _find_hours(graph).write(directory)
     if graph is None or not has_kernels():
@@ -91,7 +105,11 @@ def build_tables(directory: Path, chosen: Collection[str] = ()) -> dict[str, Mod
         rank = rank_edges(graph, usable)
         for name in [name for name, profile in profiles.items() if profile.mode == mode]:
             connected[mode] = write_mode(
-                graph, find_costs(PROFILES[name]), get_folder(directory, name), rank=rank
+                graph,
+                find_costs(PROFILES[name]),
+                get_folder(directory, name),
+                rank=rank,
+                scratch=scratch,
             )
     write_shared(graph, directory / TILES_NAME, folder, connected)
     shared = SharedTable(folder, directory / TILES_NAME)
@@ -118,9 +136,9 @@ def _find_hours(graph: RoadGraph) -> Hours:
     )
 
 
-def _read_graph(tiles_tar: Path) -> RoadGraph | None:
+def _read_graph(tiles_tar: Path, scratch: Scratch) -> RoadGraph | None:
     try:
-        return read_graph(tiles_tar)
+        return read_graph(tiles_tar, scratch.move)
     except UnknownTiles as error:
         log.warning("matrices are left to the engine: unknown tiles: %s", error)
         return None

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -97,49 +97,98 @@ class HierarchyArrays:
     round_middle: Int32s
 
 
-@contextmanager
+#: Makes an array by name, shape and kind of numbers, to be filled.
+type Maker = Callable[[str, tuple[int, ...], type[np.generic]], NDArray[Any]]
+
+
+def make_plain(name: str, shape: tuple[int, ...], kind: type[np.generic]) -> NDArray[Any]:
+    """Return an array in memory."""
+    return np.empty(shape, kind)
+
+
 def contract(
-    count: int, tail: Ints, head: Ints, cost_ms: Int32s, time_ms: Int32s, length_cm: Int32s
-) -> Iterator[HierarchyArrays]:
+    count: int,
+    tail: Ints,
+    head: Ints,
+    cost_ms: Int32s,
+    time_ms: Int32s,
+    length_cm: Int32s,
+    *,
+    make: Maker = make_plain,
+    make_scratch: Maker = make_plain,
+) -> HierarchyArrays:
     """Contract the arcs of a graph whose vertices are numbered in the order to contract them.
 
-    Gives the arrays until the end of the block.
+    `make` gives the arrays of the result by their names, `make_scratch` those that are needed
+    meanwhile: 17 bytes for each pair of vertices that is joined.
     """
     kernels = load_kernels()
     tail, head = np.ascontiguousarray(tail, np.int32), np.ascontiguousarray(head, np.int32)
     for ends in (tail, head):
         if ends.size and not 0 <= ends.min() <= ends.max() < count:
             raise ValueError("an arc leads out of the graph")
-    columns = [
-        address(column, np.int32, len(tail)) for column in (head, cost_ms, time_ms, length_cm)
-    ]
+    arcs = [address(tail, np.int32), address(head, np.int32, len(tail))]
+    weights = [address(column, np.int32, len(tail)) for column in (cost_ms, time_ms, length_cm)]
     if cost_ms.size and cost_ms.min() < 0:
         raise ValueError("a cost is less than nothing")
-    fill = ctypes.c_int64()
-    found = kernels.contract(
-        count, len(tail), address(tail, np.int32), *columns, ctypes.addressof(fill)
-    )
-    if not found:
+    completion = kernels.complete(count, len(tail), *arcs)
+    if not completion:
         raise MemoryError("no memory is left to contract the road graph")
     try:
-        struct = _Struct.from_address(found)
-        firsts = [_view(getattr(struct, name), np.uint32, count + 1) for name in _FIRSTS]
-        ups, downs = (int(first[-1]) for first in firsts)
-        sizes = {"up": 4 * ups, "down": 4 * downs, "up_middle": ups, "down_middle": downs}
-        arrays: dict[str, Any] = dict(zip(_FIRSTS, firsts, strict=True))
-        for name in ("parent", "depth", "up", "down", "up_middle", "down_middle", "round_middle"):
-            arrays[name] = _view(getattr(struct, name), np.int32, sizes.get(name, count))
-        arrays["round"] = _view(struct.round, np.int32, _ARC_COLUMNS * count)
-        for name in ("up", "down", "round"):
-            arrays[name] = arrays[name].reshape(-1, _ARC_COLUMNS)
-        yield HierarchyArrays(**arrays)
+        joined = kernels.count_joined(completion)
+        shortcuts = [
+            make_scratch(name, (joined,), np.int32)
+            for name in ("up", "down", "up_middle", "down_middle")
+        ]
+        dropped = make_scratch("dropped", (joined,), np.uint8)
+        kept = np.zeros(2, np.int64)
+        round_middle = make("round_middle", (count,), np.int32)
+        if kernels.customize(
+            completion, len(tail), *arcs, weights[0],
+            *(address(column, np.int32) for column in shortcuts), address(dropped, np.uint8),
+            address(round_middle, np.int32, count), address(kept, np.int64),
+        ):  # fmt: skip
+            raise MemoryError("no memory is left to contract the road graph")
+        ups, downs = kept.tolist()
+        shapes: dict[str, tuple[int, ...]] = {
+            **dict.fromkeys(_FIRSTS, (count + 1,)), "up": (ups, _ARC_COLUMNS),
+            "down": (downs, _ARC_COLUMNS), "up_middle": (ups,), "down_middle": (downs,),
+            "round": (count, _ARC_COLUMNS),
+        }  # fmt: skip
+        arrays = {
+            name: make(name, shapes.get(name, (count,)), np.uint32 if name in _FIRSTS else np.int32)
+            for name in _NAMES
+            if name != "round_middle"
+        }
+        for name in _FIRSTS:
+            arrays[name][0] = 0
+        found = HierarchyArrays(**arrays, round_middle=round_middle)
+        struct = _describe(found)
+        if kernels.keep_shortcuts(completion, len(tail), *arcs, *weights, ctypes.addressof(struct)):
+            raise MemoryError("no memory is left to contract the road graph")
     finally:
-        kernels.free_hierarchy(found)
+        kernels.free_completion(completion)
+    return found
 
 
-def _view(where: int, kind: type[np.generic], count: int) -> NDArray[Any]:
-    kind_of = ctypes.c_uint32 if kind is np.uint32 else ctypes.c_int32
-    return np.ctypeslib.as_array((kind_of * count).from_address(where))
+def _describe(arrays: HierarchyArrays) -> _Struct:
+    count = len(arrays.parent)
+    ups, downs = len(arrays.up_middle), len(arrays.down_middle)
+    sizes = {
+        "up_first": count + 1, "down_first": count + 1, "up": 4 * ups, "down": 4 * downs,
+        "up_middle": ups, "down_middle": downs, "round": 4 * count,
+    }  # fmt: skip
+    return _Struct(
+        count,
+        *(
+            address(
+                getattr(arrays, name),
+                np.uint32 if name in _FIRSTS else np.int32,
+                sizes.get(name, count),
+            )
+            for name in _NAMES
+        ),
+    )
 
 
 class Hierarchy:
@@ -149,26 +198,13 @@ class Hierarchy:
         """Take the arrays; they have to stay as they are."""
         self._arrays = arrays
         self._kernels = load_kernels()
-        self.count = count = len(arrays.parent)
-        ups, downs = len(arrays.up_middle), len(arrays.down_middle)
-        sizes = {
-            "up_first": count + 1, "down_first": count + 1, "up": 4 * ups, "down": 4 * downs,
-            "up_middle": ups, "down_middle": downs, "round": 4 * count,
-        }  # fmt: skip
-        for first, arcs in ((arrays.up_first, ups), (arrays.down_first, downs)):
-            if int(first[-1]) != arcs:
+        self.count = len(arrays.parent)
+        for first, middle in (
+            (arrays.up_first, arrays.up_middle), (arrays.down_first, arrays.down_middle),
+        ):  # fmt: skip
+            if int(first[-1]) != len(middle):
                 raise ValueError("a contracted graph whose arrays do not fit together")
-        self._struct = _Struct(
-            count,
-            *(
-                address(
-                    getattr(arrays, name),
-                    np.uint32 if name in _FIRSTS else np.int32,
-                    sizes.get(name, count),
-                )
-                for name in _NAMES
-            ),
-        )
+        self._struct = _describe(arrays)
         #: Where C finds it.
         self.where = ctypes.addressof(self._struct)
 
@@ -266,12 +302,6 @@ class Hierarchy:
     def _check(self, vertices: Int32s) -> None:
         if vertices.size and not 0 <= vertices.min() <= vertices.max() < self.count:
             raise ValueError("a vertex that the graph does not have")
-
-
-def write_arrays(arrays: HierarchyArrays, folder: Path, name: str) -> None:
-    """Write the arrays as NAME-COLUMN.npy, each."""
-    for field in fields(arrays):
-        np.save(folder / f"{name}-{field.name}.npy", getattr(arrays, field.name))
 
 
 def open_arrays(folder: Path, name: str) -> HierarchyArrays:

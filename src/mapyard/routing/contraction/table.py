@@ -24,8 +24,8 @@ from mapyard.routing.contraction.hierarchy import (
     Ways,
     contract,
     open_arrays,
-    write_arrays,
 )
+from mapyard.routing.contraction.mapping import Scratch, make_file
 from mapyard.routing.contraction.order import rank_edges
 from mapyard.routing.contraction.places import Places
 from mapyard.routing.contraction.profiles import MODE_COSTS, find_costs
@@ -49,6 +49,7 @@ _CM: Final = 100
 #: At a crossing nobody sets out on a road that ends there, or arrives on one that begins there,
 #: not even where it costs nothing to turn from one to the other.
 _LAST_CHOICE: Final = 1
+#: Turns that are priced together.
 _TURNS_AT_ONCE: Final = 1 << 18
 
 
@@ -115,6 +116,7 @@ def write_mode(
     own: EdgeSpeeds | None = None,
     *,
     rank: Ints | None = None,
+    scratch: Scratch,
 ) -> NDArray[np.uint8]:
     """Contract the graph for the costs of a mode and write it into a folder of its own.
 
@@ -137,31 +139,34 @@ def write_mode(
         turns = turns.select(~stuck)
     if costs.find_forbidden is not None:
         turns = turns.select(~costs.find_forbidden(graph, turns))
+    turns = turns.move(scratch.move)
     edge_cost_s, edge_time_s = costs.cost_edges(graph)
     if own is not None:
         edge_cost_s, edge_time_s = own.replace(graph.edges.length_m, edge_cost_s, edge_time_s)
-    cost_ms, time_ms = _price_turns(graph, costs, turns, edge_cost_s, edge_time_s)
+    cost_ms, time_ms = _price_turns(graph, costs, turns, edge_cost_s, edge_time_s, scratch)
     edge_cost, edge_time = _count(edge_cost_s, costs.cost_scale), _count(edge_time_s, _MS)
     del edge_cost_s, edge_time_s, stuck
     length_cm = (_CM * graph.edges.length_m).astype(np.int32)
 
     def write(vertices: VertexGraph, name: str) -> None:
+        vertices = vertices.move(scratch.move)
         order = np.argsort(rank[vertices.edge], kind="stable")
         number = np.empty(len(order), np.int32)
         number[order] = np.arange(len(order))
         _write(_number_vertices(vertices, number), folder, name)
-        arcs = (
-            cost_ms[vertices.turn],
-            time_ms[vertices.turn],
-            length_cm[turns.origin[vertices.turn]],
-        )
-        tail, head = number[vertices.tail], number[vertices.head]
-        with contract(len(order), tail, head, *arcs) as arrays:
-            write_arrays(arrays, folder, name)
-        del arcs
+        turn = vertices.turn
+        cost, time = scratch.move(cost_ms[turn]), scratch.move(time_ms[turn])
+        arcs = cost, time, scratch.move(length_cm[turns.origin[turn]])
+        tail, head = (scratch.move(number[ends]) for ends in (vertices.tail, vertices.head))
+        contract(
+            len(order), tail, head, *arcs,
+            make=lambda column, shape, kind: make_file(
+                folder / f"{name}-{column}.npy", shape, kind
+            ),
+            make_scratch=scratch.make,
+        )  # fmt: skip
         if name == "strict":
-            turn = vertices.turn
-            _write(sort_turns(len(order), tail, head, cost_ms[turn], time_ms[turn]), folder, name)
+            _write(sort_turns(len(order), tail, head, cost, time), folder, name)
 
     write(
         make_strict(
@@ -177,13 +182,18 @@ def write_mode(
 
 
 def _price_turns(
-    graph: RoadGraph, costs: ModeCosts, turns: Turns, edge_cost_s: Floats, edge_time_s: Floats
+    graph: RoadGraph,
+    costs: ModeCosts,
+    turns: Turns,
+    edge_cost_s: Floats,
+    edge_time_s: Floats,
+    scratch: Scratch,
 ) -> tuple[Int32s, Int32s]:
     """Return cost and time of each turn with the edge before it.
 
     Block by block: to price a turn takes many times the room of its price.
     """
-    cost, time_ms = np.empty((2, len(turns)), np.int32)
+    cost, time_ms = (scratch.make(name, (len(turns),), np.int32) for name in ("cost", "time"))
     for start in range(0, len(turns), _TURNS_AT_ONCE):
         some = slice(start, start + _TURNS_AT_ONCE)
         part = turns.select(some)

@@ -9,7 +9,7 @@ changes it breaks `_check`, or the comparison with routes at the end of a build.
 from __future__ import annotations
 
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -153,8 +153,16 @@ class _Tile:
         return int(self.raw[at : at + 4].view(np.uint32)[0])
 
 
-def read_graph(tiles_tar: Path) -> RoadGraph:
-    """Read the graph from a tar of tiles; raise `UnknownTiles` where the layout is another one."""
+def _stay(array: Any) -> Any:
+    return array
+
+
+def read_graph(tiles_tar: Path, keep: Callable[[Any], Any] = _stay) -> RoadGraph:
+    """Read the graph from a tar of tiles; raise `UnknownTiles` where the layout is another one.
+
+    `keep` gets each column of the graph and returns what is held instead of it, such as a copy in a
+    mapped file.
+    """
     tiles = sorted(_iter_tiles(tiles_tar), key=lambda tile: tile.graph_id)
     if not tiles:
         raise UnknownTiles("no tiles of roads")
@@ -163,16 +171,16 @@ def read_graph(tiles_tar: Path) -> RoadGraph:
     tile_ids = np.array([tile.graph_id for tile in tiles], np.int64)
     node_words = np.concatenate([tile.nodes for tile in tiles])
     edge_words = np.concatenate([tile.edges for tile in tiles])
-    nodes = _unpack(node_words, _NODE_FIELDS)
-    edges = _unpack(edge_words, EDGE_FIELDS)
+    nodes = _unpack(node_words, _NODE_FIELDS, keep)
+    edges = _unpack(edge_words, EDGE_FIELDS, keep)
 
     count = nodes.edge_count
-    start = np.repeat(np.arange(len(count)), count)
+    start = keep(np.repeat(np.arange(len(count)), count))
     first_edge = np.cumsum(count) - count
-    end = _resolve(_bits(edge_words[:, 0], 0, _ID_BITS), tile_ids, node_starts)
+    end = keep(_resolve(_bits(edge_words[:, 0], 0, _ID_BITS), tile_ids, node_starts))
     if len(start) != len(end):
         raise UnknownTiles("nodes and edges do not fit together")
-    opposing = np.where(end >= 0, first_edge[end] + edges.opposing_index, -1)
+    opposing = keep(np.where(end >= 0, first_edge[end] + edges.opposing_index, -1))
     _pair_twins(opposing, start, end, edges.length_m)
     limits = [
         np.column_stack(
@@ -192,14 +200,14 @@ def read_graph(tiles_tar: Path) -> RoadGraph:
     graph = RoadGraph(
         nodes=nodes,
         edges=edges,
-        lon=lon,
-        lat=lat,
-        headings=node_words[:, 3].copy(),
-        junction=_find_junctions(tiles, nodes, tile_ids, node_starts),
+        lon=keep(lon),
+        lat=keep(lat),
+        headings=keep(node_words[:, 3].copy()),
+        junction=keep(_find_junctions(tiles, nodes, tile_ids, node_starts)),
         start=start,
         end=end,
         opposing=opposing,
-        level=_read_levels(tiles, np.flatnonzero(at_elevator), edge_starts),
+        level=keep(_read_levels(tiles, np.flatnonzero(at_elevator), edge_starts)),
         limits=np.concatenate(limits),
         spares_ends=np.concatenate([_bits(tile.limits[:, 0], 40, 1) == 1 for tile in tiles]),
         restrictions=[
@@ -208,7 +216,7 @@ def read_graph(tiles_tar: Path) -> RoadGraph:
             for modes, path in _read_restrictions(tile, tile_ids, edge_starts)
         ],
         timed_turns=_find_timed_turns(tiles, end, tile_ids, edge_starts),
-        record=_find_records(tiles, edge_words),
+        record=keep(_find_records(tiles, edge_words)),
         tile_places=np.array(
             [
                 (
@@ -387,10 +395,14 @@ def _check(graph: RoadGraph) -> None:
         raise UnknownTiles("edges and the edges back do not agree")
 
 
-def _unpack(words: Words, fields: dict[str, tuple[int, int, int]]) -> Columns:
+def _unpack(
+    words: Words, fields: dict[str, tuple[int, int, int]], keep: Callable[[Any], Any]
+) -> Columns:
     return Columns(
         {
-            name: _bits(words[:, word], low, width).astype(np.int16 if width < 16 else np.int32)
+            name: keep(
+                _bits(words[:, word], low, width).astype(np.int16 if width < 16 else np.int32)
+            )
             for name, (word, low, width) in fields.items()
         }
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +25,10 @@ class Turns:
 
     def __len__(self) -> int:
         return len(self.origin)
+
+    def move(self, move: Callable[[Any], Any]) -> Turns:
+        """Return the turns with what is to be held instead of each column."""
+        return Turns(*(move(getattr(self, field.name)) for field in fields(self)))
 
     def select(self, mask: NDArray[np.bool_] | slice) -> Turns:
         """Return the turns where the mask is set, or of a range."""

@@ -10,7 +10,9 @@ them where it finds no way, and where both ends are next to each other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +38,10 @@ class VertexGraph:
     tail: Ints  #: per arc
     head: Ints
     turn: Ints  #: per arc, its place in `Turns`
+
+    def move(self, move: Callable[[Any], Any]) -> VertexGraph:
+        """Return the graph with what is to be held instead of each column."""
+        return VertexGraph(*(move(getattr(self, field.name)) for field in fields(self)))
 
 
 def make_relaxed(

@@ -16,11 +16,14 @@ from mapyard.native import Functions, KernelsMissing, address, load_library
 __all__ = ["KernelsMissing", "address", "has_kernels", "load_kernels", "map_array"]
 
 #: Has to be the one in kernels.h.
-_VERSION: Final = 11
+_VERSION: Final = 12
 _FUNCTIONS: Final[Functions] = {
     "order_roads": (c_int32, (c_int32, c_int32, *[c_void_p] * 5)),
-    "contract": (c_void_p, (c_int32, c_int64, *[c_void_p] * 6)),
-    "free_hierarchy": (None, (c_void_p,)),
+    "complete": (c_void_p, (c_int32, c_int64, *[c_void_p] * 2)),
+    "count_joined": (c_int64, (c_void_p,)),
+    "free_completion": (None, (c_void_p,)),
+    "customize": (c_int32, (c_void_p, c_int64, *[c_void_p] * 10)),
+    "keep_shortcuts": (c_int32, (c_void_p, c_int64, *[c_void_p] * 6)),
     "find_connected": (c_int32, (c_int32, c_int64, *[c_void_p] * 4, c_int32, c_int32, c_void_p)),
     "search": (c_void_p, (c_void_p, c_int32, c_int64, *[c_void_p] * 5)),
     "free_labels": (None, (c_void_p,)),

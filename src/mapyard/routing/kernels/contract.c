@@ -3,13 +3,14 @@
    Contracting a vertex joins all its later neighbors. Which ones are joined does not depend on
    costs (`complete`); the costs of the shortcuts come from triangles over lower vertices
    (`customize`). A shortcut that is dearer than a way over higher vertices is on no cheapest way
-   and left out (`perfect`), and only those that are kept get a time and a length (`measure`). */
+   and left out (`perfect`), and only those that are kept get a time and a length (`keep_shortcuts`).
+   What grows with the shortcuts are the caller's arrays, so that they may lie in mapped files. */
 #include "kernels.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct {
+struct Completion {
     int32_t count;
     uint32_t *first; /* of each vertex's arcs to higher ones, sorted */
     int32_t *head;
@@ -17,7 +18,7 @@ typedef struct {
     int32_t *up, *down, *up_middle, *down_middle;
     int32_t *round_cost, *round_middle;
     uint8_t *dropped; /* bit 0: upward, bit 1: downward */
-} Completion;
+};
 
 /* Arcs of the graph itself, sorted by tail and head. */
 typedef struct {
@@ -46,7 +47,7 @@ static void sort(int32_t *values, int64_t count) {
 }
 
 /* Join the later neighbors of each vertex: those of its arcs, and those of its children. */
-static int complete(Completion *c, const Input *in) {
+static int join(Completion *c, const Input *in) {
     int32_t n = c->count;
     int64_t *low_first = calloc((size_t)n + 2, sizeof(int64_t));
     int32_t *low_head = malloc(((size_t)in->arcs + 1) * sizeof(int32_t));
@@ -138,7 +139,7 @@ static void set_costs(Completion *c, const Input *in) {
 /* Go over the triangles of lowest vertex v; `at` has for heads of v's arcs the arc plus 1. */
 #define EACH_ARC(c, v, i) for (uint32_t i = (c)->first[v]; i < (c)->first[(v) + 1]; i++)
 
-static void customize(Completion *c, uint32_t *at) {
+static void set_shortcuts(Completion *c, uint32_t *at) {
     for (int32_t v = 0; v < c->count; v++) {
         EACH_ARC(c, v, i) at[c->head[i]] = i + 1;
         EACH_ARC(c, v, i) {
@@ -212,22 +213,8 @@ static void measure_input(const Input *in, int32_t tail, int32_t head, Arc *arc)
 }
 
 /* Keep what is not dropped, and add up times and lengths from the lowest vertices on. */
-static int keep(const Completion *c, const Input *in, Hierarchy *h) {
+static void keep(const Completion *c, const Input *in, Hierarchy *h) {
     int32_t n = c->count;
-    uint64_t ups = 0, downs = 0;
-    for (int64_t i = 0; i < (int64_t)c->first[n]; i++) {
-        ups += !(c->dropped[i] & 1);
-        downs += !(c->dropped[i] & 2);
-    }
-    h->up = malloc((ups + 1) * sizeof(Arc));
-    h->down = malloc((downs + 1) * sizeof(Arc));
-    h->up_middle = malloc((ups + 1) * sizeof(int32_t));
-    h->down_middle = malloc((downs + 1) * sizeof(int32_t));
-    h->up_first = malloc(((size_t)n + 1) * sizeof(uint32_t));
-    h->down_first = malloc(((size_t)n + 1) * sizeof(uint32_t));
-    h->depth = malloc(((size_t)n + 1) * sizeof(int32_t));
-    if (!(h->up && h->down && h->up_middle && h->down_middle && h->up_first && h->down_first && h->depth))
-        return -1;
     for (int32_t v = n - 1; v >= 0; v--)
         h->depth[v] = c->parent[v] < 0 ? 0 : h->depth[c->parent[v]] + 1;
     uint32_t up = 0, down = 0;
@@ -257,8 +244,6 @@ static int keep(const Completion *c, const Input *in, Hierarchy *h) {
         h->up_first[v + 1] = up;
         h->down_first[v + 1] = down;
     }
-    h->round = malloc(((size_t)n + 1) * sizeof(Arc));
-    if (!h->round) return -1;
     for (int32_t v = 0; v < n; v++) {
         int32_t middle = c->round_middle[v], cost = c->round_cost[v];
         h->round[v] = (Arc){h->depth[v], cost, 0, 0};
@@ -278,7 +263,6 @@ static int keep(const Completion *c, const Input *in, Hierarchy *h) {
         h->round[v].time = to_middle->time + on->time;
         h->round[v].length = to_middle->length + on->length;
     }
-    return 0;
 }
 
 static int sort_input(Input *in, int32_t count) {
@@ -291,47 +275,68 @@ static int sort_input(Input *in, int32_t count) {
     return 0;
 }
 
-/* Contract a graph of vertices in the order of their numbers. `fill` gets the number of pairs that
-   were joined. Returns NULL without memory; to be freed by free_hierarchy(). */
-Hierarchy *contract(int32_t count, int64_t arcs, const int32_t *tail, const int32_t *head,
-                    const int32_t *cost, const int32_t *time, const int32_t *length, int64_t *fill) {
+/* Join the vertices of a graph that is contracted in the order of their numbers. Returns NULL without
+   memory; to be freed by free_completion(). */
+Completion *complete(int32_t count, int64_t arcs, const int32_t *tail, const int32_t *head) {
     size_t n = (size_t)count + 1;
-    Completion c = {count, calloc(n + 1, sizeof(uint32_t)), NULL, malloc(n * sizeof(int32_t)), NULL,
-                    NULL, NULL, NULL, malloc(n * sizeof(int32_t)), malloc(n * sizeof(int32_t)), NULL};
-    Input in = {tail, head, cost, time, length, arcs, NULL, NULL};
-    uint32_t *at = calloc(n, sizeof(uint32_t));
-    Hierarchy *h = calloc(1, sizeof(Hierarchy));
-    int done = 0;
-    if (!(c.first && c.parent && c.round_cost && c.round_middle && at && h)) goto end;
-    if (complete(&c, &in)) goto end;
-    size_t joined = c.first[count];
-    *fill = (int64_t)joined;
-    c.up = malloc((joined + 1) * sizeof(int32_t));
-    c.down = malloc((joined + 1) * sizeof(int32_t));
-    c.up_middle = malloc((joined + 1) * sizeof(int32_t));
-    c.down_middle = malloc((joined + 1) * sizeof(int32_t));
-    c.dropped = malloc(joined + 1);
-    if (!(c.up && c.down && c.up_middle && c.down_middle && c.dropped)) goto end;
-    set_costs(&c, &in);
-    customize(&c, at);
-    perfect(&c, at);
-    h->count = count;
-    if (sort_input(&in, count) || keep(&c, &in, h)) goto end;
-    h->parent = c.parent;
-    h->round_middle = c.round_middle;
-    c.parent = c.round_middle = NULL;
-    done = 1;
-end:
-    free(c.first); free(c.head); free(c.parent); free(c.up); free(c.down); free(c.up_middle);
-    free(c.down_middle); free(c.round_cost); free(c.round_middle); free(c.dropped);
-    free(at); free(in.first); free(in.by_tail);
-    if (!done) { free_hierarchy(h); return NULL; }
-    return h;
+    Completion *c = calloc(1, sizeof(Completion));
+    if (!c) return NULL;
+    c->count = count;
+    c->first = calloc(n + 1, sizeof(uint32_t));
+    c->parent = malloc(n * sizeof(int32_t));
+    Input in = {tail, head, NULL, NULL, NULL, arcs, NULL, NULL};
+    if (c->first && c->parent && !join(c, &in)) return c;
+    free_completion(c);
+    return NULL;
 }
 
-void free_hierarchy(Hierarchy *h) {
-    if (!h) return;
-    free(h->parent); free(h->depth); free(h->up_first); free(h->down_first); free(h->up);
-    free(h->down); free(h->up_middle); free(h->down_middle); free(h->round);
-    free(h->round_middle); free(h);
+/* How many pairs were joined. */
+int64_t count_joined(const Completion *c) { return c->first[c->count]; }
+
+void free_completion(Completion *c) {
+    if (!c) return;
+    free(c->first); free(c->head); free(c->parent); free(c->round_cost);
+    free(c);
+}
+
+/* Find the costs of shortcuts, and which of them are kept. There is room in the first arrays for each
+   pair that was joined, in `round_middle` for each vertex; they are needed until the completion is
+   freed. `kept` gets the numbers of shortcuts up and down. Returns 0, or -1 without memory. */
+int32_t customize(Completion *c, int64_t arcs, const int32_t *tail, const int32_t *head, const int32_t *cost,
+                  int32_t *up, int32_t *down, int32_t *up_middle, int32_t *down_middle, uint8_t *dropped,
+                  int32_t *round_middle, int64_t *kept) {
+    size_t n = (size_t)c->count + 1;
+    Input in = {tail, head, cost, NULL, NULL, arcs, NULL, NULL};
+    uint32_t *at = calloc(n, sizeof(uint32_t));
+    free(c->round_cost);
+    c->round_cost = malloc(n * sizeof(int32_t));
+    if (!at || !c->round_cost) {
+        free(at);
+        return -1;
+    }
+    c->up = up; c->down = down; c->up_middle = up_middle; c->down_middle = down_middle;
+    c->dropped = dropped; c->round_middle = round_middle;
+    set_costs(c, &in);
+    set_shortcuts(c, at);
+    perfect(c, at);
+    free(at);
+    kept[0] = kept[1] = 0;
+    for (int64_t i = 0; i < count_joined(c); i++) {
+        kept[0] += !(dropped[i] & 1);
+        kept[1] += !(dropped[i] & 2);
+    }
+    return 0;
+}
+
+/* Write the contracted graph into its arrays, but for `round_middle`. Returns 0, or -1 without memory. */
+int32_t keep_shortcuts(const Completion *c, int64_t arcs, const int32_t *tail, const int32_t *head,
+                       const int32_t *cost, const int32_t *time, const int32_t *length, Hierarchy *h) {
+    Input in = {tail, head, cost, time, length, arcs, NULL, NULL};
+    int32_t result = sort_input(&in, c->count);
+    if (!result) {
+        memcpy(h->parent, c->parent, (size_t)c->count * sizeof(int32_t));
+        keep(c, &in, h);
+    }
+    free(in.first); free(in.by_tail);
+    return result;
 }

@@ -13,7 +13,7 @@
 #endif
 
 /* Rises when a function's arguments or a struct change: another library is not loaded. */
-enum { KERNELS_VERSION = 11 };
+enum { KERNELS_VERSION = 12 };
 
 /* No way. Costs and times are in milliseconds, lengths in centimeters; costs stay below, so that two
    of them can be added. Ways begin with a cost that may be less than nothing, as their first edge
@@ -48,10 +48,17 @@ EXPORT int32_t kernels_version(void);
 EXPORT int32_t order_roads(int32_t crossings, int32_t roads, const int32_t *tail, const int32_t *head,
                            const int32_t *x, const int32_t *y, int32_t *order);
 
-EXPORT Hierarchy *contract(int32_t count, int64_t arcs, const int32_t *tail, const int32_t *head,
-                           const int32_t *cost, const int32_t *time, const int32_t *length,
-                           int64_t *fill);
-EXPORT void free_hierarchy(Hierarchy *hierarchy);
+typedef struct Completion Completion;
+
+EXPORT Completion *complete(int32_t count, int64_t arcs, const int32_t *tail, const int32_t *head);
+EXPORT int64_t count_joined(const Completion *completion);
+EXPORT void free_completion(Completion *completion);
+EXPORT int32_t customize(Completion *completion, int64_t arcs, const int32_t *tail, const int32_t *head,
+                         const int32_t *cost, int32_t *up, int32_t *down, int32_t *up_middle,
+                         int32_t *down_middle, uint8_t *dropped, int32_t *round_middle, int64_t *kept);
+EXPORT int32_t keep_shortcuts(const Completion *completion, int64_t arcs, const int32_t *tail,
+                              const int32_t *head, const int32_t *cost, const int32_t *time,
+                              const int32_t *length, Hierarchy *hierarchy);
 EXPORT int32_t find_connected(int32_t count, int64_t arcs, const int32_t *tail, const int32_t *head,
                               const int32_t *begin, const int32_t *end, int32_t crossings,
                               int32_t enough, uint8_t *connected);

@@ -21,10 +21,7 @@ def build(count, arcs):
     """A searchable graph of arcs (tail, head, cost, time, length), contracted by number."""
     columns = np.array(arcs, np.int64).reshape(-1, 5).T
     tail, head, *weights = (np.ascontiguousarray(column, np.int32) for column in columns)
-    with contract(count, tail, head, *weights) as arrays:
-        return Hierarchy(
-            type(arrays)(*(getattr(arrays, name).copy() for name in type(arrays).__slots__))
-        )
+    return Hierarchy(contract(count, tail, head, *weights))
 
 
 def start(*positions):
