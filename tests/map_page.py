@@ -40,10 +40,34 @@ def open_tool(tab: Browser, tool: str) -> None:
     tab.click(f'#tools [data-tool="{tool}"]')
 
 
+_FREE = """(() => {
+  const canvas = playground.map.getCanvas(), free = [];
+  for (let y = 8; y < innerHeight; y += 16)
+    for (let x = 8; x < innerWidth; x += 16)
+      if (document.elementFromPoint(x, y) === canvas) free.push([x, y]);
+  return free;
+})()"""
+
+
+def locate(tab: Browser, lon: float, lat: float) -> tuple[float, float]:
+    """Return where a position is in the window; drag the map first where something covers it."""
+    where = f"(p => [p.x, p.y])(playground.map.project([{lon}, {lat}]))"
+    x, y = tab.evaluate(where)
+    free = tab.evaluate(_FREE)
+    if any(abs(x - left) <= 8 and abs(y - top) <= 8 for left, top in free):
+        return x, y
+    assert free, "nothing of the map can be seen"
+    middle = [sum(values) / len(free) for values in zip(*free, strict=True)]
+    left, top = min(free, key=lambda at: abs(at[0] - middle[0]) + abs(at[1] - middle[1]))
+    tab.evaluate(f"void playground.map.panBy([{x - left}, {y - top}], {{animate: false}})")
+    wait(tab, "playground.map.loaded()")
+    x, y = tab.evaluate(where)
+    return x, y
+
+
 def click_map(tab: Browser, lon: float, lat: float) -> None:
     """Click on the map with the mouse, at a position."""
-    x, y = tab.evaluate(f"(p => [p.x, p.y])(playground.map.project([{lon}, {lat}]))")
-    tab.page.mouse.click(x, y)
+    tab.page.mouse.click(*locate(tab, lon, lat))
 
 
 def write_query(tab: Browser, text: str) -> None:

@@ -380,7 +380,7 @@ def _check_services(value: list[str]) -> None:
     for text in value:
         parts = urlsplit(text)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.fragment:
-            raise ValueError(f"{text!r} is no address such as https://query.example.org/sparql")
+            raise ValueError(f"{text!r} is not an address such as https://query.example.org/sparql")
         if parts.username or parts.password:
             raise ValueError(f"{text!r} must have no user name")
         _ = parts.port  # raises for what is none
@@ -469,7 +469,7 @@ def _read(setting: Setting, text: str, kind: Any) -> Any:
             value = msgspec.json.decode(text)
         except msgspec.DecodeError:
             raise ValueError(
-                f'{setting.name} is no JSON; lists are written so: \'["one", "two"]\''
+                f'{setting.name} is not JSON; lists are written so: \'["one", "two"]\''
             ) from None
     elif text == "" and not isinstance(setting.default, str):
         return setting.default

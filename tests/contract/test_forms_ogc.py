@@ -192,7 +192,7 @@ def test_filters_of_any_logic_are_what_they_say(server: Server) -> None:
         ({"filter": "amenity = name"}, "a property is compared with a text"),
         ({"filter": "S_FLIES(geometry, POINT(1 2))"}, "s_flies is not served"),
         ({"filter": "{"}, "character 1"),
-        ({"filter": "{", "filter-lang": "cql2-json"}, "is no JSON"),
+        ({"filter": "{", "filter-lang": "cql2-json"}, "is not JSON"),
         ({"filter": "(" * 50}, "nested"),
         ({"colour": "red"}, "colour: is not known here"),
         ({"crs": "urn:moon"}, "crs: 'urn:moon' is not served"),

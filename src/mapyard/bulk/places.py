@@ -115,7 +115,7 @@ def _read_number(value: Any, name: str) -> float:
     try:
         return float(value if isinstance(value, int | float) else str(value).replace(",", "."))
     except ValueError:
-        raise InvalidRequest(f"{name} is no number: {str(value)[:40]}") from None
+        raise InvalidRequest(f"{name} is not a number: {str(value)[:40]}") from None
 
 
 def _check(lat: float, lon: float) -> tuple[float, float]:

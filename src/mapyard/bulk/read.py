@@ -211,14 +211,14 @@ class NdjsonSource(_LineSource):
                     row = orjson.loads(text)
                 except orjson.JSONDecodeError as error:
                     shown = text[:10_000].decode(errors="replace")
-                    yield {"line": shown}, f"line {number} is no JSON: {error}"
+                    yield {"line": shown}, f"line {number} is not JSON: {error}"
                     continue
                 if isinstance(row, dict):
                     yield row, ""
                 else:
                     yield (
                         {"q": row} if isinstance(row, str) else {"value": row},
-                        ("" if isinstance(row, str) else f"line {number} is no object"),
+                        ("" if isinstance(row, str) else f"line {number} is not an object"),
                     )
 
 

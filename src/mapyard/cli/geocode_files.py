@@ -78,7 +78,7 @@ class Rows:
             try:
                 yield orjson.loads(line)
             except orjson.JSONDecodeError as error:
-                yield _Unreadable(f"line {number} is no JSON: {error}")
+                yield _Unreadable(f"line {number} is not JSON: {error}")
 
 
 class _Unreadable(str):
@@ -91,7 +91,7 @@ def find_form(name: str, output: Path | None, rows: Rows) -> Form:
     """Return the form to write in: as asked for, as the file is called, or as the rows came."""
     if name:
         if name not in ("csv", "ndjson", "table"):
-            raise InvalidRequest.of("format", f"{name} is none of csv, ndjson, table")
+            raise InvalidRequest.of("format", f"{name} is not csv, ndjson or table")
         return name  # type: ignore[return-value] # one of them
     if output is not None:
         return "ndjson" if output.suffix.lower() in NDJSON_SUFFIXES else "csv"

@@ -150,10 +150,10 @@ def check(service: Service) -> None:
                 else f"{path} is in a home folder, which the service cannot see",
             )
     if not re.fullmatch(r"[a-z_][a-z0-9_-]{0,30}", service.user) or service.user == "root":
-        raise InvalidRequest.of("user", f"{service.user!r} is no name for a system user")
+        raise InvalidRequest.of("user", f"{service.user!r} is not a name for a system user")
     if not re.fullmatch(r"[\w*:.,/ ~-]*", service.update_at):
         raise InvalidRequest.of(
-            "update_at", f"{service.update_at!r} is no time of systemd, such as daily"
+            "update_at", f"{service.update_at!r} is not a time of systemd, such as daily"
         )
 
 

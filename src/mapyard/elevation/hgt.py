@@ -40,7 +40,7 @@ class HgtGrid:
         if match is None:
             raise ValueError(f"its name says no corner; {name!r} should be such as N43E007.hgt")
         if size not in _SHAPES:
-            raise ValueError(f"{size:,} bytes are no square degree of 1 or 3 arc seconds")
+            raise ValueError(f"{size:,} bytes are not a square degree of 1 or 3 arc seconds")
         self.height, self.width = _SHAPES[size]
         south = int(match[2]) * (1 if match[1] in "Nn" else -1)
         west = int(match[4]) * (1 if match[3] in "Ee" else -1)

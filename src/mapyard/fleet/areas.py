@@ -147,7 +147,7 @@ def read_areas(path: Path) -> list[Area]:
         raise InvalidRequest(f"--regions {path}: a number, or a GeoJSON file") from None
     except (orjson.JSONDecodeError, KeyError, TypeError) as error:
         raise InvalidRequest(
-            f"{path} is no GeoJSON FeatureCollection of polygons: {error}"
+            f"{path} is not a GeoJSON FeatureCollection of polygons: {error}"
         ) from None
     names = [area.name for area in found]
     twice = sorted({name for name in names if names.count(name) > 1})

@@ -34,7 +34,7 @@ class Objects:
                 folder = Path(url).resolve()
                 self._store = store.LocalStore(str(folder), mkdir=True)
         except Exception as error:  # obstore has no common class for wrong addresses
-            raise MapyardError(f"{url} is no place for files: {error}") from None
+            raise MapyardError(f"{url} is not a place for files: {error}") from None
 
     def put_file(self, name: str, path: Path) -> None:
         """Write a file."""

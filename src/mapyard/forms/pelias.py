@@ -251,7 +251,7 @@ def place(ctx: Context, params: Ids) -> Answer:
         source, _, rest = gid.partition(":")
         kind, _, number = rest.rpartition(":")[2].partition("/")
         if source not in ("openstreetmap", "osm") or not number.isdigit():
-            raise InvalidRequest.of("ids", f"'{gid[:80]}' is no id of this server")
+            raise InvalidRequest.of("ids", f"'{gid[:80]}' is not an id of this server")
         feature = find_element(ctx, kind, int(number), _languages(params.lang))
         if feature is not None:
             found.append(feature)
@@ -274,7 +274,7 @@ def _countries(params: Common) -> tuple[str, ...]:
     short = [code if len(code) == 2 else read_short_codes().get(code, "") for code in codes]
     if "" in short:
         unknown = codes[short.index("")]
-        raise InvalidRequest.of("boundary.country", f"'{unknown}' is no code of ISO 3166-1")
+        raise InvalidRequest.of("boundary.country", f"'{unknown}' is not a code of ISO 3166-1")
     return tuple(short)
 
 

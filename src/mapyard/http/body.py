@@ -159,7 +159,7 @@ def _read_parts(body: bytes, content_type: str) -> Raw:
         raise InvalidRequest.of("body", f"a {MULTIPART} body needs boundary=… in its Content-Type")
     parts = (b"\r\n" + body).split(b"\r\n--" + (found[1] or found[2]).encode())
     if len(parts) < 3 or not parts[-1].startswith(b"--"):
-        raise InvalidRequest.of("body", "is no whole form: its boundary does not close it")
+        raise InvalidRequest.of("body", "is not a complete form: its boundary does not close it")
     if len(parts) > MAX_FIELDS:
         raise _too_many_fields()
     raw: Raw = {}

@@ -78,7 +78,7 @@ def check_positions(positions: NDArray[np.float64], name: str = "positions") -> 
     if bad.any():
         index = int(bad.argmax())
         raise InvalidRequest(
-            f"{name}[{index}]: [{lon[index]:g}, {lat[index]:g}] is no longitude and latitude",
+            f"{name}[{index}]: [{lon[index]:g}, {lat[index]:g}] is not longitude and latitude",
             details={name: [f"position {index} is out of range"]},
         )
 

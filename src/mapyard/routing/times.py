@@ -44,7 +44,7 @@ def read_travel(
             at = datetime.fromisoformat(text)
         except ValueError:
             raise InvalidRequest.of(
-                name, f"{text[:40]!r} is no time; write it as 2026-06-17T08:30"
+                name, f"{text[:40]!r} is not a time; write it as 2026-06-17T08:30"
             ) from None
         if not 1970 <= at.year < 2100:
             raise InvalidRequest.of(name, "is out of range")

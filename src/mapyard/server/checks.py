@@ -98,14 +98,14 @@ def _check_names(_: Settings) -> Iterator[Finding]:
         if name.startswith(PREFIX) and name not in known:
             near = difflib.get_close_matches(name, known, 1)
             do = f"did you mean {near[0]}?" if near else "remove it, or look: mapyard settings"
-            yield Finding("settings", "bad", f"{name} is no setting and does nothing.", do)
+            yield Finding("settings", "bad", f"{name} is not a setting and does nothing.", do)
 
 
 def _check_openness(settings: Settings) -> Iterator[Finding]:
     url = urlsplit(settings.public_url)
     if settings.public_url and (url.scheme not in ("http", "https") or not url.hostname):
         yield Finding(
-            "settings", "bad", f"MAPYARD_PUBLIC_URL is no address: {settings.public_url}",
+            "settings", "bad", f"MAPYARD_PUBLIC_URL is not an address: {settings.public_url}",
             "write it like https://maps.example.org",
         )  # fmt: skip
     elif settings.public_url and url.scheme == "http" and url.hostname != "localhost":

@@ -54,7 +54,7 @@ _BETWEEN, _HEAD, _BODY = range(3)
 Network = IPv4Network | IPv6Network
 
 
-_NO_REQUEST: Final = "this is no HTTP/1.1 request; a space in an address is written %20"
+_NO_REQUEST: Final = "this is not an HTTP/1.1 request; a space in an address is written %20"
 
 
 class HeadTooLarge(TooLarge):

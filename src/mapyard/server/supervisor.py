@@ -404,7 +404,9 @@ def _describe_bind(host: str, port: int, error: OSError) -> str:
             "MAPYARD_PORT"
         )
     if error.errno == errno.EADDRNOTAVAIL:
-        return f"{host} is no address of this machine; set another one with --host or MAPYARD_HOST"
+        return (
+            f"{host} is not an address of this machine; set another one with --host or MAPYARD_HOST"
+        )
     return f"cannot listen on port {port} of {host}: {error.strerror}"
 
 

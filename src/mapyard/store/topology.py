@@ -47,7 +47,7 @@ class TopologyColumns(ElementColumns):
         offsets = np.empty(len(rows) + 1, np.int64)
         bad = kernels.measure_runs(runs, *asked, place(offsets))
         if bad >= 0:
-            raise IndexError(f"row {rows[bad]} is no way, or its nodes are damaged")
+            raise IndexError(f"row {rows[bad]} is not a way, or its nodes are damaged")
         refs = np.empty(offsets[-1], np.uint32)
         kernels.gather_runs(runs, *asked, place(refs))
         return Ragged(refs, offsets)

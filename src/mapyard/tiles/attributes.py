@@ -184,7 +184,7 @@ def _lines_of(ref: str) -> list[str]:
 
 
 def read_population(text: str) -> int | None:
-    """Return a population such as "12,345" or "~ 900"; None when it is no number."""
+    """Return a population such as "12,345" or "~ 900"; None when it is not a number."""
     digits = "".join(c for c in text.split("(")[0] if c.isascii() and c.isdigit())
     is_plain = all(c.isascii() and (c.isdigit() or c in " ,.'~+") for c in text.split("(")[0])
     return int(digits) if digits and is_plain and len(digits) < 11 else None

@@ -177,5 +177,5 @@ def _retry(fetch: Callable[[], bytes], url: str) -> bytes:
         except httpx.TransportError as error:
             last = _say(error)
         except httpx.InvalidURL as error:
-            raise SourceUnreachable(f"{url} is no address: {error}") from None
+            raise SourceUnreachable(f"{url} is not an address: {error}") from None
     raise SourceUnreachable(f"{url} cannot be reached: {last}")

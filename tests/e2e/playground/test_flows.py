@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 import xml.etree.ElementTree as ET  # of files that this page wrote
+from collections.abc import Iterator
 from pathlib import Path
 
 import geopandas
@@ -18,6 +19,7 @@ from map_page import (
     click_map,
     find_violations,
     forget_errors,
+    locate,
     open_tool,
     read_texts,
     wait,
@@ -31,6 +33,15 @@ pytestmark = pytest.mark.xdist_group("playground")
 
 CASINO, PORT = (7.4290, 43.7395), (7.4215, 43.7365)
 TABLET = (820, 1180)
+
+
+@pytest.fixture(params=[DESKTOP, TABLET, PHONE], ids=["desktop", "tablet", "phone"])
+def page(page: Browser, request: pytest.FixtureRequest) -> Iterator[Browser]:
+    """The page in windows of three sizes: each flow is gone through in all."""
+    page.resize(*request.param)
+    wait(page, "playground.map.loaded()")
+    yield page
+    page.resize(*DESKTOP)
 
 
 def reload_at(page: Browser, address: str) -> None:
@@ -128,9 +139,7 @@ def test_the_line_is_dragged_over_another_place(page: Browser) -> None:
     wait(page, "document.querySelector('#panel .choice')")
     page.evaluate("new Promise(resolve => setTimeout(resolve, 1200))")
     middle = "playground.page.shared.line.coordinates"
-    x, y = page.evaluate(
-        f"(p => [p.x, p.y])(playground.map.project({middle}[Math.floor({middle}.length / 2)]))"
-    )
+    x, y = locate(page, *page.evaluate(f"{middle}[Math.floor({middle}.length / 2)]"))
     mouse = page.page.mouse
     mouse.move(x, y)
     mouse.down()
@@ -156,7 +165,7 @@ def test_modes_are_compared_and_heights_point_at_the_map(page: Browser) -> None:
 
 
 def test_the_menu_of_a_right_click(page: Browser) -> None:
-    x, y = page.evaluate(f"(p => [p.x, p.y])(playground.map.project([{CASINO[0]}, {CASINO[1]}]))")
+    x, y = locate(page, *CASINO)
     page.page.mouse.click(x, y, button="right")
     wait(page, "document.querySelector('.menu')")
     assert read_texts(page, ".menu button") == [

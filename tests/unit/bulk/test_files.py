@@ -132,8 +132,8 @@ def test_features_of_geojson_stay_features(data: Path, tmp_path: Path) -> None:
     first, second, third = read(tmp_path / "o.ndjson")
     assert first["geometry"] == feature["geometry"] and first["id"] == 7
     assert first["properties"]["match_osm_id"] == 94399747
-    assert second["line"] == "broken" and "line 2 is no JSON" in second["error"]
-    assert third == {"value": [1], "error": "line 3 is no object"}
+    assert second["line"] == "broken" and "line 2 is not JSON" in second["error"]
+    assert third == {"value": [1], "error": "line 3 is not an object"}
 
 
 def test_an_answer_can_be_asked_again(data: Path, tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def data(tmp_path: Path) -> Path:
     ("settings", "name", "state", "says", "do"),
     [
         ({"public_url": "http://maps.example.org"}, "settings", "bad", "in the clear", "TLS"),
-        ({"public_url": "maps.example.org"}, "settings", "bad", "no address", "https://"),
+        ({"public_url": "maps.example.org"}, "settings", "bad", "not an address", "https://"),
         ({"host": "0.0.0.0"}, "settings", "look", "no public address", "MAPYARD_PUBLIC_URL"),
         ({"public_url": "https://maps.example.org"}, "settings", "look", "no proxy is named",
          "MAPYARD_TRUSTED_PROXIES"),

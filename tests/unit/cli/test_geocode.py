@@ -83,7 +83,7 @@ def test_ndjson_gives_ndjson(data: Path, ndjson: Path) -> None:
     assert answers[1]["id"] == 7
     assert answers[1]["features"][0]["properties"]["house_number"] == "25"
     assert "has no address" in answers[4]["error"]["message"]
-    assert "line 6 is no JSON" in answers[5]["error"]["message"]
+    assert "line 6 is not JSON" in answers[5]["error"]["message"]
 
 
 def test_ndjson_from_standard_input_in_two_processes(data: Path, tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_forms_are_told_by_the_name_and_by_the_option(
     source.write_text("id,q\n1,rue grimaldi\n")
     code, out, _ = run(str(source), "--data", str(data), "-f", "ndjson")
     assert (code, json.loads(out)["id"]) == (0, "1")
-    with pytest.raises(InvalidRequest, match="none of csv, ndjson, table"):
+    with pytest.raises(InvalidRequest, match="not csv, ndjson or table"):
         run(str(source), "--data", str(data), "-f", "xml")
 
 

@@ -106,9 +106,9 @@ def test_another_folder_may_be_written_to(tmp_path: Path) -> None:
         ("--data", "/root/data", "in a home folder"),
         ("--data", "data", "give a whole path"),
         ("--data", "/srv/my maps", "give a whole path"),
-        ("--user", "root", "no name for a system user"),
-        ("--user", "a b", "no name for a system user"),
-        ("--update-at", "daily\nExecStart=/bin/x", "no time of systemd"),
+        ("--user", "root", "not a name for a system user"),
+        ("--user", "a b", "not a name for a system user"),
+        ("--update-at", "daily\nExecStart=/bin/x", "not a time of systemd"),
     ],
 )
 def test_what_no_unit_can_hold_is_refused(

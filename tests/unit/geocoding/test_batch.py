@@ -138,7 +138,7 @@ def test_encodings_are_recognized(tmp_path: Path, encoding: str, found: str) -> 
 
 def test_ndjson_names_the_bad_line() -> None:
     assert read_ndjson('"Weg 1"\n\n{"q": "Weg 2"}\n') == ["Weg 1", {"q": "Weg 2"}]
-    with pytest.raises(InvalidRequest, match="line 2 is no JSON"):
+    with pytest.raises(InvalidRequest, match="line 2 is not JSON"):
         read_ndjson('"Weg 1"\n{"q": \n')
 
 

@@ -38,7 +38,7 @@ def test_busy_port() -> None:
 
 @pytest.mark.parametrize(
     ("host", "words"),
-    [("192.0.2.1", "no address of this machine"), ("no.such.host.invalid", "not known")],
+    [("192.0.2.1", "not an address of this machine"), ("no.such.host.invalid", "not known")],
 )
 def test_bad_hosts(host: str, words: str) -> None:
     with pytest.raises(CannotServe, match=f"{words}.*MAPYARD_HOST"):

@@ -169,7 +169,7 @@ def test_bad_tours_are_refused(engine, places):
         optimize_order(engine, places[:1])
     with pytest.raises(TooLarge):
         optimize_order(engine, np.repeat(places[:1], 101, axis=0))
-    with pytest.raises(InvalidRequest, match="no index"):
+    with pytest.raises(InvalidRequest, match="not an index"):
         optimize_order(engine, places[:3], roundtrip=False, first=7)
     with pytest.raises(InvalidRequest, match="round trip"):
         optimize_order(engine, places[:3], roundtrip=False, first=1, last=1)

@@ -202,7 +202,7 @@ BAD: dict[str, Callable[[Elsewhere, BaseHTTPRequestHandler], None]] = {
     "redirect": lambda e, h: e.send(h, b"", 302, Location="http://127.0.0.1:1/"),
     "answered 500": lambda e, h: e.send(h, b"oh", 500),
     "text/html": lambda e, h: e.send(h, b"<html>", kind="text/html"),
-    "no result": lambda e, h: e.send(h, b"{}"),
+    "what is not a result": lambda e, h: e.send(h, b"{}"),
     "no SPARQL results": lambda e, h: e.send(h, b'{"results":{"bindings":[{"s":5}]}}'),
     "a term of type": lambda e, h: e.send(
         h, b'{"results":{"bindings":[{"s":{"type":"x","value":"y"}}]}}'

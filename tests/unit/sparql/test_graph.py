@@ -116,7 +116,7 @@ def test_grouping_and_aggregates() -> None:
     assert ask("SELECT ?p (COUNT(*) AS ?n) { ?s ?p ?o } GROUP BY ?p ORDER BY DESC(?n) ?p") == [
         ("knows", "4"), ("age", "3"), ("name", "2"), ("part", "1"),
     ]  # fmt: skip
-    assert ask("SELECT (SUM(?a) AS ?n) { ?s :age ?a }") == [None]  # "unknown" is no number
+    assert ask("SELECT (SUM(?a) AS ?n) { ?s :age ?a }") == [None]  # "unknown" is not a number
     assert ask("SELECT (SUM(?a) AS ?n) { ?s :age ?a FILTER(isNumeric(?a)) }") == ["35"]
     assert ask("SELECT (AVG(?a) AS ?n) { ?s :age ?a FILTER(isNumeric(?a)) }") == ["17.5"]
     assert ask("SELECT (MIN(?a) AS ?n) (MAX(?a) AS ?x) { ?s :age ?a }") == [("5", "unknown")]

@@ -120,7 +120,7 @@ def test_operators_by_precedence() -> None:
         ("SELECT ?s { ?s ?p 'x }", 1, 19, "same quotes"),
         ("SELECT ?s { ?s ?p ?o ", 1, 22, "the query ends here"),
         ("SELECT ?s { ?s ?p ?o } GROUP BY ?p", 1, 35, "neither grouped nor aggregated"),
-        ("SELECT ?s { ?s ?p ?o FILTER(FOO(?o)) }", 1, 29, "is no function of SPARQL"),
+        ("SELECT ?s { ?s ?p ?o FILTER(FOO(?o)) }", 1, 29, "is not a function of SPARQL"),
         ("SELECT ?s { ?s ?p ?o FILTER(SUBSTR(?o)) }", 1, 29, "takes 2 to 3 arguments"),
         ("SELECT ?s { ?s ?p ?o BIND(1 AS ?o) }", 1, 32, "is bound already"),
         ("SELECT ?s { ?s ?p ?o FILTER(COUNT(?o) > 1) }", 1, 29, "can only be in SELECT"),

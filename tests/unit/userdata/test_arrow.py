@@ -129,9 +129,9 @@ def test_a_file_that_names_others_is_not_followed(make: Import, tmp_path: Path) 
     folder = tmp_path / "shapes"
     folder.mkdir()
     (folder / "x.shp").write_text(link)
-    with pytest.raises(ImportFailed, match="the file is no Shapefile"):
+    with pytest.raises(ImportFailed, match="the file is not a Shapefile"):
         make(zipped(folder))
-    with pytest.raises(ImportFailed, match="the file is no GeoPackage"):
+    with pytest.raises(ImportFailed, match="the file is not a GeoPackage"):
         make(link, format="gpkg")
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:

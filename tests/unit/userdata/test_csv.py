@@ -135,17 +135,17 @@ def test_wrong_rows_stay_without_a_place_and_are_listed(make: Import) -> None:
     ]  # fmt: skip
     assert [bool(p) for p in positions(made)] == [True, False, False, False, False, False, True]
     assert {problem["row"]: problem["message"] for problem in made.said.problems} == {
-        2: "lat 'forty' and lon '9.5' are no degrees, such as 47.14",
+        2: "lat 'forty' and lon '9.5' are not degrees, such as 47.14",
         3: "latitude 147.1 and longitude 47.1 are not on Earth: latitude is within ±90, longitude "
         "within ±180, perhaps they are swapped",
-        5: "lat 'nan' and lon 'nan' are no degrees, such as 47.14",
-        6: "lat '47.1' and lon '' are no degrees, such as 47.14",
+        5: "lat 'nan' and lon 'nan' are not degrees, such as 47.14",
+        6: "lat '47.1' and lon '' are not degrees, such as 47.14",
         7: "has 5 fields, the header 3: the last are left out",
     }
 
 
 def test_a_strict_import_fails_at_the_first(make: Import, tmp_path: Path) -> None:
-    with pytest.raises(ImportFailed, match=r"row 2: lat 'forty' and lon '9\.5' are no degrees"):
+    with pytest.raises(ImportFailed, match=r"row 2: lat 'forty' and lon '9\.5' are not degrees"):
         make(WRONG, strict=True)
     assert not list(tmp_path.glob("store*"))
 
@@ -167,7 +167,7 @@ def test_too_much_is_refused(make: Import) -> None:
 
 
 def test_binary_noise_is_no_csv(make: Import) -> None:
-    with pytest.raises(ImportFailed, match="the file is none of csv"):
+    with pytest.raises(ImportFailed, match="the file is not one of csv"):
         make(bytes(range(256)) * 10)
     with pytest.raises(ImportFailed, match="compressed by gzip"):
         make(b"\x1f\x8b\x08\x00")

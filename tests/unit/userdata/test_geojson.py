@@ -110,7 +110,7 @@ def test_what_is_wrong_with_a_feature_is_listed(make: Import) -> None:
         ('{"type":"FeatureCollection","features":[{"type":"Fea', "broken near byte"),
         ('{"type":"FeatureCollection","features":[' + json.dumps(MIXED[0]), "the file ends"),
         ('{"type":"FeatureCollection","features":[{"a":}]}', "broken near byte"),
-        ('{"type":"FeatureCollection","features":[{"a":NaN}]}', "NaN is no JSON value"),
+        ('{"type":"FeatureCollection","features":[{"a":NaN}]}', "NaN is not a JSON value"),
         ('{"type":"Topology"}', "has no features"),
         ("[" * 100_000, "nested too deeply"),
         ('{"features":[' + "[" * 100_000, "nested too deeply"),

@@ -245,7 +245,7 @@ def read_point(name: str, text: str) -> tuple[float, float]:
     except ValueError:
         raise InvalidRequest.of(name, f"{text[:40]!r} is not written lat,lon") from None
     if not (abs(lon) <= 180 and abs(lat) <= 90):
-        raise InvalidRequest.of(name, f"{text[:40]!r} is no latitude and longitude in degrees")
+        raise InvalidRequest.of(name, f"{text[:40]!r} is not latitude and longitude in degrees")
     return lon, lat
 
 
@@ -299,7 +299,7 @@ def _read_heading(headings: tuple[str, ...], index: int) -> float | None:
     except ValueError:
         heading = -1.0
     if not 0 <= heading <= 360:
-        raise InvalidRequest.of("heading", f"{text[:40]!r} is no angle of 0 to 360 degrees")
+        raise InvalidRequest.of("heading", f"{text[:40]!r} is not an angle of 0 to 360 degrees")
     return heading
 
 

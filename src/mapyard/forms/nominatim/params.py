@@ -139,7 +139,7 @@ def read_element(text: str) -> tuple[str, int]:
     """Return type and id of N123, W123 or R123."""
     kind = {"N": "node", "W": "way", "R": "relation"}.get(text[:1].upper())
     if kind is None or not text[1:].isdigit():
-        raise InvalidRequest.of("osm_ids", f"'{text[:40]}' is no element; write N1, W2 or R3")
+        raise InvalidRequest.of("osm_ids", f"'{text[:40]}' is not an element; write N1, W2 or R3")
     return kind, int(text[1:])
 
 

@@ -84,7 +84,7 @@ def read_filter(text: str, language: str) -> Condition | None:
         try:
             node = orjson.loads(text)
         except orjson.JSONDecodeError:
-            raise _wrong("is no JSON") from None
+            raise _wrong("is not JSON") from None
     else:
         node = _Reader(text).read()
     found = _read_condition(node, 0)
@@ -224,7 +224,7 @@ class _Reader:
         try:
             return mapping(shapely.from_wkt(whole))
         except shapely.errors.ShapelyError:
-            raise _wrong(f"character {start + 1}: {whole[:40]!r} is no WKT") from None
+            raise _wrong(f"character {start + 1}: {whole[:40]!r} is not WKT") from None
 
     def _read_property(self) -> str:
         kind, text = self._peek()

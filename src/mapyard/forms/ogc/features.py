@@ -355,7 +355,7 @@ def item(ctx: Context, params: Item) -> Answer:
     tags = _find(params.collection).tags
     kind, _, number = params.item.partition("-")
     if kind not in TYPE_BY_NAME or not number.isdigit() or int(number) >= 2**53:
-        raise NotFound(f"'{params.item}' is no feature; ids are such as way-5")
+        raise NotFound(f"'{params.item}' is not a feature; ids are such as way-5")
     row = ctx.store.find_row(TYPE_BY_NAME[kind], int(number))
     if row < 0 or not all(key in ctx.store.tags(row) for key, _ in tags):
         raise NotFound(f"{params.item} is not in the collection {params.collection}")

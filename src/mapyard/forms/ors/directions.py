@@ -159,7 +159,7 @@ def _read_place(name: str, text: str) -> tuple[float, float]:
     except ValueError:
         raise InvalidRequest.of(name, "must be text: lon,lat in degrees") from None
     if not (abs(lon) <= 180 and abs(lat) <= 90):
-        raise InvalidRequest.of(name, "is no longitude and latitude in degrees")
+        raise InvalidRequest.of(name, "is not longitude and latitude in degrees")
     return lon, lat
 
 

@@ -118,7 +118,7 @@ def read_coordinates(text: str, most: int, least: int = 2) -> NDArray[np.float64
         )
     bad = ~(np.isfinite(lonlat).all(axis=1) & (abs(lonlat) <= (180.0, 90.0)).all(axis=1))
     if bad.any():
-        raise BadValue(f"coordinate {int(bad.argmax())} is no longitude,latitude in degrees")
+        raise BadValue(f"coordinate {int(bad.argmax())} is not longitude,latitude in degrees")
     return lonlat
 
 

@@ -283,7 +283,7 @@ def read_ndjson(text: str) -> list[Any]:
             try:
                 rows.append(orjson.loads(line))
             except orjson.JSONDecodeError as error:
-                raise InvalidRequest(f"line {number} is no JSON: {error}") from None
+                raise InvalidRequest(f"line {number} is not JSON: {error}") from None
     return rows
 
 

@@ -97,7 +97,7 @@ def choose_form(accept: str, offered: Sequence[str]) -> str:
                 try:
                     quality = float(parameter[2:])
                 except ValueError:
-                    raise InvalidRequest.of("Accept", f"{parameter!r} is no quality") from None
+                    raise InvalidRequest.of("Accept", f"{parameter!r} is not a quality") from None
         name = _SYNONYMS.get(name, name)
         fits = [
             form

@@ -252,7 +252,7 @@ def _read_stops(params: RouteQuestion, count: int) -> list[Stop] | None:
             )
     wrong = [index for index in params.through if index >= count - 2]
     if wrong:
-        raise InvalidRequest.of("through", f"{wrong[0]} is no index of {count - 2} waypoints")
+        raise InvalidRequest.of("through", f"{wrong[0]} is not an index of {count - 2} waypoints")
     if not (any(lists.values()) or params.through or params.snap_exclude):
         return None
     return [

@@ -144,7 +144,7 @@ def _date(value: str, surroundings: Surroundings, source: Source, at: int) -> st
                 then = datetime.fromisoformat(value)
             except ValueError:
                 raise source.error(
-                    at, f"{{{{date:{value}}}}} is no time span", "write {{date:2 days}}"
+                    at, f"{{{{date:{value}}}}} is not a time span", "write {{date:2 days}}"
                 ) from None
             return then.strftime("%Y-%m-%dT%H:%M:%SZ")
         amount = float(match.group(1))

@@ -150,7 +150,7 @@ def _from(element: Element, attribute: str = "from") -> str:
 
 def _set_name(element: Element, name: str) -> str:
     if not re.fullmatch(r"\w+", name):
-        raise element.fail(f"{name!r} is no name of a set")
+        raise element.fail(f"{name!r} is not the name of a set")
     return name
 
 

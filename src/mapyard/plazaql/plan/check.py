@@ -68,7 +68,7 @@ def check(program: Program) -> None:
         if not isinstance(statement, Assignment):
             if statement.name not in DIRECTIVES:
                 raise fail(
-                    statement.at, f"#{statement.name} is no directive",
+                    statement.at, f"#{statement.name} is not a directive",
                     _guess(statement.name, DIRECTIVES) or f"there are {', '.join(DIRECTIVES)}",
                 )  # fmt: skip
             bind(METHODS[statement.name], statement.name, statement.arguments, statement.at)
@@ -152,7 +152,7 @@ def _check_method(method: Method) -> None:
     elif signature.phase < earlier:
         raise fail(
             method.at, f".{method.name}() cannot follow .{before.name}()",
-            f"move .{before.name}() behind .{method.name}()",
+            f"move .{before.name}() after .{method.name}()",
         )  # fmt: skip
 
 

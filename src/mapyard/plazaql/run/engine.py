@@ -142,7 +142,7 @@ class Run:
                 value = self._evaluate(operand)
                 if isinstance(value, float):
                     return -value
-        raise fail(expression.at, "this is no value here", "write search(…) or a variable")
+        raise fail(expression.at, "this is not a value here", "write search(…) or a variable")
 
     def _attribute(self, expression: Attribute) -> list[str]:
         value = self._known[str(expression.variable)]
@@ -213,7 +213,7 @@ class Run:
                 continue
             if not isinstance(value, Word) or value.name not in TYPES:
                 raise fail(
-                    value.at, "this is no type of elements", "write node, way, relation, nwr"
+                    value.at, "this is not a type of elements", "write node, way, relation, nwr"
                 )
             types = _TYPES.get(value.name, types)
         if len(bound.rest) > 1:
@@ -256,7 +256,7 @@ class Run:
             name = value.name if isinstance(value, Word) else given.get("type")
             if name not in TYPES:
                 raise fail(
-                    value.at, "this is no type of elements", "write node, way, relation, nwr"
+                    value.at, "this is not a type of elements", "write node, way, relation, nwr"
                 )
             types = _TYPES.get(str(name), types)
         shape = get_shape(given["point"], point.at)

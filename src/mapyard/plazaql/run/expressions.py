@@ -98,7 +98,7 @@ class Rowwise:
         """Return for which rows an expression is true."""
         found = self.vector(expression)
         if not isinstance(found, Truths):
-            raise fail(expression.at, "this is no condition", 'compare it: t["name"] == "Café"')
+            raise fail(expression.at, "this is not a condition", 'compare it: t["name"] == "Café"')
         return found.holds
 
     def numbers(self, expression: Expression) -> NDArray[np.float64]:
@@ -106,7 +106,7 @@ class Rowwise:
         found = self.vector(expression)
         if isinstance(found, Numbers):
             return found.values
-        raise fail(expression.at, "this is no number", 'write number(t["height"])')
+        raise fail(expression.at, "this is not a number", 'write number(t["height"])')
 
     def vector(self, expression: Expression) -> Vector:
         """Return the values of an expression for all rows."""
@@ -143,7 +143,7 @@ class Rowwise:
             return Numbers(np.full(len(self._rows), float(value)))
         if isinstance(value, str):
             return Texts(np.zeros(len(self._rows), np.int64), [value])
-        raise fail(expression.at, "this is no single value", "use one element: .first()")
+        raise fail(expression.at, "this is not a single value", "use one element: .first()")
 
     def _tag(self, key: str) -> Texts:
         kvs = self._store.tag_values(self._rows, key)

@@ -27,7 +27,9 @@ def get_shape(value: Any, at: At, *, area: bool = False) -> Any:
         if shape is None:
             raise fail(at, "this set has no geometry: nothing was found", "look at it alone first")
     else:
-        raise fail(at, "this is no geometry", 'write point(47.1, 9.5) or boundary(name: "Vaduz")')
+        raise fail(
+            at, "this is not a geometry", 'write point(47.1, 9.5) or boundary(name: "Vaduz")'
+        )
     if area and not _has_inside(shape):
         hint = 'give an area: boundary(name: "…"), polygon(…), bbox(…), or .buffer(meters)'
         raise fail(at, "this geometry has no inside", hint)
@@ -69,7 +71,7 @@ def make_box(values: list[Any], at: At) -> Bbox:
         for value, name in zip(values, ("south", "west", "north", "east"), strict=True)
     )
     if not (-90 <= south <= north <= 90 and abs(west) <= 180 and abs(east) <= 180):
-        raise fail(at, "this is no box", "write bbox(south, west, north, east)")
+        raise fail(at, "this is not a box", "write bbox(south, west, north, east)")
     return Bbox(west, south, east, north)
 
 

@@ -206,7 +206,9 @@ class Methods:
     def _expand(self, elements: Elements, direction: Expression) -> Elements:
         name = direction.name if isinstance(direction, Atom) else ""
         if name not in ("down", "up"):
-            raise fail(direction.at, "this is no direction", "write .expand(:down) or .expand(:up)")
+            raise fail(
+                direction.at, "this is not a direction", "write .expand(:down) or .expand(:up)"
+            )
         if elements.store.is_own:
             raise fail(direction.at, ".expand() is for elements of the map; datasets have none")
         rows = elements.find()
@@ -236,12 +238,12 @@ class Methods:
         by = bound.named["by"]
         order = bound.named.get("order")
         if order is not None and not (isinstance(order, Atom) and order.name in ("asc", "desc")):
-            raise fail(order.at, "this is no order", "write order: :asc or order: :desc")
+            raise fail(order.at, "this is not an order", "write order: :asc or order: :desc")
         is_down = isinstance(order, Atom) and order.name == "desc"
         rows = elements.find()
         if isinstance(by, Atom):
             if by.name != "qt":
-                raise fail(by.at, f":{by.name} is no order", 'write :qt, or t["name"]')
+                raise fail(by.at, f":{by.name} is not an order", 'write :qt, or t["name"]')
             keys = find_quadtiles(elements.store, rows).astype(np.float64)
         else:
             keys = find_keys(self.rowwise(elements.store, rows).vector(by))

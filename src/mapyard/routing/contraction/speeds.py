@@ -210,10 +210,10 @@ def _read_row(columns: dict[str, int], row: list[str]) -> tuple[int, bool, int, 
         raise ValueError("needs a way_id or an edge_id" + (", not both" if way else ""))
     road = way or edge
     if not (road.isdecimal() and road.isascii() and 0 < int(road) < 1 << 62):
-        raise ValueError(f"{'way_id' if way else 'edge_id'} {road!r} is no id: a whole number")
+        raise ValueError(f"{'way_id' if way else 'edge_id'} {road!r} is not an id: a whole number")
     direction = take("direction").lower()
     if direction not in _DIRECTIONS:
-        raise ValueError(f"direction {direction!r} is none of forward, backward, both")
+        raise ValueError(f"direction {direction!r} is not forward, backward or both")
     if edge and direction not in ("", "forward"):
         raise ValueError("an edge has one direction: leave the column empty")
     mode = take("mode").lower() or TABLE_MODES[0]

@@ -85,7 +85,7 @@ def optimize_order(
         )
     for name, index in (("first", first), ("last", last)):
         if index is not None and not 0 <= index < count:
-            raise InvalidRequest.of(name, f"{index} is no index of {count} waypoints")
+            raise InvalidRequest.of(name, f"{index} is not an index of {count} waypoints")
     if roundtrip:
         first, last = first or 0, first or 0
     elif first is not None and first == last:

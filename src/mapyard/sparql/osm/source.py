@@ -220,7 +220,7 @@ class OsmSource:
             return None
         near = get_close_matches(iri, [*VOCABULARY_IRIS, *SYNONYMS], 1, 0.6)
         hint = f"; did you mean {shorten_iri(near[0])}?" if near else ""
-        return f"{shorten_iri(iri)} is no predicate of this service{hint}"
+        return f"{shorten_iri(iri)} is not a predicate of this service{hint}"
 
     # Patterns ------------------------------------------------------------------------------------
 

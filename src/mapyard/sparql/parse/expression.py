@@ -156,13 +156,15 @@ class ExpressionParser(TokenStream):
         """Parse `<<( subject predicate object )>>`, each part by the function; return them."""
         self.expect("<<(")
         with self.nested():
-            subject = self._parse_checked(parse_part, (Literal, "a literal is no subject"))
+            subject = self._parse_checked(parse_part, (Literal, "a literal is not a subject"))
             predicate: T | Iri
             if self.token.kind == "name" and self.token.text == "a":
                 self.index += 1
                 predicate = Iri(RDF_TYPE)
             else:
-                predicate = self._parse_checked(parse_part, (Literal, "a literal is no predicate"))
+                predicate = self._parse_checked(
+                    parse_part, (Literal, "a literal is not a predicate")
+                )
             parts = (subject, predicate, parse_part())
         self.expect(")>>")
         return parts
@@ -214,7 +216,7 @@ class ExpressionParser(TokenStream):
             return Exists(self.parse_group(), negated)
         if name not in BUILTINS:
             self.fail(
-                f"{token.text!r} is no function of SPARQL",
+                f"{token.text!r} is not a function of SPARQL",
                 "other functions have a prefix, such as geof:distance or xsd:double",
             )
         self.index += 1
@@ -234,7 +236,9 @@ class ExpressionParser(TokenStream):
     def _parse_shape_aggregate(self, name: str) -> Expression:
         local = name.removeprefix(GEOF)
         if local not in SHAPE_AGGREGATES:
-            self.fail(f"geof:{local} is no aggregate", "known are " + ", ".join(SHAPE_AGGREGATES))
+            self.fail(
+                f"geof:{local} is not an aggregate", "known are " + ", ".join(SHAPE_AGGREGATES)
+            )
         if not self.aggregates_allowed:
             self.fail(f"geof:{local} can only be in SELECT, HAVING or ORDER BY", "use a subquery")
         self.aggregates_allowed = False

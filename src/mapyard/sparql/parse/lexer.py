@@ -88,7 +88,7 @@ def replace_codepoints(text: str) -> str:
     def replace(found: re.Match[str]) -> str:
         code = int(found.group(1) or found.group(2), 16)
         if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
-            raise error_at(text, found.start(), f"{found.group()} is no character")
+            raise error_at(text, found.start(), f"{found.group()} is not a character")
         return _AS_ESCAPE.get(chr(code), chr(code))
 
     return _CODEPOINT.sub(replace, text) if "\\" in text else text

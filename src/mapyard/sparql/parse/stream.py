@@ -169,7 +169,7 @@ class TokenStream:
         if not direction:
             return Literal(lexical, RDF_LANG_STRING, tag.lower())
         if direction not in DIRECTIONS:
-            self.fail(f"{direction!r} is no base direction", "write --ltr or --rtl", token)
+            self.fail(f"{direction!r} is not a base direction", "write --ltr or --rtl", token)
         return Literal(lexical, RDF_DIR_LANG_STRING, f"{tag.lower()}--{direction}")
 
     def find_signed_number(self) -> Literal | None:

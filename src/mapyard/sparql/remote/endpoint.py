@@ -52,7 +52,7 @@ def check_endpoint(address: str) -> None:
     """Raise ValueError for what cannot be the address of a service."""
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"{address!r} is no address such as https://query.example.org/sparql")
+        raise ValueError(f"{address!r} is not an address such as https://query.example.org/sparql")
     if parts.username or parts.password or parts.fragment:
         raise ValueError(f"{address!r} must have neither a user name nor a fragment")
     _ = parts.port  # raises for what is none
@@ -113,7 +113,7 @@ class Endpoint:
                 raise self._fail(f"did not answer within {limit_s:.3g} s") from None
             raise self._fail(f"broke off: {type(error).__name__}") from None
         except ValueError as error:
-            raise self._fail(f"answered with what is no result: {error}") from None
+            raise self._fail(f"answered with what is not a result: {error}") from None
         finally:
             watch.cancel()
             connection.close()
@@ -202,7 +202,7 @@ def _read_term(value: dict[str, Any]) -> Term:
         parts = [_read_term(content[name]) for name in ("subject", "predicate", "object")]
         return TripleTerm(*parts)  # type: ignore[arg-type] # as the other service has them
     if not isinstance(content, str):
-        raise ValueError("a value that is no text")
+        raise ValueError("a value that is not text")
     if kind == "uri":
         return Iri(content)
     if kind == "bnode":

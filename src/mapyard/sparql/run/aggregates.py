@@ -81,7 +81,7 @@ def aggregate(
 def _gather_shapes(
     gather: Gather, call: Aggregate, table: Table, groups: Groups, count: int, evaluator: Evaluator
 ) -> Column:
-    """Return one shape per group; what is no geometry is left out."""
+    """Return one shape per group; what is not a geometry is left out."""
     assert call.arg is not None
     shapes = full(shapes_of(evaluator.value(call.arg, table), evaluator), table.length)
     known = shapely.is_geometry(shapes)

@@ -94,7 +94,7 @@ def _parse_kept(term: Literal) -> bytes:
 
 
 def shapes_of(value: Value, evaluator: Evaluator) -> ShapeArray:
-    """Return the shapes of a value; one for a constant, None where it is no geometry."""
+    """Return the shapes of a value; one for a constant, None where it is not a geometry."""
     if isinstance(value, Shapes):
         return value.values
     if isinstance(value, Constant):

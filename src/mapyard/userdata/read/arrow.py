@@ -131,7 +131,7 @@ def _check_head(path: Path, format_name: str) -> None:
     """Raise ImportFailed where a file is not what its driver reads: GDAL would try all others."""
     with path.open("rb") as file:
         if not file.read(16).startswith(_HEADS[format_name]):
-            raise ImportFailed(f"the file is no {_NAMES[format_name]}")
+            raise ImportFailed(f"the file is not a {_NAMES[format_name]}")
 
 
 def _iter_batches(

@@ -48,7 +48,7 @@ def detect(path: Path, options: Options) -> str:
     if found or text[:1] == b"[":
         return "geojson"
     if b"\0" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise ImportFailed(f"the file is none of {', '.join(FORMATS)}; name its format")
+        raise ImportFailed(f"the file is not one of {', '.join(FORMATS)}; name its format")
     return "csv"
 
 

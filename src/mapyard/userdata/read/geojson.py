@@ -28,7 +28,7 @@ _BLANK: Final = " \t\r\n\ufeff\x1e"
 
 
 def _no_constant(name: str) -> Any:
-    raise json.JSONDecodeError(f"{name} is no JSON value", name, 0)
+    raise json.JSONDecodeError(f"{name} is not a JSON value", name, 0)
 
 
 _DECODER: Final = json.JSONDecoder(parse_constant=_no_constant)
@@ -206,7 +206,7 @@ def read_lines(path: Path, problems: Problems) -> Iterator[Portion]:
                 try:
                     value = orjson.loads(line)
                 except orjson.JSONDecodeError as error:
-                    problems.add(number, f"is no JSON: {error.msg} at character {error.pos + 1}")
+                    problems.add(number, f"is not JSON: {error.msg} at character {error.pos + 1}")
                     continue
                 yield _read_feature(number, value, problems)
 
@@ -215,11 +215,11 @@ def read_lines(path: Path, problems: Problems) -> Iterator[Portion]:
 
 def _read_feature(number: int, value: Any, problems: Problems) -> tuple[int, dict[str, Any], Any]:
     if not isinstance(value, dict) or value.get("type") != "Feature":
-        problems.add(number, "is no Feature: it needs type, geometry and properties")
+        problems.add(number, "is not a Feature: it needs type, geometry and properties")
         return number, {}, None
     properties = value.get("properties")
     if properties is not None and not isinstance(properties, dict):
-        problems.add(number, "has properties that are no object")
+        problems.add(number, "has properties that are not an object")
         properties = None
     properties = properties or {}
     if "id" in value and "id" not in properties:
@@ -252,7 +252,7 @@ def _shape(raw: list[Any], numbers: Sequence[int], problems: Problems) -> Geomet
         shapes[others] = made
         for place, shape in zip(others, made, strict=True):
             if shape is None:
-                problems.add(numbers[place], "has a geometry that is no GeoJSON geometry")
+                problems.add(numbers[place], "has a geometry that is not GeoJSON")
     return shapes
 
 

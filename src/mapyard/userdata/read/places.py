@@ -99,7 +99,7 @@ class Placer:
                 self._problems.add(
                     numbers[row],
                     f"{self.place.lat} '{lats[row][:40]}' and {self.place.lon} '{lons[row][:40]}' "
-                    "are no degrees, such as 47.14",
+                    "are not degrees, such as 47.14",
                 )
         return shapes
 

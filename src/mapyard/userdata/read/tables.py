@@ -105,7 +105,7 @@ def _check_encoding(name: str) -> str:
     except LookupError:
         raise ImportFailed(f"the encoding '{name[:40]}' is not known; try utf-8") from None
     if not found._is_text_encoding or found.name in ("idna", "punycode", "unicode_escape"):
-        raise ImportFailed(f"the encoding '{name[:40]}' is none of texts; try utf-8")
+        raise ImportFailed(f"the encoding '{name[:40]}' is not one for text; try utf-8")
     return found.name
 
 
