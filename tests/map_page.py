@@ -51,6 +51,7 @@ _FREE = """(() => {
 
 def locate(tab: Browser, lon: float, lat: float) -> tuple[float, float]:
     """Return where a position is in the window; drag the map first where something covers it."""
+    wait(tab, "document.getElementById('panel').getAnimations().length === 0")  # a sheet slides
     where = f"(p => [p.x, p.y])(playground.map.project([{lon}, {lat}]))"
     x, y = tab.evaluate(where)
     free = tab.evaluate(_FREE)
