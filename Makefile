@@ -22,11 +22,12 @@ fresh-root:  ## run the Dockerfile's steps and `make setup` in fresh roots of De
 test: setup lint  ## pass all checks and tests
 	@.venv/bin/python -m pytest -n 2 --dist loadgroup
 
-lint: setup  ## ruff, mypy strict, import-linter
+lint: setup  ## ruff, mypy strict, import-linter, spelling
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports
+	@.venv/bin/codespell *.md docs src examples
 
 soak: setup  ## load for an hour: memory, descriptors, limits, ledger (SECONDS=3600 REQUESTS=1000000 DATA=data)
 	@.venv/bin/python tests/soak.py --data $(or $(DATA),data) --seconds $(or $(SECONDS),3600) --requests $(or $(REQUESTS),1000000)
