@@ -447,7 +447,7 @@ def test_edges_are_read_in_blocks(graph, roads, monkeypatch):
 
 
 WRONG = [
-    ("x1,,30,", "line 2: way_id 'x1' is no id"),
+    ("x1,,30,", "line 2: way_id 'x1' is not an id"),
     (",,30,", "line 2: needs a way_id"),
     ("5,up,30,", "line 2: direction 'up' is not forward, backward or both"),
     ("5,,fast,", "line 2: speed_kmh 'fast' is neither 0 (closed) nor from 1 to 250"),
