@@ -1,9 +1,9 @@
 """Draw the sprite of the map styles from Maki icons (CC0) and shapes of our own.
 
-Run it after a change, with an unpacked npm package @mapbox/maki and the Python package resvg-py:
+Run it after a change, with an unpacked npm package @mapbox/maki, resvg-py and pyoxipng:
 
     npm pack @mapbox/maki && tar xf mapbox-maki-*.tgz
-    uv run --with resvg-py scripts/make_sprite.py package/icons
+    uv run --with resvg-py --with pyoxipng scripts/make_sprite.py package/icons
 
 The results lie in src/mapyard/tiles/sprites/ and are committed.
 """
@@ -15,6 +15,7 @@ import re
 import sys
 from pathlib import Path
 
+import oxipng
 import resvg_py
 
 OUT = Path(__file__).parent.parent / "src" / "mapyard" / "tiles" / "sprites"
@@ -173,7 +174,10 @@ def write_sprite(folder: Path, dark: bool) -> None:
     for ratio in (1, 2):
         name = ("sprite-dark" if dark else "sprite") + ("@2x" if ratio == 2 else "")
         png = bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=ratio))
-        (OUT / f"{name}.png").write_bytes(png)
+        packed = oxipng.optimize_from_memory(
+            png, level=6, optimize_alpha=True, deflate=oxipng.Deflaters.zopfli(15)
+        )
+        (OUT / f"{name}.png").write_bytes(packed)
         scaled = {
             key: {
                 "x": x * ratio, "y": y * ratio, "width": w * ratio, "height": h * ratio,

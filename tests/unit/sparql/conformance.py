@@ -482,6 +482,8 @@ _BEHIND = [
     "| Monaco, 2026-04-06 | 208 of 208 | 215,369 |",
     "| Liechtenstein, 2024-03-04 | 208 of 208 | 587,800 |",
     "",
+    "<!-- not run: takes hours -->",
+    "",
     "    .venv/bin/python -m bench.sparql_agreement DATA …",
     "",
     "**GeoSPARQL**: 166 of 206 of the Compliance Benchmark, the rest with reasons in [SPARQL](sparql.md#geosparql).",
