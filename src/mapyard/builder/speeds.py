@@ -18,6 +18,7 @@ from typing import Final
 
 import numpy as np
 
+from mapyard.builder.memory import build_bytes
 from mapyard.dataset.catalog import Catalog, sync_file, sync_folder
 from mapyard.dataset.own_speeds import (
     clean_sets,
@@ -55,6 +56,7 @@ from mapyard.routing.contraction.tables import (
 )
 from mapyard.routing.contraction.tiles import RoadGraph, read_graph
 from mapyard.routing.modes import TABLE_MODES, Mode
+from mapyard.settings import get_settings
 
 log = logging.getLogger(__name__)
 
@@ -248,7 +250,7 @@ def _prepare(
             assert kept is not None
             shutil.copytree(kept.folder / mode, folder / mode, copy_function=_link)
         if len(rows):
-            with open_scratch(folder) as scratch:
+            with open_scratch(folder, build_bytes(get_settings())) as scratch:
                 on_progress("reading roads")
                 graph = read_graph(routing / TILES_NAME, scratch.move)
                 way_ids = find_way_ids(graph, routing / TILES_NAME)
