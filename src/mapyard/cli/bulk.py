@@ -42,6 +42,13 @@ Shape = Annotated[
     str, typer.Option(help="Column of a geometry (WKT, WKB, GeoJSON) instead of lat and lon.")
 ]
 Langs = Annotated[str, typer.Option("--lang", help="Languages of names by comma, best first.")]
+Ray = Annotated[
+    str,
+    typer.Option(
+        help="Let the nodes of a Ray cluster work: HOST:PORT, or auto for this node's. Each needs "
+        "the same dataset in its data folder."
+    ),
+]
 Mode = Annotated[str, typer.Option(help="auto, truck, bicycle, foot, …")]
 Sets = Annotated[
     list[str] | None,
@@ -60,6 +67,7 @@ def geocode(
     block: Rows = 1_000,
     restart: Restart = False,
     encoding: Encoding = "",
+    ray: Ray = "",
     as_json: AsJson = False,
 ) -> None:
     """Find the places of addresses.
@@ -74,7 +82,7 @@ def geocode(
 
       mapyard bulk geocode customers.parquet placed.parquet --country MC --workers 8
     """
-    _run("geocode", source, target, data, workers, block, restart, encoding, as_json,
+    _run("geocode", source, target, data, workers, block, restart, encoding, ray, as_json,
          country=tuple(code.upper() for code in _split(country)), langs=_split(lang))  # fmt: skip
 
 
@@ -92,6 +100,7 @@ def reverse(
     block: Rows = 1_000,
     restart: Restart = False,
     encoding: Encoding = "",
+    ray: Ray = "",
     as_json: AsJson = False,
 ) -> None:
     """Find the addresses at positions.
@@ -100,7 +109,7 @@ def reverse(
 
       mapyard bulk reverse stops.csv named.csv --lat y --lon x
     """
-    _run("reverse", source, target, data, workers, block, restart, encoding, as_json,
+    _run("reverse", source, target, data, workers, block, restart, encoding, ray, as_json,
          radius_m=radius, langs=_split(lang),
          lat=lat, lon=lon, geometry_column=geometry_column)  # fmt: skip
 
@@ -120,6 +129,7 @@ def nearest(
     block: Rows = 1_000,
     restart: Restart = False,
     encoding: Encoding = "",
+    ray: Ray = "",
     as_json: AsJson = False,
 ) -> None:
     """Find the nearest road of positions.
@@ -128,7 +138,7 @@ def nearest(
 
       mapyard bulk nearest sensors.ndjson on-roads.ndjson --mode bicycle
     """
-    _run("nearest", source, target, data, workers, block, restart, encoding, as_json,
+    _run("nearest", source, target, data, workers, block, restart, encoding, ray, as_json,
          radius_m=radius, params=_params(set, mode),
          lat=lat, lon=lon, geometry_column=geometry_column)  # fmt: skip
 
@@ -145,6 +155,7 @@ def elevation(
     block: Rows = 10_000,
     restart: Restart = False,
     encoding: Encoding = "",
+    ray: Ray = "",
     as_json: AsJson = False,
 ) -> None:
     """Find the heights of positions, meters above the sea.
@@ -153,7 +164,7 @@ def elevation(
 
       mapyard bulk elevation peaks.csv heights.csv
     """
-    _run("elevation", source, target, data, workers, block, restart, encoding, as_json,
+    _run("elevation", source, target, data, workers, block, restart, encoding, ray, as_json,
          lat=lat, lon=lon, geometry_column=geometry_column)  # fmt: skip
 
 
@@ -171,6 +182,7 @@ def route(
     block: Rows = 1_000,
     restart: Restart = False,
     encoding: Encoding = "",
+    ray: Ray = "",
     as_json: AsJson = False,
 ) -> None:
     """Find the way between two positions of each row: from_lat, from_lon, to_lat, to_lon.
@@ -181,7 +193,7 @@ def route(
 
       mapyard bulk route trips.csv lines.parquet --geometry --set exclude=toll
     """
-    _run("route", source, target, data, workers, block, restart, encoding, as_json,
+    _run("route", source, target, data, workers, block, restart, encoding, ray, as_json,
          params=_params(set, mode), with_line=geometry, lat=lat, lon=lon)  # fmt: skip
 
 
@@ -206,6 +218,7 @@ def matrix(
     block: Rows = 200,
     restart: Restart = False,
     encoding: Encoding = "",
+    ray: Ray = "",
     as_json: AsJson = False,
 ) -> None:
     """Measure times and distances from each row to the destinations of another file.
@@ -218,7 +231,7 @@ def matrix(
     """
     if not to.is_file():
         raise InvalidRequest(f"--to: there is no file {to}")
-    _run("matrix", source, target, data, workers, block, restart, encoding, as_json,
+    _run("matrix", source, target, data, workers, block, restart, encoding, ray, as_json,
          to=str(to.resolve()), to_id=to_id, best=best, params=_params(set, mode), lat=lat, lon=lon,
          geometry_column=geometry_column)  # fmt: skip
 
@@ -241,6 +254,7 @@ def match(
     block: Rows = 1_000,
     restart: Restart = False,
     encoding: Encoding = "",
+    ray: Ray = "",
     as_json: AsJson = False,
 ) -> None:
     """Put GPS traces on roads: a row per point, the points of a trace one after another.
@@ -249,7 +263,7 @@ def match(
 
       mapyard bulk match points.parquet matched.parquet --by trip_id --time ts
     """
-    _run("match", source, target, data, workers, block, restart, encoding, as_json,
+    _run("match", source, target, data, workers, block, restart, encoding, ray, as_json,
          by=by, time=time, params=_params(set, mode),
          lat=lat, lon=lon, geometry_column=geometry_column)  # fmt: skip
 
@@ -278,6 +292,7 @@ def enrich(
     block: Rows = 1_000,
     restart: Restart = False,
     encoding: Encoding = "",
+    ray: Ray = "",
     as_json: AsJson = False,
 ) -> None:
     """Join elements of the map to rows: id, name, distance and tags.
@@ -290,7 +305,7 @@ def enrich(
 
       mapyard bulk enrich homes.parquet rated.parquet --inside town:boundary=administrative,admin_level=8 --columns population
     """  # noqa: E501
-    _run("enrich", source, target, data, workers, block, restart, encoding, as_json,
+    _run("enrich", source, target, data, workers, block, restart, encoding, ray, as_json,
          nearest=tuple(nearest or ()), inside=tuple(inside or ()), radius_m=within,
          tags=_split(columns), lat=lat, lon=lon, geometry_column=geometry_column)  # fmt: skip
 
@@ -320,6 +335,7 @@ def _run(
     block: int,
     restart: bool,
     encoding: str,
+    ray: str,
     as_json: bool,
     **wishes: Any,
 ) -> None:
@@ -331,8 +347,15 @@ def _run(
     count = workers or len(os.sched_getaffinity(0))
     with ExitStack() as stack:
         show = stack.enter_context(_Meter())
-        if count == 1:
-            pool: Any = OwnPool(plan.job)
+        if ray:
+            from mapyard.fleet.bulk import RayPool
+
+            pool: Any = RayPool(plan.job, ray, workers)
+            stack.callback(pool.close)
+            lacking = f"; nodes without this dataset: {pool.without}" if pool.without else ""
+            typer.echo(f"processes: {pool.workers}, nodes: {pool.nodes}{lacking}", err=True)
+        elif count == 1:
+            pool = OwnPool(plan.job)
         else:
             pool = ProcessPool(plan.job, count)
             stack.callback(pool.close)
