@@ -91,9 +91,11 @@ def _estimate(pbf: int) -> Estimate:
     matrices = min(45 * pbf, 900_000_000)  # larger graphs have none prepared
     chosen = [PROFILES[name].mode for name in set(get_settings().prepared_profiles)]
     more = sum(_PROFILE_SIZES.get(mode, 3.2) for mode in chosen)
+    # Of the arrays of the largest mode, what is more than half of the memory lies in files.
+    scratch = max(0, 20 * pbf - build_bytes(get_settings()) // 2)
     return Estimate(
         150_000_000 + 12 * pbf + matrices,
-        round((18 + more) * pbf) + 5_000_000,
+        round((18 + more) * pbf) + 5_000_000 + scratch,
         1.5 + 2.0e-6 * pbf + len(chosen) * (1.5 + 0.35e-6 * pbf),
     )
 
