@@ -72,7 +72,7 @@ def test_the_demo_tile_is_read_as_gdal_reads_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "size", "says"),
     [
-        ("N47E009.hgt", 1000, "1,000 bytes are no square degree"),
+        ("N47E009.hgt", 1000, "1,000 bytes are not a square degree"),
         ("alps.hgt", 1201 * 1201 * 2, "'alps.hgt' should be such as N43E007.hgt"),
     ],
 )

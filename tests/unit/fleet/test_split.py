@@ -312,7 +312,7 @@ def test_the_command(tmp_path: Path) -> None:
     [
         ("0", "1 to 1,024"),
         ("none.json", "a number, or a GeoJSON file"),
-        ("bad.json", "no GeoJSON FeatureCollection"),
+        ("bad.json", "not a GeoJSON FeatureCollection"),
         ("line.json", "valid Polygon"),
     ],
 )
