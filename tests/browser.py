@@ -23,6 +23,7 @@ FLAGS = (
     "--force-color-profile=srgb",
 )  # fmt: skip
 DESKTOP = (1280, 900)
+TABLET = (820, 1180)
 PHONE = (390, 844)
 #: WebGL by software, for pages with a map.
 WEBGL = ("--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from browser import CHROMIUM, WEBGL, Browser, open_browser
+from browser import CHROMIUM, DESKTOP, PHONE, TABLET, WEBGL, Browser, open_browser
 from map_page import open_link, wait
 from mapyard.store.tag_history import write_history
 from servers import Server, running
@@ -39,6 +39,14 @@ def tab(server: Server, monaco_copy: Path) -> Iterator[Browser]:
         browser.open(f"{server.address}/#map=15/43.7384/7.4246")
         wait(browser, "window.playground && window.playground.map.loaded()", 90)
         yield browser
+
+
+@pytest.fixture(params=[DESKTOP, TABLET, PHONE], ids=["desktop", "tablet", "phone"])
+def window(tab: Browser, request: pytest.FixtureRequest) -> Iterator[None]:
+    """Windows of three sizes, for what people do: each flow is gone through in all."""
+    tab.resize(*request.param)
+    yield
+    tab.resize(*DESKTOP)
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import gzip
 import json
 import time
 import xml.etree.ElementTree as ET  # of files that this page wrote
-from collections.abc import Iterator
 from pathlib import Path
 
 import geopandas
@@ -14,7 +13,7 @@ import pyarrow.parquet
 import pytest
 import shapely
 
-from browser import DESKTOP, PHONE, Browser
+from browser import DESKTOP, PHONE, TABLET, Browser
 from map_page import (
     click_map,
     find_violations,
@@ -33,16 +32,11 @@ from servers import Server
 pytestmark = pytest.mark.xdist_group("playground")
 
 CASINO, PORT = (7.4290, 43.7395), (7.4215, 43.7365)
-TABLET = (820, 1180)
 
 
-@pytest.fixture(params=[DESKTOP, TABLET, PHONE], ids=["desktop", "tablet", "phone"])
-def page(page: Browser, request: pytest.FixtureRequest) -> Iterator[Browser]:
-    """The page in windows of three sizes: each flow is gone through in all."""
-    page.resize(*request.param)
-    wait(page, "playground.map.loaded()")
-    yield page
-    page.resize(*DESKTOP)
+@pytest.fixture
+def page(window: None, page: Browser) -> Browser:
+    return page
 
 
 def reload_at(page: Browser, address: str) -> None:

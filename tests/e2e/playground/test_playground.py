@@ -36,6 +36,7 @@ def test_the_map_is_drawn_from_this_server_only(page: Browser, server: Server) -
     assert not any("api_key" in name or "pk_live" in name for name in asked)
 
 
+@pytest.mark.usefixtures("window")
 def test_search_suggests_and_shows(page: Browser) -> None:
     page.fill("#panel input", "Casino")
     wait(page, "document.querySelectorAll('#suggestions li').length > 0")
@@ -46,12 +47,14 @@ def test_search_suggests_and_shows(page: Browser) -> None:
     wait(page, "document.querySelector('.drawer .status').dataset.ok === 'true'")
 
 
+@pytest.mark.usefixtures("window")
 def test_a_click_says_what_is_there(page: Browser) -> None:
     click_map(page, 7.4290, 43.7395)
     wait(page, "document.querySelector('#panel article.card')")
     assert "Monaco" in page.text("#panel article.card")
 
 
+@pytest.mark.usefixtures("window")
 def test_a_route_follows_its_pins(page: Browser) -> None:
     open_tool(page, "route")
     click_map(page, 7.4215, 43.7365)
@@ -63,7 +66,8 @@ def test_a_route_follows_its_pins(page: Browser) -> None:
     for _ in range(3):
         page.press("ArrowUp")
     wait(page, f"JSON.stringify(playground.page.shared.line) !== {json.dumps(before)}")
-    page.click(".drawer summary")
+    if not page.evaluate("document.querySelector('.drawer').open"):
+        page.click(".drawer summary")
     for tab_id, text in (
         ("curl", "curl -X POST"),
         ("python", "httpx.post"),
@@ -76,6 +80,7 @@ def test_a_route_follows_its_pins(page: Browser) -> None:
     assert '"distance_m"' in page.text(".drawer .code")
 
 
+@pytest.mark.usefixtures("window")
 def test_an_isochrone_has_three_areas(page: Browser) -> None:
     open_tool(page, "isochrone")
     click_map(page, 7.4246, 43.7384)
@@ -93,6 +98,7 @@ def test_an_isochrone_has_three_areas(page: Browser) -> None:
         ("plazaql", ".primary"),
     ],
 )
+@pytest.mark.usefixtures("window")
 def test_results_of_queries_are_on_the_map(page: Browser, tool: str, button: str) -> None:
     open_tool(page, tool)
     page.click(f"#panel {button}")
@@ -100,6 +106,7 @@ def test_results_of_queries_are_on_the_map(page: Browser, tool: str, button: str
     assert page.evaluate("playground.maplibre.data.features.length") > 0
 
 
+@pytest.mark.usefixtures("window")
 def test_values_of_a_query_are_a_table(page: Browser) -> None:
     open_tool(page, "plazaql")
     write_query(page, 'search(way, highway: *).group_by(t["highway"]).count();')
@@ -117,6 +124,7 @@ def test_values_of_a_query_are_a_table(page: Browser) -> None:
     forget_errors(page)
 
 
+@pytest.mark.usefixtures("window")
 def test_a_file_becomes_a_dataset_on_the_map(page: Browser, tmp_path: Path, axe: str) -> None:
     rows = "name,lat,lon\nUn,43.7384,7.4246\nDeux,43.7314,7.4197\nNowhere,x,y\n"
     (tmp_path / "My Shops.csv").write_text(rows)
@@ -155,6 +163,7 @@ def test_a_file_becomes_a_dataset_on_the_map(page: Browser, tmp_path: Path, axe:
 
 
 @pytest.mark.parametrize("tool", ["overpass", "sparql"])
+@pytest.mark.usefixtures("window")
 def test_a_query_is_explained(page: Browser, tool: str, axe: str) -> None:
     open_tool(page, tool)
     page.click("#panel >> text=Explain")
@@ -177,6 +186,7 @@ def test_a_query_is_explained(page: Browser, tool: str, axe: str) -> None:
         ("overpass", "node(5,6,7,8);out;", "outside of the data"),
     ],
 )
+@pytest.mark.usefixtures("window")
 def test_warnings_stand_above_the_results(
     page: Browser, tool: str, query: str, warning: str
 ) -> None:
@@ -190,6 +200,7 @@ def test_warnings_stand_above_the_results(
     assert warning in page.text(".warnings")
 
 
+@pytest.mark.usefixtures("window")
 def test_the_tile_inspector_names_the_features(page: Browser) -> None:
     open_tool(page, "tiles")
     wait_for_text(page, "Layers in view")
