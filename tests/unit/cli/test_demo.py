@@ -10,6 +10,7 @@ from rich.console import Console
 from mapyard.accounts import registry
 from mapyard.accounts.open import OWNER_EMAIL, open_accounts
 from mapyard.builder import steps
+from mapyard.cli import build as build_command  # before a test puts in other steps
 from mapyard.cli import demo
 from mapyard.dataset.catalog import Catalog
 from mapyard.errors import MapyardError
@@ -19,6 +20,7 @@ from mapyard.settings import Settings
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     select = steps.select_steps
+    assert build_command.select_steps is select
     monkeypatch.setattr(steps, "select_steps", lambda: select(["store"]))  # quick
     return Settings(data=tmp_path / "data")
 
