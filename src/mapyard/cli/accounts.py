@@ -84,7 +84,7 @@ def create(
     report(
         as_json, {"email": account.email, "plan": account.plan, "operator": account.is_operator},
         f"Created {account.email} on the plan {PLANS[account.plan].name}.",
-        f"[dim]Next: mapyard keys create {account.email}[/dim]",
+        f"Next: mapyard keys create {account.email}",
     )  # fmt: skip
 
 

@@ -36,8 +36,11 @@ def list_datasets(data: Data = None, as_json: AsJson = False) -> None:
     """List the datasets, oldest data first; the served one is marked."""
     catalog = _catalog(data)
     current = catalog.find_current()
-    table = Table("", "Dataset", "Data of", "Elements", "Size", "Without", box=None)
-    table.columns[1].no_wrap = table.columns[2].no_wrap = True
+    table = Table(
+        "", "Dataset", "Data of (UTC)", "Elements", "Size", "Without", box=None, pad_edge=False
+    )
+    for column in table.columns[:5]:
+        column.no_wrap = True
     table.columns[3].justify = table.columns[4].justify = "right"
     listed: list[dict[str, Any]] = []
     for dataset_id in catalog.ids():
@@ -58,7 +61,7 @@ def list_datasets(data: Data = None, as_json: AsJson = False) -> None:
         table.add_row(
             mark,
             dataset_id,
-            manifest.osm_timestamp or "unknown",
+            manifest.osm_timestamp[:16].replace("T", " ") or "unknown",
             f"{sum(manifest.counts[name] for name in ('nodes', 'ways', 'relations')):,}",
             f"{manifest.size_bytes / 1e6:,.1f} MB",
             ", ".join(name for name in PART_NAMES if name not in manifest.parts),
@@ -86,7 +89,7 @@ def verify(dataset_id: DatasetId = "current", data: Data = None, as_json: AsJson
         for fault in faults:
             typer.secho(fault, fg="red", err=True)
     if as_json or not faults:
-        said = f"[green]✓[/green] {path.name}: {count} files are as they were built"
+        said = f"✓ {path.name}: {count} files are as they were built"
         report(as_json, {"id": path.name, "files": count, "faults": faults}, said)
     if faults:
         raise typer.Exit(1)
@@ -98,7 +101,7 @@ def use(dataset_id: DatasetId, data: Data = None, as_json: AsJson = False) -> No
     catalog = _catalog(data)
     catalog.use(dataset_id)
     current = catalog.find_current()
-    report(as_json, {"id": current}, f"[green]✓[/green] {current} is now served")
+    report(as_json, {"id": current}, f"✓ {current} is now served")
 
 
 @app.command()

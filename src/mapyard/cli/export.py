@@ -83,4 +83,4 @@ def command(
     if as_json:
         report(True, {"elements": count, "file": str(target)})
     else:
-        console.print(f"{count:,} elements in {target}", highlight=False)
+        console.print(f"{count:,} elements in {target}", highlight=False, markup=False)

@@ -130,5 +130,5 @@ def delete_own(slug: str, account: str, data: Path | None, *, as_json: bool = Fa
     """Delete a dataset."""
     with _open(data, account) as (_, database, account_id):
         accounts.delete_dataset(database, account_id, slug)
-    said = f"[green]✓[/green] {slug} is deleted; its files go within an hour or so"
+    said = f"✓ {slug} is deleted; its files go within an hour or so"
     report(as_json, {"deleted": slug}, said)

@@ -159,5 +159,5 @@ def remove(
         )
     where = f" for {', '.join(modes)}" if modes else ""
     is_removed = remove_speeds(_data(data), modes)
-    said = "[green]✓[/green] own speeds are off" if is_removed else "own speeds were off already"
+    said = "✓ own speeds are off" if is_removed else "own speeds were off already"
     report(as_json, {"removed": is_removed}, said + where)

@@ -140,3 +140,26 @@ def test_settings_keep_secrets(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     values = {one["variable"]: one["value"] for one in ask(folder, "settings")}
     assert values["MAPYARD_PORT"] == "4711"
     assert "tell" not in values["MAPYARD_SECRET"]
+
+
+def test_names_with_brackets_are_shown_as_they_are(folder: Path) -> None:
+    words = ("tiles", "export", "map[old] :smile:.pmtiles", "--zooms", "0-2")
+    done = subprocess.run(
+        [COMMAND, *words], cwd=folder, capture_output=True, text=True, timeout=120, check=True
+    )
+    assert done.stdout.startswith("map[old] :smile:.pmtiles: ")
+
+
+def test_the_list_of_datasets_fits_80_columns(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    done = subprocess.run(
+        [COMMAND, "datasets", "list"], cwd=folder, capture_output=True, text=True, timeout=60,
+        check=True,
+    )  # fmt: skip
+    head, *lines = done.stdout.splitlines()
+    assert head.split() == ["Dataset", "Data", "of", "(UTC)", "Elements", "Size", "Without"]
+    (served,) = (line for line in lines if line.startswith("●"))
+    assert served.rstrip().endswith(" MB")
+    assert "…" not in served
