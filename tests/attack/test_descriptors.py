@@ -78,7 +78,6 @@ def wait_until_unmapped(text: str) -> None:
     """Wait until nothing of a path is mapped: threads of the text index let go a moment later."""
     ends_s = time.monotonic() + 20
     while mapped(text) and time.monotonic() < ends_s:
-        gc.collect()
         time.sleep(0.1)
     assert not mapped(text)
 
@@ -95,7 +94,7 @@ def test_fifty_switches_leave_no_open_file(two: tuple[Path, list[str]]) -> None:
         snapshot.release()
         del snapshot
         files = files or len(open_files())
-        assert not mapped(f"{data}/datasets/{names[1 - i % 2]}/")
+        wait_until_unmapped(f"{data}/datasets/{names[1 - i % 2]}/")
         assert not [file for file in open_files() if names[1 - i % 2] + "/" in file]
         # The text index and what earlier tests left may have a few of their own for a moment.
         assert len(open_files()) <= files + 5
@@ -112,7 +111,7 @@ def test_answers_keep_nothing_of_a_dataset(two: tuple[Path, list[str]]) -> None:
                 assert client.get(query).status_code == 200, query
             ends = {"origin": "43.7384,7.4246", "destination": "43.7311,7.4197"}
             assert client.post("/api/v1/route", json=ends).status_code == 200
-            assert not mapped(f"{data}/datasets/{names[1 - i % 2]}/")
+            wait_until_unmapped(f"{data}/datasets/{names[1 - i % 2]}/")
             assert not [file for file in open_files() if names[1 - i % 2] + "/" in file]
 
 
@@ -128,7 +127,7 @@ def test_a_pruned_dataset_frees_its_disk(two: tuple[Path, list[str]]) -> None:
     assert mapped(f"{data}/datasets/{names[0]}/")  # a request may still be running on it
     old.release()
     del old
-    assert not mapped(f"{data}/datasets/{names[0]}/")
+    wait_until_unmapped(f"{data}/datasets/{names[0]}/")
     assert not [file for file in open_files() if file.endswith("(deleted)") and names[0] in file]
     new.release()
     del new

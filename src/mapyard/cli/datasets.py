@@ -43,6 +43,7 @@ def list_datasets(data: Data = None, as_json: AsJson = False) -> None:
         column.no_wrap = True
     table.columns[3].justify = table.columns[4].justify = "right"
     listed: list[dict[str, Any]] = []
+    others: list[str] = []
     for dataset_id in catalog.ids():
         mark = "[green]●[/green]" if dataset_id == current else ""
         known = {"id": dataset_id, "served": dataset_id == current}
@@ -50,9 +51,8 @@ def list_datasets(data: Data = None, as_json: AsJson = False) -> None:
             manifest = catalog.manifest(dataset_id)
         except MapyardError as error:
             listed.append({**known, "error": error.message})
-            table.add_row(
-                mark, dataset_id, "[yellow]of another format: mapyard datasets upgrade[/yellow]"
-            )
+            table.add_row(mark, dataset_id, "[yellow]other format[/yellow]")
+            others.append(dataset_id)
             continue
         listed.append({
             **known, "osm_timestamp": manifest.osm_timestamp, "counts": manifest.counts,
@@ -67,7 +67,8 @@ def list_datasets(data: Data = None, as_json: AsJson = False) -> None:
             ", ".join(name for name in PART_NAMES if name not in manifest.parts),
         )
     none = f"No datasets in {catalog.data}; make one with: mapyard build SOURCE"
-    report(as_json, listed, table if listed else none)
+    advice = [f"{name} is of another format: mapyard datasets upgrade {name}" for name in others]
+    report(as_json, listed, table if listed else none, *advice)
 
 
 @app.command()

@@ -69,7 +69,9 @@ def test_no_command_reads_it(
 def test_the_list_marks_it(old: Path) -> None:
     done = CliRunner().invoke(build_app(["datasets"]), ["datasets", "list", "--data", str(old)])
     assert done.exit_code == 0
-    assert "of another format: mapyard datasets upgrade" in " ".join(done.stdout.split())
+    name = (old / "current").resolve().name
+    assert f"{name} is of another format: mapyard datasets upgrade {name}" in done.stdout
+    assert "other format" in done.stdout.splitlines()[1]
 
 
 def test_the_server_has_nothing_to_serve_and_says_why_in_its_log_only(
