@@ -13,6 +13,7 @@ from mapyard.dataset.manifest import read_manifest
 from mapyard.tiles.archive import list_tiles, write_archive
 from mapyard.tiles.build import build_table, find_bounds
 from mapyard.tiles.pmtiles import PmtilesWriter
+from mapyard.tiles.reuse import ShapesBefore
 from mapyard.tiles.source import LOW_ZOOM_FILE, MAX_LOW_ZOOM, TABLE_FOLDER
 from mapyard.tiles.table import Table
 from mapyard.tiles.tilejson import describe_archive
@@ -23,15 +24,15 @@ def _run(ctx: StepContext) -> Mapping[str, Any]:
     folder = ctx.folder / TABLE_FOLDER
     ctx.progress.stage("tiles: features")
     bounds = ctx.header.bbox or find_bounds(ctx.store)
+    before = _find_before(ctx)
     build_table(
         ctx.store, folder, bounds, ctx.settings.tile_languages,
-        memory_bytes=sort_bytes(ctx.settings),
+        memory_bytes=sort_bytes(ctx.settings), before=_find_shapes(ctx, before),
     )  # fmt: skip
     table = Table(folder)
     tiles = list_tiles(table, 0, MAX_LOW_ZOOM)
     ctx.progress.stage("tiles: low zooms", unit="tiles")
     writer = PmtilesWriter(ctx.folder / LOW_ZOOM_FILE)
-    before = _find_before(ctx)
     count = write_archive(folder, tiles, writer, progress=ctx.progress.advance, before=before)
     writer.close(describe_archive(table.info), table.info.bounds)
     return {"features": len(table), "low_zoom_tiles": count}
@@ -43,6 +44,12 @@ def _find_before(ctx: StepContext) -> Path | None:
     if folder is None or not (folder / LOW_ZOOM_FILE).is_file():
         return None
     return folder if read_manifest(folder).mapyard == __version__ else None
+
+
+def _find_shapes(ctx: StepContext, before: Path | None) -> ShapesBefore | None:
+    if before is None or ctx.patched is None:
+        return None
+    return ShapesBefore(before, ctx.patched.touched)
 
 
 #: Measured in docs/sizing.md.

@@ -25,6 +25,7 @@ from mapyard.tiles.classify import find_layer_rows
 from mapyard.tiles.cut import MIN_AREA
 from mapyard.tiles.mercator import GRID_UNIT_M, MAX_ZOOM, project
 from mapyard.tiles.ocean import build_ocean
+from mapyard.tiles.reuse import ShapesBefore
 from mapyard.tiles.schema import LAYERS, Layer
 from mapyard.tiles.shapes import LINE, POINT, POLYGON, Shapes, concatenate, points, ring_areas
 from mapyard.tiles.snap import mercator_areas_m2, snap_rows
@@ -55,11 +56,13 @@ def build_table(
     languages: list[str] | None = None,
     progress: Callable[[float], None] = lambda share: None,
     memory_bytes: int = 64 << 20,
+    before: ShapesBefore | None = None,
 ) -> None:
     """Write the table of a store into a folder.
 
     `bounds_deg` (west, south, east, north; west > east crosses the antimeridian) is the box of the
-    extract: the ocean ends there. Sorts take `memory_bytes`.
+    extract: the ocean ends there. Sorts take `memory_bytes`. Shapes that `before` knows are not
+    made again.
     """
     codes = list(dict.fromkeys([*DEFAULT_LANGUAGES, *(languages or [])]))
     writer, values = TableWriter(folder, memory_bytes), Values()
@@ -80,7 +83,7 @@ def build_table(
             for chunk in _iter_chunks(store, values, layer, taken):
                 if layer.name == "pois":
                     pois.append(chunk.rows.astype(np.uint32))
-                _write_features(chunk, writer, codes)
+                _write_features(chunk, writer, codes, before)
     writer.close(values.messages, bounds_deg)
 
 
@@ -188,11 +191,13 @@ def _level(features: Features) -> Ints:
     return 3 * _layer_tag(features) + bridge - tunnel
 
 
-def _write_features(features: Features, writer: TableWriter, codes: list[str]) -> None:
+def _write_features(
+    features: Features, writer: TableWriter, codes: list[str], before: ShapesBefore | None
+) -> None:
     store, layer = features.store, features.layer
     minzooms = np.array([rule.minzoom for rule in layer.rules], np.int64)
     names = [attribute.name for attribute in attribute_names(layer, codes)]
-    shapes, source = _snap_in_portions(store, features.rows, layer.kind)
+    shapes, source = _find_shapes(features, before)
     made = features._replace(rows=features.rows[source], rule=features.rule[source])
     writer.append(
         shapes,
@@ -200,6 +205,21 @@ def _write_features(features: Features, writer: TableWriter, codes: list[str]) -
         np.maximum(minzooms[made.rule], _visible_from(made, shapes)),
         [make_column(made, name) for name in names],
     )
+
+
+def _find_shapes(features: Features, before: ShapesBefore | None) -> tuple[Shapes, Ints]:
+    """Return the shapes of features and the index of each one's row, made or taken over."""
+    store, layer, rows = features.store, features.layer, features.rows
+    if before is None:
+        return _snap_in_portions(store, rows, layer.kind)
+    is_known, known, source = before.find(LAYERS.index(layer), rows, feature_ids(store, rows))
+    others = np.flatnonzero(~is_known)
+    if not len(others):
+        return known, source
+    made, made_source = _snap_in_portions(store, rows[others], layer.kind)
+    source = np.concatenate([source, others[made_source]])
+    order = np.argsort(source, kind="stable")
+    return concatenate([known, made]).take(order), source[order]
 
 
 def _snap_in_portions(store: Store, rows: Ints, kind: int) -> tuple[Shapes, Ints]:

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mapyard.builder.pipeline import build_dataset
+from mapyard.builder.pipeline import StepContext, build_dataset
 from mapyard.builder.progress import Reporter
 from mapyard.builder.steps import select_steps
 from mapyard.builder.tiles import STEP
 from mapyard.settings import Settings
+from mapyard.store.patch import patch_store
 from mapyard.tiles import archive
+from mapyard.tiles import build as tables
 from mapyard.tiles.archive import list_tiles
 from mapyard.tiles.mercator import TileId
 from mapyard.tiles.render import compress_tile, render_tile
@@ -22,7 +24,9 @@ from mapyard.tiles.reuse import TilesBefore
 from mapyard.tiles.source import LOW_ZOOM_FILE, MAX_LOW_ZOOM, TABLE_FOLDER
 from mapyard.tiles.table import Table
 from mapyard.updates import run as updates
+from mapyard.updates.changes import read_changes
 from mapyard.updates.run import update_dataset
+from mutations import Map as ChangingMap
 from osm_files import EXAMPLES, TEST_DATA, write_osm
 
 Serve = Callable[[Path], str]
@@ -60,6 +64,48 @@ def test_real_diffs_lead_to_the_bytes_of_a_build(
     updated = read_tiles(tmp_path / "data" / "current")
     assert [name for name in fresh if fresh[name] != updated[name]] == []
     assert fresh.keys() == updated.keys()
+
+
+def update(before: Path, folder: Path, diff: Path) -> Path:
+    """Apply a diff to the store and tiles of a folder, into a new one."""
+    folder.mkdir()
+    settings = Settings(data=folder)
+    ctx = StepContext(folder, folder / "none", folder, settings, Reporter(quiet=True))
+    changes = read_changes([diff], folder / "changed.osm.pbf")
+    ctx.previous = before
+    elements = before / "elements", folder / "elements"
+    ctx.patched = patch_store(*elements, changes.blocks, changes.deleted, {})
+    STEP.run(ctx)
+    (folder / "manifest.json").write_bytes((before / "manifest.json").read_bytes())
+    return folder
+
+
+@pytest.mark.parametrize("extract", ["vaduz-cut", "leeds-cut", "filaidhoo-cut"])
+def test_random_changes_lead_to_the_bytes_of_a_build(
+    tmp_path: Path, extract: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+    snap = tables._snap_in_portions
+
+    def count(store: Any, rows: Any, kind: int) -> Any:
+        made.append(len(rows))
+        return snap(store, rows, kind)
+
+    changing = ChangingMap(TEST_DATA / f"{extract}.osm.pbf", 5)
+    changing.write(tmp_path / "0.osm")
+    after = build(tmp_path / "0", tmp_path / "0.osm")
+    monkeypatch.setattr(tables, "_snap_in_portions", count)
+    for number in range(1, 4):
+        diff, now = tmp_path / f"{number}.osc", tmp_path / f"{number}.osm"
+        changing.change(diff, 15)
+        changing.write(now)
+        made.clear()
+        after = update(after, tmp_path / f"updated{number}", diff)
+        taken = len(Table(after / TABLE_FOLDER)) - sum(made)
+        assert taken > len(Table(after / TABLE_FOLDER)) / 2
+        fresh, updated = read_tiles(build(tmp_path / str(number), now)), read_tiles(after)
+        assert [name for name in fresh if fresh[name] != updated[name]] == [], f"round {number}"
+        assert fresh.keys() == updated.keys()
 
 
 def make_map(rng: np.random.Generator) -> Map:
