@@ -35,21 +35,15 @@ from mapyard.server.assembly import load_endpoints
 from mapyard.settings import Settings, get_settings
 
 
-def build_regions(
-    source: Path, folder: Path, regions: int, margin_m: float, roads: str = "",
-    roads_margin_m: float = 0.0,
-) -> Split:  # fmt: skip
+def build_regions(source: Path, folder: Path, regions: int, margin_m: float) -> Split:
     """Split and build once for all test processes; a region's data folder is folder/NAME/data."""
     folder.parent.mkdir(exist_ok=True)
     with folder.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if (folder / "built").exists():
             return read_split(folder)
-        split = split_regions(
-            [source], str(regions), folder, margin_m=margin_m, roads=roads,
-            roads_margin_m=roads_margin_m,
-        )  # fmt: skip
-        for region in split.extracts:
+        split = split_regions([source], str(regions), folder, margin_m=margin_m)
+        for region in [*split.regions, *split.wholes]:
             work = folder / region.name
             step = fleet_build.Step(
                 "region", fleet_build._copy_guests, lambda size: fleet_build.Estimate(0, 0, 0.0)
@@ -58,7 +52,7 @@ def build_regions(
                 build_dataset(
                     [work / "source.osm.pbf"],
                     work / "data",
-                    [*select_steps(fleet_build.choose_parts(split, region)), step],
+                    [*select_steps(region.parts or None), step],
                     progress,
                 )
         (folder / "built").touch()
@@ -70,7 +64,7 @@ def open_generation(split: Split, folder: Path) -> tuple[Generation, dict[str, S
     settings = get_settings()
     snapshots = {}
     regions = []
-    for region in split.extracts:
+    for region in [*split.regions, *split.wholes]:
         path = (folder / region.name / "data" / "current").resolve()
         snapshot = Snapshot(path, settings)
         snapshots[region.name] = snapshot
@@ -81,12 +75,10 @@ def open_generation(split: Split, folder: Path) -> tuple[Generation, dict[str, S
                 region.grown,
                 snapshot.id,
                 0,
-                region.kind,
+                is_whole=bool(region.parts),
             )
         )
-    generation = Generation(
-        1, "generation-one", "", split.osm_timestamp, split.margin_m, regions, split.roads_margin_m
-    )
+    generation = Generation(1, "generation-one", "", split.osm_timestamp, split.margin_m, regions)
     return generation, snapshots
 
 

@@ -108,9 +108,15 @@ def write_narrow(folder: Path, name: str, values: Array) -> None:
 
 def write_heap(folder: Path, name: str, items: list[bytes]) -> None:
     """Write byte strings as `name_bytes` and `name_offsets`."""
-    lengths = np.fromiter((len(i) for i in items), np.int64, len(items))
-    write_offsets(folder, f"{name}_offsets", lengths)
-    write_column(folder, f"{name}_bytes", np.frombuffer(b"".join(items), np.uint8))
+    texts, offsets = join_heap(items)
+    write_offsets(folder, f"{name}_offsets", np.diff(offsets))
+    write_column(folder, f"{name}_bytes", texts)
+
+
+def join_heap(items: list[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return byte strings one after the other, and where each begins and the last ends."""
+    lengths = np.fromiter(map(len, items), np.int64, len(items))
+    return np.frombuffer(b"".join(items), np.uint8), offsets_of(lengths)
 
 
 class Heap:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from mapyard.store.columns import ColumnWriter, find_place, narrow_type, open_column
 from mapyard.store.frames import Frames, FrameWriter, write_frames
+from mapyard.store.kernels import describe_runs, load_kernels, place
 from mapyard.store.rtree import Items, write_large_rtree
 from mapyard.store.sorting import Sorter
 
@@ -28,9 +30,46 @@ NO_POSITION = np.int32(2**31 - 1)
 
 def write_node_ways(folder: Path, counts: list[int], memory_bytes: int = UNLIMITED) -> None:
     """Write per node its ways, out of way_refs and way_offsets."""
-    nodes, ways, _ = counts
     refs = open_column(folder, "way_refs")
-    offsets = open_column(folder, "way_offsets")
+    with (
+        FrameWriter(folder, "node_way_offsets") as starts,
+        FrameWriter(folder, "node_ways") as all_ways,
+    ):
+        if 12 * counts[0] + 4 * len(refs) <= memory_bytes:
+            _count_node_ways(folder, counts, starts, all_ways)
+        else:
+            _sort_node_ways(folder, counts, starts, all_ways, memory_bytes)
+
+
+def _count_node_ways(
+    folder: Path, counts: list[int], starts: FrameWriter, all_ways: FrameWriter
+) -> None:
+    """Put the ways of each node where they belong: fast, but all of it is held."""
+    nodes, ways, _ = counts
+    refs, offsets = open_column(folder, "way_refs"), open_column(folder, "way_offsets")
+    runs, kernels = describe_runs(refs, offsets, ways), load_kernels()
+    places, last = np.empty(nodes, np.int64), np.empty(nodes, np.uint32)
+    asked = ctypes.addressof(runs), nodes
+    total = kernels.count_owners(*asked, place(places), place(last))
+    if total < 0:
+        raise IndexError("the nodes of a way are damaged")
+    owners = np.empty(total, np.uint32)
+    kernels.list_owners(*asked, nodes, place(places), place(last), place(owners))
+    starts.append(places)
+    starts.append(np.array([total]))
+    all_ways.append(owners)
+
+
+def _sort_node_ways(
+    folder: Path,
+    counts: list[int],
+    starts: FrameWriter,
+    all_ways: FrameWriter,
+    memory_bytes: int,
+) -> None:
+    """Sort pairs of node and way, in as much memory as there is."""
+    nodes, ways, _ = counts
+    refs, offsets = open_column(folder, "way_refs"), open_column(folder, "way_offsets")
     with Sorter(folder, memory_bytes) as sorter:
         for start in range(0, ways, _WAYS_AT_ONCE):
             stop = min(ways, start + _WAYS_AT_ONCE)
@@ -40,19 +79,15 @@ def write_node_ways(folder: Path, counts: list[int], memory_bytes: int = UNLIMIT
             part = refs[edges[0] : edges[-1]]
             packed = part.astype(np.uint64) << _SHIFT | owner
             sorter.add(packed[part < nodes])
-        with (
-            FrameWriter(folder, "node_way_offsets") as starts,
-            FrameWriter(folder, "node_ways") as all_ways,
-        ):
-            for block in sorter.blocks():
-                keep = np.ones(len(block), np.bool_)
-                keep[1:] = block[1:] != block[:-1]
-                packed = block[keep]
-                held = packed >> _SHIFT
-                # Where each node begins, up to the last one, which may go on in the next block.
-                _write_starts(starts, held, int(held[-1]) + 1, all_ways.length)
-                all_ways.append(packed & _LOW)
-            _write_starts(starts, np.empty(0, np.uint64), nodes + 1, all_ways.length)
+        for block in sorter.blocks():
+            keep = np.ones(len(block), np.bool_)
+            keep[1:] = block[1:] != block[:-1]
+            packed = block[keep]
+            held = packed >> _SHIFT
+            # Where each node begins, up to the last one, which may go on in the next block.
+            _write_starts(starts, held, int(held[-1]) + 1, all_ways.length)
+            all_ways.append(packed & _LOW)
+        _write_starts(starts, np.empty(0, np.uint64), nodes + 1, all_ways.length)
 
 
 def _write_starts(writer: FrameWriter, held: NDArray[np.uint64], stop: int, written: int) -> None:
@@ -239,9 +274,9 @@ def write_members(
 _PACKED: Final = ("ids", "version", "timestamp", "changeset", "user")
 
 
-def pack_columns(folder: Path) -> None:
+def pack_columns(folder: Path, names: tuple[str, ...] = _PACKED) -> None:
     """Put columns into frames."""
-    for name in _PACKED:
+    for name in names:
         write_frames(folder, name, open_column(folder, name))
         (folder / f"{name}.npy").unlink()
 
@@ -259,7 +294,7 @@ def write_info(
     problems: dict[str, Any],
     loose: int = 0,
 ) -> dict[str, Any]:
-    """Write store.json and return it; `loose` are R-tree items appended by updates.
+    """Write store.json and return it, after `pack_columns`; `loose` are R-tree items appended.
 
     Nodes whose coordinates are not on Earth become `problems` too.
     """
@@ -274,14 +309,15 @@ def write_info(
         placed = y != NO_POSITION
         if not placed.all():
             unplaced += int((~placed).sum())
-            names = open_column(folder, "ids")[: counts[0]][part][~placed].tolist()
+            places = np.flatnonzero(~placed) + start
+            names = Frames(folder, "ids").take(places).tolist()
             problems.setdefault(UNPLACED, []).extend((f"node/{name}", "") for name in names)
             x, y = x[placed], y[placed]
         if len(x):
             west, south = min(west, int(x.min())), min(south, int(y.min()))
             east, north = max(east, int(x.max())), max(north, int(y.max()))
     bbox = [e7 / 1e7 for e7 in (west, south, east, north)] if west <= east else None
-    timestamps = open_column(folder, "timestamp")
+    newest = max((int(part.max()) for part in Frames(folder, "timestamp").chunks()), default=0)
     info = {
         "nodes": counts[0],
         "ways": counts[1],
@@ -289,7 +325,7 @@ def write_info(
         "listed": len(open_column(folder, "listed")),
         "has_metadata": has_metadata,
         "has_users": has_users,
-        "newest_timestamp": int(timestamps.max()) if len(timestamps) else 0,
+        "newest_timestamp": newest,
         "bbox": bbox,
         "missing_nodes": len(open_column(folder, "missing_node_ids")),
         "nodes_without_position": unplaced,

@@ -28,9 +28,6 @@ _BITS: Final = 6
 #: Values of one frame.
 FRAME: Final = 1 << _BITS
 _LAST: Final = FRAME - 1
-#: Bytes that an offset may take, and the largest offset of each.
-_WIDTHS: Final = np.array([0, 1, 2, 4, 8], np.int64)
-_LARGEST: Final = np.array([0, 0xFF, 0xFFFF, 0xFFFFFFFF, 2**64 - 1], np.uint64)
 #: By width: type, and shift from bytes to offsets.
 _TYPES: Final = {1: "<u1", 2: "<u2", 4: "<u4", 8: "<u8"}
 _SHIFTS: Final = (0, 0, 1, 0, 2, 0, 0, 0, 3)
@@ -58,33 +55,26 @@ class FrameWriter:
     def append(self, values: NDArray[Any]) -> None:
         """Append values; what does not fill a frame waits."""
         self.length += len(values)
-        values = np.asarray(values).astype(np.int64, copy=False)
-        if len(self._waiting):
-            values = np.concatenate([self._waiting, values])
-        whole = len(values) >> _BITS << _BITS
-        for start in range(0, whole, FRAME * _AT_ONCE):
-            stop = min(whole, start + FRAME * _AT_ONCE)
-            self._write(values[start:stop].reshape(-1, FRAME))
-        self._waiting = values[whole:].copy()
+        for start in range(0, len(values), FRAME * _AT_ONCE):
+            part = np.asarray(values[start : start + FRAME * _AT_ONCE]).astype(np.int64, copy=False)
+            if len(self._waiting):
+                part = np.concatenate([self._waiting, part])
+            whole = len(part) >> _BITS << _BITS
+            if whole:
+                self._write(part[:whole].reshape(-1, FRAME))
+            self._waiting = part[whole:].copy()
 
     def _write(self, frames: Ints) -> None:
-        bases = frames.min(axis=1)
-        offsets = (frames - bases[:, None]).view(np.uint64)
-        largest = offsets.max(axis=1)
-        widths = _WIDTHS[np.searchsorted(_LARGEST, largest)]  # the first that holds the largest
-        sizes = widths * FRAME
-        starts = self._offsets.length + np.cumsum(sizes) - sizes
+        frames = np.ascontiguousarray(frames)
+        count, written = len(frames), self._offsets.length
+        bases, places = np.empty(count, np.int64), np.empty(count, np.int64)
+        offsets = np.empty(frames.nbytes, np.uint8)
+        size = load_kernels().pack_frames(
+            place(frames), count, written, place(bases), place(places), place(offsets)
+        )
         self._bases.append(bases)
-        self._places.append(starts << _PLACE_BITS | widths)
-        out = np.empty(int(sizes.sum()), np.uint8)
-        starts -= self._offsets.length
-        for width, kind in _TYPES.items():
-            chosen = np.flatnonzero(widths == width)
-            if len(chosen):
-                size = width * FRAME
-                packed = offsets[chosen].astype(kind).view(np.uint8).reshape(-1, size)
-                out[starts[chosen][:, None] + np.arange(size)] = packed
-        self._offsets.append(out)
+        self._places.append(places)
+        self._offsets.append(offsets[:size])
 
     def close(self) -> None:
         """Write the last frame and the ends, and close the files."""
@@ -108,8 +98,7 @@ class FrameWriter:
 def write_frames(folder: Path, name: str, values: NDArray[Any]) -> None:
     """Write one whole column of integers in frames."""
     with FrameWriter(folder, name) as writer:
-        for start in range(0, len(values), FRAME * _AT_ONCE):
-            writer.append(values[start : start + FRAME * _AT_ONCE])
+        writer.append(values)
 
 
 class Frames:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mapyard.store.columns import ColumnWriter, offsets_of, write_offsets
 from mapyard.store.distinct import distinct
+from mapyard.store.frames import Frames, FrameWriter
 
 Ints = NDArray[np.int64]
 Array = NDArray[Any]
+#: Values that are read at once.
+_AT_ONCE: Final = 1 << 18
 
 
 class Splice:
@@ -77,6 +80,16 @@ class Splice:
         with ColumnWriter(folder, name, old.dtype, width) as writer:
             for fresh, a, b in self.runs:
                 writer.append((new if fresh else old)[a:b])
+
+    def write_frames(self, folder: Path, name: str, old: Frames, new: Ints) -> None:
+        """Write the merged column in frames, run by run."""
+        with FrameWriter(folder, name) as writer:
+            for fresh, a, b in self.runs:
+                if fresh:
+                    writer.append(new[a:b])
+                    continue
+                for start in range(a, b, _AT_ONCE):
+                    writer.append(old.span(start, min(b, start + _AT_ONCE)))
 
     def write_ragged(
         self,

@@ -109,6 +109,7 @@ def patch_store(
     write_listed(folder, plan.counts)
     loose = patch_trees(old_folder, folder, plan.counts, plan.keep, plan.row_map, touched, old.info)
     write_tag_places(folder, UNLIMITED)
+    pack_columns(folder, ("ids",))
     info = write_info(
         folder,
         plan.counts,
@@ -117,7 +118,6 @@ def patch_store(
         problems=kept_problems,
         loose=loose,
     )
-    pack_columns(folder)
     return Patched(plan.row_map, touched.rows(), removed, kept_problems, info)
 
 
@@ -167,8 +167,7 @@ def _write_elements(
 ) -> None:
     plan.every.write(folder, "ids", ids, np.concatenate(upserts.ids))
     for name in META:
-        values = Frames(old_folder, name)[:].astype(np.uint32)
-        plan.every.write(folder, name, values, upserts.meta[name])
+        plan.every.write_frames(folder, name, Frames(old_folder, name), upserts.meta[name])
     nodes = plan.by_type[NODE]
     nodes.write(folder, "lon", old.lon, upserts.lon)
     nodes.write(folder, "lat", old.lat, upserts.lat)
@@ -198,9 +197,9 @@ def _write_refs(
         return rows
 
     # One table answers for every reference of the old store: rows, then missing ones.
-    table = np.empty(old.node_count + len(old.missing_node_ids), np.int64)
+    table = np.empty(old.node_count + len(old.missing_node_ids), np.uint32)
     table[: old.node_count] = plan.row_map[: old.node_count]
-    lost = np.flatnonzero(table[: old.node_count] < 0)
+    lost = np.flatnonzero(plan.row_map[: old.node_count] < 0)
     table[lost] = rows_of_nodes(old.ids[lost])
     if unplaced.any():
         hidden = np.flatnonzero(unplaced[np.minimum(table[: old.node_count], count - 1)])
@@ -208,7 +207,7 @@ def _write_refs(
         table[hidden] = rows_of_nodes(old.ids[hidden])
     table[old.node_count :] = rows_of_nodes(old.missing_node_ids)
     refs, offsets = plan.by_type[WAY].ragged(
-        table[open_column(old_folder, "way_refs")].astype(np.uint32),
+        table[open_column(old_folder, "way_refs")],
         open_column(old_folder, "way_offsets"),
         rows_of_nodes(upserts.refs).astype(np.uint32),
         offsets_of(upserts.ref_lengths),

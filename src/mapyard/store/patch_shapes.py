@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapyard.osm.area_rule import area_bits
-from mapyard.store.columns import Heap, offsets_of, open_column, ranges, write_column
+from mapyard.store.columns import Heap, join_heap, offsets_of, open_column, ranges, write_column
 from mapyard.store.derive import (
     find_placed,
     write_feature_rtree,
     write_stray_rtree,
 )
 from mapyard.store.merge import Splice
-from mapyard.store.relation_lines import RelationLines, write_relation_lines
+from mapyard.store.relation_lines import LinesBefore, RelationLines, write_relation_lines
 from mapyard.store.rtree import append_rtree
 from mapyard.store.shapes import Problems, ShapeSource, shape_relations, shape_ways
 
@@ -84,7 +84,7 @@ def patch_shapes(
         ("geometry_bytes", "geometry_offsets"),
         open_column(old_folder, "geometry_bytes"),
         open_column(old_folder, "geometry_offsets"),
-        *_heap([item for _, item in stored]),
+        *join_heap([item for _, item in stored]),
     )
     new_rows = np.array([row for row, _ in stored], np.int64)
     write_column(folder, "geometry_rows", stored_splice.values(mapped, new_rows).astype(np.uint32))
@@ -96,7 +96,7 @@ def patch_shapes(
         ("relation_json_bytes", "relation_json_offsets"),
         open_column(old_folder, "relation_json_bytes"),
         open_column(old_folder, "relation_json_offsets"),
-        *_heap(relation_shapes.texts),
+        *join_heap(relation_shapes.texts),
     )
     old_lines = RelationLines(old_folder).ways(np.arange(len(keep) - old_nodes - old_ways))
     lines, offsets = text_splice.ragged(
@@ -105,7 +105,12 @@ def patch_shapes(
         np.concatenate([np.empty(0, np.uint32), *relation_shapes.lines]),
         offsets_of(np.fromiter(map(len, relation_shapes.lines), np.int64)),
     )
-    write_relation_lines(folder, counts, np.diff(offsets), lines)
+    # The lines of ways that stay as they are.
+    line_ways = open_column(old_folder, "line_ways")
+    numbers = np.flatnonzero(stays[line_ways])
+    numbers = numbers[np.argsort(line_ways[numbers])]
+    before = LinesBefore(old_folder, row_map[line_ways[numbers]].astype(np.uint32), numbers)
+    write_relation_lines(folder, counts, np.diff(offsets), lines, before)
 
     gone = removed_names | {source.name_of(row) for row in again.tolist()}
     merged = {
@@ -113,11 +118,6 @@ def patch_shapes(
         for kind, items in problems.items()
     } | fresh
     return {kind: items for kind, items in merged.items() if items}
-
-
-def _heap(items: list[bytes]) -> tuple[NDArray[np.uint8], Ints]:
-    lengths = np.fromiter(map(len, items), np.int64, len(items))
-    return np.frombuffer(b"".join(items), np.uint8), offsets_of(lengths)
 
 
 def _bits_of(folder: Path, rows: Ints) -> NDArray[np.uint8]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mapyard.store.columns import (
     Heap,
+    join_heap,
     offsets_of,
     open_column,
     write_column,
@@ -23,6 +25,8 @@ from mapyard.store.merge import Splice
 from mapyard.store.upserts import Upserts
 
 Ints = NDArray[np.int64]
+#: The new row of what is not kept.
+_GONE: Final = np.uint32(2**32 - 1)
 
 
 def patch_tags(
@@ -35,22 +39,21 @@ def patch_tags(
 ) -> None:
     """Write the tag columns; `keep` and `row_map` are over old rows, `new_rows` of upserts."""
     rows = new_rows[upserts.tag_items].astype(np.uint32)
-    old_texts = _read_texts(old_folder)
-    texts, old_to_all, new_to_all = _merge_texts(old_texts, upserts.texts)
+    known = _Dictionary(old_folder)
+    old_to_all, new_to_all, inserted = _merge_texts(known, upserts.texts)
+    count = len(old_to_all) + len(inserted.places)
 
-    new_row_of = row_map.astype(np.uint32)
+    new_row_of = np.where(keep, row_map, _GONE).astype(np.uint32)
     fresh = new_to_all[upserts.tag_kvs]
-    old = _take_postings(old_folder, "kv", keep, new_row_of)
+    old = _take_postings(old_folder, "kv", new_row_of)
     order = np.lexsort((rows, fresh))
-    kv_rows, counts, _ = _add_postings(old, old_to_all, len(texts), fresh[order], rows[order])
+    kv_rows, counts, _ = _add_postings(old, old_to_all, count, fresh[order], rows[order])
     # A value that nobody has any more leaves the dictionary.
     used = counts > 0
     final = np.cumsum(used) - 1
     write_column(folder, "kv_rows", kv_rows)
     write_offsets(folder, "kv_offsets", counts[used])
-    if not used.all():
-        texts = [text for text, is_used in zip(texts, used.tolist(), strict=True) if is_used]
-    all_keys = _write_texts(folder, texts)
+    all_keys = _write_texts(folder, known, inserted, used, old_to_all)
     _patch_lists(
         old_folder,
         folder,
@@ -59,11 +62,10 @@ def patch_tags(
         final[fresh],
     )
 
-    old_keys = Heap(old_folder, "key_text").span(0, len(open_column(old_folder, "key_kv")) - 1)
     key_number = {key: number for number, key in enumerate(all_keys)}
-    lasting = np.array([key_number.get(key, -1) for key in old_keys], np.int64)
-    old = _take_postings(old_folder, "key", keep, new_row_of)
-    old_kvs = final[old_to_all].astype(np.uint32)[_read_key_kvs(old_folder)[old.kept]]
+    lasting = np.array([key_number.get(key, -1) for key in known.keys], np.int64)
+    old = _take_postings(old_folder, "key", new_row_of)
+    old_kvs = final[old_to_all].astype(np.uint32)[np.delete(_read_key_kvs(old_folder), old.gone)]
     new_keys = np.array([key_number[t.split(b"\0", 1)[0]] for t in upserts.texts], np.int64)
     keys = new_keys[upserts.tag_kvs]
     order = np.lexsort((rows, keys))
@@ -77,20 +79,21 @@ def patch_tags(
 
 
 class _Postings(NamedTuple):
-    """Kept postings, run after run: their new rows, how many each run has, which were kept."""
+    """Kept postings, run after run: their new rows, how many each run has, places of the others."""
 
     rows: NDArray[np.uint32]
     counts: Ints
-    kept: NDArray[np.bool_]
+    gone: Ints
 
 
-def _take_postings(
-    folder: Path, name: str, keep: NDArray[np.bool_], new_row_of: NDArray[np.uint32]
-) -> _Postings:
+def _take_postings(folder: Path, name: str, new_row_of: NDArray[np.uint32]) -> _Postings:
     offsets, rows = (open_column(folder, f"{name}_{part}") for part in ("offsets", "rows"))
-    kept = keep[rows]
-    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
-    return _Postings(new_row_of[rows[kept]], np.diff(before[offsets]), kept)
+    mapped = new_row_of[rows]
+    gone = np.flatnonzero(mapped == _GONE)
+    runs = np.searchsorted(offsets, gone.astype(offsets.dtype), side="right") - 1
+    counts = (offsets[1:] - offsets[:-1]).astype(np.int64)
+    counts -= np.bincount(runs, minlength=len(counts))
+    return _Postings(np.delete(mapped, gone), counts, gone)
 
 
 def _add_postings(
@@ -113,44 +116,83 @@ def _add_postings(
     return np.insert(old.rows, places, rows), total, places
 
 
-def _read_texts(folder: Path) -> list[bytes]:
-    """Return all texts key NUL value of a dictionary, sorted."""
-    key_kv = open_column(folder, "key_kv").tolist()
-    keys, values = Heap(folder, "key_text"), Heap(folder, "value_text")
-    texts: list[bytes] = []
-    for number, (start, stop) in enumerate(pairwise(key_kv)):
-        prefix = keys[number] + b"\0"
-        texts += [prefix + value for value in values.span(start, stop)]
-    return texts
+class _Dictionary:
+    """The dictionary of the old store: keys, where the values of each begin, and the values."""
+
+    def __init__(self, folder: Path) -> None:
+        self.key_kv: Ints = open_column(folder, "key_kv")
+        self.keys = Heap(folder, "key_text").span(0, len(self.key_kv) - 1)
+        self.values = Heap(folder, "value_text")
+        self.value_bytes = open_column(folder, "value_text_bytes")
+
+    def find(self, key: bytes, value: bytes) -> tuple[int, bool]:
+        """Return the kv id of a tag, or before which one it would be; and whether it is there."""
+        number = bisect_left(self.keys, key)
+        start = int(self.key_kv[number])
+        if number == len(self.keys) or self.keys[number] != key:
+            return start, False
+        stop = int(self.key_kv[number + 1])
+        kv = self.values.find(value, start, stop)
+        return kv, kv < stop and self.values[kv] == value
 
 
-def _merge_texts(old: list[bytes], new: list[bytes]) -> tuple[list[bytes], Ints, Ints]:
-    """Return the sorted union, and for old and new texts their index in it."""
-    known = set(old)
-    fresh = [text for text in new if text not in known]
-    union = sorted(old + fresh)  # timsort merges the two sorted runs
-    number = {text: index for index, text in enumerate(union)}
-    return (
-        union,
-        np.fromiter((number[text] for text in old), np.int64, len(old)),
-        np.fromiter((number[text] for text in new), np.int64, len(new)),
-    )
+class _Inserted(NamedTuple):
+    """Tags that the old dictionary lacks: their places among all, keys and values."""
+
+    places: Ints
+    keys: list[bytes]
+    values: list[bytes]
 
 
-def _write_texts(folder: Path, texts: list[bytes]) -> list[bytes]:
-    """Write the dictionary; return its keys."""
-    keys: list[bytes] = []
-    starts: list[int] = []
-    values = []
-    for index, text in enumerate(texts):
-        key, value = text.split(b"\0", 1)
-        if not keys or keys[-1] != key:
-            keys.append(key)
-            starts.append(index)
-        values.append(value)
+def _merge_texts(old: _Dictionary, texts: list[bytes]) -> tuple[Ints, Ints, _Inserted]:
+    """Return the number among all tags of each old one and of each text, and what is new.
+
+    `texts` are key NUL value, sorted.
+    """
+    tags = [text.split(b"\0", 1) for text in texts]
+    found = [old.find(key, value) for key, value in tags]
+    at = np.array([kv for kv, _ in found], np.int64)
+    is_new = np.array([not is_there for _, is_there in found], np.bool_)
+    # Those that come before each old one.
+    before = np.cumsum(np.bincount(at[is_new], minlength=len(old.values) + 1))
+    old_to_all = np.arange(len(old.values)) + before[:-1]
+    places = at[is_new] + np.arange(int(is_new.sum()))
+    new_to_all = np.empty(len(texts), np.int64)
+    new_to_all[is_new] = places
+    new_to_all[~is_new] = old_to_all[at[~is_new]]
+    chosen = [tags[index] for index in np.flatnonzero(is_new).tolist()]
+    inserted = _Inserted(places, [key for key, _ in chosen], [value for _, value in chosen])
+    return old_to_all, new_to_all, inserted
+
+
+def _write_texts(
+    folder: Path,
+    old: _Dictionary,
+    inserted: _Inserted,
+    used: NDArray[np.bool_],
+    old_to_all: Ints,
+) -> list[bytes]:
+    """Write the dictionary of the tags that are used; return its keys."""
+    stays, is_added = used[old_to_all], used[inserted.places]
+    counts: dict[bytes, int] = dict.fromkeys(old.keys, 0)
+    sums = offsets_of(stays)[old.key_kv]
+    counts.update(zip(old.keys, (sums[1:] - sums[:-1]).tolist(), strict=True))
+    added: list[bytes] = []
+    for key, value, is_used in zip(inserted.keys, inserted.values, is_added, strict=True):
+        if is_used:
+            counts[key] = counts.get(key, 0) + 1
+            added.append(value)
+    keys = sorted(key for key, count in counts.items() if count)
     write_heap(folder, "key_text", keys)
-    write_heap(folder, "value_text", values)
-    write_column(folder, "key_kv", np.array([*starts, len(texts)], np.int64))
+    lengths = np.array([counts[key] for key in keys], np.int64)
+    write_column(folder, "key_kv", offsets_of(lengths))
+    Splice(stays, old_to_all[stays], inserted.places[is_added]).write_ragged(
+        folder,
+        ("value_text_bytes", "value_text_offsets"),
+        old.value_bytes,
+        old.values.offsets.astype(np.int64),
+        *join_heap(added),
+    )
     return keys
 
 

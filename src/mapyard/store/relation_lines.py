@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from mapyard.native import address
 from mapyard.store.arrays import E7, Ints, Ragged
 from mapyard.store.columns import (
     ColumnWriter,
+    Heap,
     offsets_of,
     open_column,
     ranges,
@@ -37,14 +38,29 @@ _LINES_AT_ONCE: Final = 20_000
 _SORTED_BY: Final = 8
 
 
+class LinesBefore(NamedTuple):
+    """Texts of lines in another store: the rows of their ways, ascending, and their numbers."""
+
+    folder: Path
+    ways: NDArray[np.uint32]
+    numbers: Ints
+
+
 def write_relation_lines(
-    folder: Path, counts: list[int], lengths: NDArray[Any], ways: NDArray[np.uint32]
+    folder: Path,
+    counts: list[int],
+    lengths: NDArray[Any],
+    ways: NDArray[np.uint32],
+    before: LinesBefore | None = None,
 ) -> None:
-    """Write the lines of all relations: how many ways each has (0: no lines) and their rows."""
+    """Write the lines of all relations: how many ways each has (0: no lines) and their rows.
+
+    Texts that are there `before` are taken over.
+    """
     relations = np.repeat(np.arange(len(lengths)), lengths)
     line_ways, places = _order_lines(lengths, relations, ways)
     write_column(folder, "line_ways", line_ways)
-    _write_texts(folder, counts, line_ways)
+    _write_texts(folder, counts, line_ways, before)
     # Neighbors among the lines are one run.
     packed = np.sort(relations << 32 | places)
     first = np.ones(len(packed), np.bool_)
@@ -79,26 +95,39 @@ def _order_lines(
     return by_way[order], new_place[places]
 
 
-def _write_texts(folder: Path, counts: list[int], line_ways: NDArray[np.uint32]) -> None:
-    """Write each way's line as GeoJSON text with a comma behind it; missing nodes are left out."""
-    nodes = counts[0]
-    offsets, refs = open_column(folder, "way_offsets"), open_column(folder, "way_refs")
-    lon, lat = open_column(folder, "lon"), open_column(folder, "lat")
+def _write_texts(
+    folder: Path, counts: list[int], line_ways: NDArray[np.uint32], before: LinesBefore | None
+) -> None:
+    """Write each way's line as GeoJSON text with a comma behind it."""
+    known = None if before is None else Heap(before.folder, "line_text")
     lengths = [np.empty(0, np.int64)]
     with ColumnWriter(folder, "line_text_bytes", np.uint8) as writer:
         for start in range(0, len(line_ways), _LINES_AT_ONCE):
-            ways = line_ways[start : start + _LINES_AT_ONCE].astype(np.int64) - nodes
-            starts = offsets[ways].astype(np.int64)
-            sizes = offsets[ways + 1] - starts
-            of_lines = refs[ranges(starts, sizes)]
-            present = of_lines < nodes
-            kept = offsets_of(present)[offsets_of(sizes)]
-            of_lines = of_lines[present]
-            positions = np.column_stack([lon[of_lines], lat[of_lines]]) / E7
-            texts = [b"[%b]," % line for line in split_lines(dump_floats(positions), kept)]
-            writer.append(np.frombuffer(b"".join(texts), np.uint8))
+            ways = line_ways[start : start + _LINES_AT_ONCE]
+            texts = np.empty(len(ways), np.object_)
+            is_new = np.ones(len(ways), np.bool_)
+            if before is not None and known is not None and len(before.ways):
+                at = np.minimum(np.searchsorted(before.ways, ways), len(before.ways) - 1)
+                is_new = before.ways[at] != ways
+                texts[~is_new] = known.take(before.numbers[at[~is_new]])
+            texts[is_new] = _make_texts(folder, counts[0], ways[is_new].astype(np.int64))
+            writer.append(np.frombuffer(b"".join(texts.tolist()), np.uint8))
             lengths.append(np.fromiter(map(len, texts), np.int64, len(texts)))
     write_offsets(folder, "line_text_offsets", np.concatenate(lengths))
+
+
+def _make_texts(folder: Path, nodes: int, ways: Ints) -> list[bytes]:
+    """Return the texts of ways by row; missing nodes are left out."""
+    offsets, refs = open_column(folder, "way_offsets"), open_column(folder, "way_refs")
+    lon, lat = open_column(folder, "lon"), open_column(folder, "lat")
+    starts = offsets[ways - nodes].astype(np.int64)
+    sizes = offsets[ways - nodes + 1] - starts
+    of_lines = refs[ranges(starts, sizes)]
+    present = of_lines < nodes
+    kept = offsets_of(present)[offsets_of(sizes)]
+    of_lines = of_lines[present]
+    positions = np.column_stack([lon[of_lines], lat[of_lines]]) / E7
+    return [b"[%b]," % line for line in split_lines(dump_floats(positions), kept)]
 
 
 class RelationLines:

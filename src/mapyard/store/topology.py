@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mapyard.native import address
 from mapyard.store.arrays import Ints, Members, Ragged, Rows
 from mapyard.store.columns import Heap, ranges
 from mapyard.store.elements import ElementColumns
 from mapyard.store.frames import Frames, take_runs
-from mapyard.store.kernels import Runs, load_kernels, place
+from mapyard.store.kernels import describe_runs, load_kernels, place
 
 
 class TopologyColumns(ElementColumns):
@@ -27,14 +26,7 @@ class TopologyColumns(ElementColumns):
         self._way_refs: NDArray[np.uint32] = self._column("way_refs")
         self._way_offset_view = memoryview(self._way_offsets)
         self._way_ref_view = memoryview(self._way_refs)
-        is_wide = self._way_offsets.dtype == np.int64
-        self._ways = Runs(
-            address(self._way_refs, np.uint32),
-            address(self._way_offsets, np.int64 if is_wide else np.uint32, self.way_count + 1),
-            self.way_count,
-            len(self._way_refs),
-            is_wide,
-        )
+        self._ways = describe_runs(self._way_refs, self._way_offsets, self.way_count)
 
     def way_nodes(self, rows: Rows) -> Ragged:
         """Return the node rows of ways, in order; values ≥ node_count are missing nodes.

@@ -250,6 +250,8 @@ def _write_store(
     write_feature_rtree(folder, counts, memory_bytes)
     write_stray_rtree(folder, counts, memory_bytes)
     write_tag_places(folder, memory_bytes)
+    say("packing")
+    pack_columns(folder)
     info = write_info(
         folder,
         counts,
@@ -257,8 +259,6 @@ def _write_store(
         has_users=loader.has_users,
         problems=problems,
     )
-    say("packing")
-    pack_columns(folder)
     return {**info, "problem_ids": problems}
 
 

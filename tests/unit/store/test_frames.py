@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mapyard.store.columns import open_column
 from mapyard.store.frames import FRAME, Frames, FrameWriter, write_frames
 from mapyard.store.key_values import KeyValues, KeyValuesWriter
 
@@ -90,3 +91,20 @@ def test_values_of_keys_take_the_bytes_that_they_need(tmp_path: Path) -> None:
     for key, part in enumerate(numbers):
         assert values.get(key, len(part)).tolist() == part.tolist()
     assert [values.get(key, 1).itemsize for key in (0, 2, 3, 4)] == [1, 1, 2, 4]
+
+
+@pytest.mark.parametrize(
+    ("spread", "width"),
+    [(0, 0), (1, 1), (255, 1), (256, 2), (65_535, 2), (65_536, 4), (2**32 - 1, 4), (2**32, 8),
+     (2**64 - 1, 8)],
+)  # fmt: skip
+def test_a_frame_takes_as_few_bytes_as_its_values_allow(
+    tmp_path: Path, spread: int, width: int
+) -> None:
+    least = -(2**63)
+    values = np.full(FRAME, least, np.int64)
+    values[17] = least + spread
+    write_frames(tmp_path, "x", values)
+    assert (Frames(tmp_path, "x")[:] == values).all()
+    # Eight more bytes stand behind the last frame.
+    assert len(open_column(tmp_path, "x_offset")) == FRAME * width + 8

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from mapyard.osm.elements import NODE, RELATION, WAY
 from mapyard.osm.source import prepare_source
 from mapyard.store.columns import open_column, write_column
 from mapyard.store.frames import Frames, take_runs, write_frames
-from mapyard.store.kernels import load_kernels, place
+from mapyard.store.kernels import describe_runs, load_kernels, place
 from mapyard.store.reader import open_store
 from mapyard.store.rtree import find_boxes
 from mapyard.store.writer import write_store
@@ -202,3 +203,29 @@ def test_boxes_that_meet_one(width: int) -> None:
     for outside in (-1, 19, 2**60):
         with pytest.raises(IndexError, match="damaged"):
             find_boxes(boxes, asked, np.array([0, outside]))
+
+
+@pytest.mark.parametrize("kind", [np.uint32, np.int64])
+def test_the_runs_that_hold_each_number(kind: type[np.generic]) -> None:
+    random = np.random.default_rng(3)
+    lengths = random.integers(0, 9, 500)
+    # Numbers that come twice in a run, such as a ring's first node, and some from 200 on.
+    values = random.integers(0, 230, lengths.sum()).astype(np.uint32)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(kind)
+    runs, kernels = describe_runs(values, offsets, 500), load_kernels()
+    places, last = np.empty(200, np.int64), np.empty(200, np.uint32)
+    asked = ctypes.addressof(runs), 200
+    total = kernels.count_owners(*asked, place(places), place(last))
+    owners = np.empty(total, np.uint32)
+    kernels.list_owners(*asked, 7_000, place(places), place(last), place(owners))
+    held: list[list[int]] = [[] for _ in range(200)]
+    for run in range(500):
+        for value in sorted(set(values[offsets[run] : offsets[run + 1]].tolist())):
+            if value < 200:
+                held[value].append(7_000 + run)
+    ends = [*places.tolist()[1:], total]
+    assert [owners[a:b].tolist() for a, b in zip(places.tolist(), ends, strict=True)] == held
+    damaged = offsets.copy()
+    damaged[100] = len(values) + 1
+    runs = describe_runs(values, damaged, 500)
+    assert kernels.count_owners(ctypes.addressof(runs), 200, place(places), place(last)) == -1

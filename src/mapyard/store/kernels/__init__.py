@@ -7,21 +7,25 @@ from ctypes import c_int64, c_void_p
 from functools import cache
 from typing import Any, Final
 
+import numpy as np
 from numpy.typing import NDArray
 
-from mapyard.native import Functions, load_library
+from mapyard.native import Functions, address, load_library
 
 #: Has to be the one in kernels.h.
-_VERSION: Final = 4
+_VERSION: Final = 5
 _FUNCTIONS: Final[Functions] = {
     "take_frames": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p)),
     "take_frames_32": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p)),
     "read_frames": (c_int64, (c_void_p, c_int64, c_int64, c_void_p)),
+    "pack_frames": (c_int64, (c_void_p, c_int64, c_int64, *[c_void_p] * 3)),
     "locate_frames": (c_int64, (c_void_p, c_void_p, *[c_int64] * 3, c_void_p)),
     "measure_frame_runs": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p, c_void_p)),
     "gather_frame_runs": (c_int64, (c_void_p, c_void_p, c_void_p, c_int64, c_void_p)),
     "measure_runs": (c_int64, (c_void_p, c_void_p, c_int64, c_int64, c_void_p)),
     "gather_runs": (None, (c_void_p, c_void_p, c_int64, c_int64, c_void_p)),
+    "count_owners": (c_int64, (c_void_p, c_int64, c_void_p, c_void_p)),
+    "list_owners": (None, (c_void_p, c_int64, c_int64, *[c_void_p] * 3)),
     "measure_lines": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p)),
     "gather_lines": (None, (c_void_p, c_void_p, c_int64, c_void_p, c_void_p)),
     "find_nodes": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p, c_void_p, c_int64)),
@@ -55,6 +59,15 @@ class Runs(ctypes.Structure):
         ("run_count", c_int64),
         ("value_count", c_int64),
         ("is_wide", c_int64),
+    )
+
+
+def describe_runs(values: NDArray[np.uint32], offsets: NDArray[Any], count: int) -> Runs:
+    """Return `count` runs for kernels; the arrays have to be kept as long as it is used."""
+    is_wide = offsets.dtype == np.int64
+    kind: type[np.generic] = np.int64 if is_wide else np.uint32
+    return Runs(
+        address(values, np.uint32), address(offsets, kind, count + 1), count, len(values), is_wide
     )
 
 

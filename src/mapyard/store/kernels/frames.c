@@ -45,6 +45,38 @@ int64_t read_frames(const Frames *frames, int64_t start, int64_t stop, int64_t *
     return -1;
 }
 
+#define WRITE_NARROW(kind)                                                                    \
+    for (int64_t i = 0; i < FRAME; i++) {                                                     \
+        kind narrow = (kind)((uint64_t)values[i] - (uint64_t)least);                          \
+        memcpy(at + i * (int64_t)sizeof narrow, &narrow, sizeof narrow);                      \
+    }
+
+int64_t pack_frames(
+    const int64_t *values, int64_t frame_count, int64_t written, int64_t *bases, int64_t *places,
+    uint8_t *offsets) {
+    uint8_t *at = offsets;
+    for (int64_t frame = 0; frame < frame_count; frame++, values += FRAME) {
+        int64_t least = values[0], most = values[0];
+        for (int64_t i = 1; i < FRAME; i++) {
+            if (values[i] < least) least = values[i];
+            if (values[i] > most) most = values[i];
+        }
+        uint64_t largest = (uint64_t)most - (uint64_t)least;
+        int64_t width = !largest ? 0 : largest <= 0xFF ? 1 : largest <= 0xFFFF ? 2 : largest <= 0xFFFFFFFF ? 4 : 8;
+        bases[frame] = least;
+        places[frame] = (written + (at - offsets)) << 4 | width;
+        switch (width) {
+        case 1: WRITE_NARROW(uint8_t) break;
+        case 2: WRITE_NARROW(uint16_t) break;
+        case 4: WRITE_NARROW(uint32_t) break;
+        case 8: WRITE_NARROW(uint64_t) break;
+        default: break;
+        }
+        at += width * FRAME;
+    }
+    return at - offsets;
+}
+
 int64_t locate_frames(
     const Frames *frames, const int64_t *values, int64_t count, int64_t start, int64_t stop, int64_t *out) {
     if (start < 0 || stop > frames->length) return 0;

@@ -13,7 +13,7 @@
 #endif
 
 /* Rises when a function's arguments or a struct change: another library is not loaded. */
-enum { KERNELS_VERSION = 4 };
+enum { KERNELS_VERSION = 5 };
 
 EXPORT int32_t kernels_version(void);
 
@@ -32,6 +32,12 @@ EXPORT int64_t take_frames_32(const Frames *frames, const uint32_t *indexes, int
 
 /* The values of the index range [start, stop). */
 EXPORT int64_t read_frames(const Frames *frames, int64_t start, int64_t stop, int64_t *out);
+
+/* Put whole frames of values into bases, places and offsets, of which `written` bytes are there already.
+   `offsets` has room for eight bytes a value; returns how many it takes. */
+EXPORT int64_t pack_frames(
+    const int64_t *values, int64_t frame_count, int64_t written, int64_t *bases, int64_t *places,
+    uint8_t *offsets);
 
 /* The index of each value in [start, stop), where the column ascends; -1 where it is not there. */
 EXPORT int64_t locate_frames(
@@ -62,6 +68,16 @@ EXPORT int64_t measure_runs(
 
 /* Those runs one after the other, as `measure_runs` found them. */
 EXPORT void gather_runs(const Runs *runs, const int64_t *indexes, int64_t first, int64_t count, uint32_t *out);
+
+/* Which runs hold each number below `value_count`, every run once: where they end when those of all numbers
+   lie one after the other. `last` is room for value_count values. Returns how many they are, or -1 where a
+   run is damaged. */
+EXPORT int64_t count_owners(const Runs *runs, int64_t value_count, int64_t *ends, uint32_t *last);
+
+/* Those runs, ascending, run i as first + i. `places` are the ends that `count_owners` found, and then where
+   those of each number begin. */
+EXPORT void list_owners(
+    const Runs *runs, int64_t value_count, int64_t first, int64_t *places, uint32_t *last, uint32_t *owners);
 
 /* Texts of relations: relation i is the runs of lines from run_offsets[i] up to run_offsets[i + 1]; run j is
    run_lengths[j] lines from line run_starts[j] on, whose texts lie one after the other. The widths are the

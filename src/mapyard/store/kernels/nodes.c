@@ -34,6 +34,42 @@ void gather_runs(const Runs *runs, const int64_t *indexes, int64_t first, int64_
     }
 }
 
+/* No run has this number. */
+#define NO_RUN UINT32_MAX
+
+int64_t count_owners(const Runs *runs, int64_t value_count, int64_t *ends, uint32_t *last) {
+    memset(ends, 0, (size_t)value_count * sizeof *ends);
+    for (int64_t i = 0; i < value_count; i++) last[i] = NO_RUN;
+    for (int64_t run = 0; run < runs->run_count; run++) {
+        int64_t length = 0, begin = begin_of(runs, run, &length);
+        if (begin < 0) return -1;
+        for (int64_t i = begin; i < begin + length; i++) {
+            uint32_t value = runs->values[i];
+            if (value >= value_count || last[value] == (uint32_t)run) continue;
+            last[value] = (uint32_t)run;
+            ends[value]++;
+        }
+    }
+    int64_t total = 0;
+    for (int64_t i = 0; i < value_count; i++) ends[i] = total += ends[i];
+    return total;
+}
+
+void list_owners(
+    const Runs *runs, int64_t value_count, int64_t first, int64_t *places, uint32_t *last, uint32_t *owners) {
+    for (int64_t i = 0; i < value_count; i++) last[i] = NO_RUN;
+    /* The last run first, as each number's places are filled from their end. */
+    for (int64_t run = runs->run_count - 1; run >= 0; run--) {
+        int64_t length = 0, begin = begin_of(runs, run, &length);
+        for (int64_t i = begin; i < begin + length; i++) {
+            uint32_t value = runs->values[i];
+            if (value >= value_count || last[value] == (uint32_t)run) continue;
+            last[value] = (uint32_t)run;
+            owners[--places[value]] = (uint32_t)(first + run);
+        }
+    }
+}
+
 int64_t find_nodes(
     const Map *map, const uint32_t *rows, int64_t count, const int64_t *box, uint32_t *out, int64_t room) {
     const int64_t x0 = box[0], y0 = box[1], x1 = box[2], y1 = box[3];
