@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta
 
+from mapyard.addresses import split_login
 from mapyard.errors import MapyardError
 
 PREFIX: Final = "MAPYARD_"
@@ -414,10 +415,12 @@ _SECRET_WORDS: Final = ("token", "password", "secret", "url")
 
 
 def show_setting(setting: Setting, settings: Settings) -> str:
-    """Return a setting's value for people, dots in place of secrets."""
+    """Return a setting's value for people, dots in place of secrets, addresses without login."""
     value = getattr(settings, setting.name)
     is_secret = any(word in setting.name for word in _SECRET_WORDS) and setting.name != "public_url"
-    return "••••" if value and is_secret else str(value)
+    if value and is_secret:
+        return "••••"
+    return split_login(value)[0] if isinstance(value, str) and "://" in value else str(value)
 
 
 def list_settings() -> list[Setting]:

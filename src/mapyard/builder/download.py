@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from mapyard.addresses import show_address, split_login
 from mapyard.builder.pieces import Changed, Pieces, allows_pieces, fetch_pieces, find_tag
 from mapyard.builder.progress import Reporter
 from mapyard.errors import MapyardError
@@ -32,15 +33,18 @@ def download(url: str, folder: Path, progress: Reporter) -> Path:
     """Fetch a URL into a folder and return the file; a whole earlier download is used again.
 
     The unfinished file keeps its name with `.partial`, so that a later run goes on where this one
-    stopped. Where the server publishes URL.md5, the sum is checked.
+    stopped. Where the server publishes URL.md5, the sum is checked. A user name and a password in
+    the URL are for the server alone.
     """
+    url, login = split_login(url)
+    shown = show_address(url)
     name = Path(urlsplit(url).path).name or "extract.osm.pbf"
     folder.mkdir(parents=True, exist_ok=True)
     target, partial, tag_file = folder / name, folder / f"{name}.partial", folder / f"{name}.etag"
     piece_file = folder / f"{name}.pieces"
     takes_pieces = True
     progress.stage(f"download: {name}", unit="bytes")
-    with httpx.Client(follow_redirects=True, timeout=60.0) as client:
+    with httpx.Client(follow_redirects=True, timeout=60.0, auth=login) as client:
         for attempt in range(1, _TRIES + 1):
             try:
                 pieces = Pieces.find(piece_file, partial)
@@ -67,11 +71,11 @@ def download(url: str, folder: Path, progress: Reporter) -> Path:
                     have = partial.stat().st_size if partial.exists() else 0
                     have = found.bytes_done if found else have
                     raise DownloadFailed(
-                        f"{url} broke off {_TRIES} times, last: {error or type(error).__name__}; "
+                        f"{shown} broke off {_TRIES} times, last: {error or type(error).__name__}; "
                         f"{have:,} bytes are kept, run the command again to go on"
                     ) from None
         else:
-            raise DownloadFailed(f"{url} changes while it is fetched; try again later")
+            raise DownloadFailed(f"{shown} changes while it is fetched; try again later")
         _check_md5(client, url, partial)
     partial.replace(target)
     tag_file.unlink(missing_ok=True)
@@ -97,7 +101,7 @@ def _fetch(
             partial.unlink()
             raise httpx.TransportError("the file on the server changed")
         if response.status_code not in (200, 206):
-            raise DownloadFailed(f"{url} answered {response.status_code}")
+            raise DownloadFailed(f"{show_address(url)} answered {response.status_code}")
         if response.status_code == 200:
             have = 0
             tag = find_tag(response)
@@ -131,4 +135,6 @@ def _check_md5(client: httpx.Client, url: str, file: Path) -> None:
     if digest.hexdigest() != words[0].lower():
         file.unlink()
         file.with_suffix(".pieces").unlink(missing_ok=True)
-        raise DownloadFailed(f"{url} does not have the md5 sum published beside it; try again")
+        raise DownloadFailed(
+            f"{show_address(url)} does not have the md5 sum published beside it; try again"
+        )

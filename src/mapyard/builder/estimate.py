@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 import httpx
 import numpy as np
 
+from mapyard.addresses import show_address, split_login
 from mapyard.builder.download import is_url
 from mapyard.builder.pipeline import Step, estimate_source
 from mapyard.builder.preflight import Estimate
@@ -52,14 +53,16 @@ def find_size(source: str) -> int:
 
 
 def _ask_size(url: str) -> int:
+    url, login = split_login(url)
+    shown = show_address(url)
     try:
-        answer = httpx.head(url, follow_redirects=True, timeout=30.0)
+        answer = httpx.head(url, follow_redirects=True, timeout=30.0, auth=login)
     except httpx.TransportError as error:
-        raise MapyardError(f"{url} cannot be asked for its size: {error}") from None
+        raise MapyardError(f"{shown} cannot be asked for its size: {error}") from None
     length = answer.headers.get("Content-Length", "")
     if answer.status_code != 200 or not length.isdigit():
         raise MapyardError(
-            f"{url} does not say its size (status {answer.status_code}); "
+            f"{shown} does not say its size (status {answer.status_code}); "
             "give the size instead, such as 4.5GB"
         )
     return int(length)

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from mapyard.addresses import show_address
 from mapyard.builder.download import download, is_url
 from mapyard.builder.estimate import MOST_BYTES, calibrate, estimate_parts, find_size
 from mapyard.builder.pipeline import BuildReport, Step, build_dataset
@@ -99,7 +100,8 @@ def command(
                 else:
                     found = list_extracts(Path(source))
                 files += found
-                names += [source] if len(found) == 1 else map(str, found)
+                shown = show_address(source) if is_url(source) else source
+                names += [shown] if len(found) == 1 else map(str, found)
             built = build_dataset(
                 files, folder, steps, progress, names=names, settings=settings, jobs=jobs
             )

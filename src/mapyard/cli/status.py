@@ -6,10 +6,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from mapyard.addresses import split_login
 from mapyard.cli.answers import AsJson, report
 from mapyard.dataset.catalog import Catalog
 from mapyard.settings import get_settings
@@ -28,6 +30,7 @@ def command(
     folder = data or get_settings().data
     catalog = Catalog(folder)
     manifest = catalog.manifest("current")
+    source = split_login(manifest.replication.url)[0]
     runs = read_runs(folder)
     lag_s = _find_age_s(manifest.osm_timestamp) if manifest.osm_timestamp else None
     console = Console()
@@ -37,7 +40,7 @@ def command(
             "osm_timestamp": manifest.osm_timestamp,
             "lag_seconds": None if lag_s is None else round(lag_s),
             "parts": {name: manifest.find_data_time(name) for name in manifest.parts},
-            "replication": manifest.replication,
+            "replication": msgspec.structs.replace(manifest.replication, url=source),
             "runs": runs[-10:],
         }
         report(True, status)
@@ -50,7 +53,7 @@ def command(
             console.print(f"  {name:<8}{_tell_time(timestamp)}", highlight=False)
     replication = manifest.replication
     console.print(
-        f"Source    {replication.url or 'none'}"
+        f"Source    {source or 'none'}"
         + (f", sequence {replication.sequence}" if replication.sequence is not None else ""),
         highlight=False,
     )

@@ -187,6 +187,7 @@ def build(
         only: parts to build, such as ["text"]; all by default. The element store is always built.
         progress: called with a line of text as steps begin and end.
     """
+    from mapyard.addresses import show_address
     from mapyard.builder.download import download, is_url
     from mapyard.builder.pipeline import build_dataset
     from mapyard.builder.progress import LineReporter, Reporter
@@ -200,5 +201,6 @@ def build(
             download(name, folder / "downloads", reporter) if is_url(name) else Path(name)
             for name in names
         ]
-        build_dataset(files, folder, steps, reporter, names=names)
+        shown = [show_address(name) if is_url(name) else name for name in names]
+        build_dataset(files, folder, steps, reporter, names=shown)
     return Map(folder)

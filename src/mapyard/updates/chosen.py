@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from mapyard.dataset.manifest import Manifest
+from mapyard.private import make_private_file
 from mapyard.settings import Settings
 
 _FILE = "source"
@@ -21,6 +22,7 @@ def keep_source(data: Path, url: str) -> None:
     folder = data / "updates"
     folder.mkdir(parents=True, exist_ok=True)
     draft = folder / f".{_FILE}.{os.getpid()}"
+    make_private_file(draft)  # it may have a password
     draft.write_text(url + "\n")
     draft.replace(folder / _FILE)
 

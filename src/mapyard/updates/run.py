@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from mapyard.addresses import split_login
 from mapyard.builder.pipeline import (
     Step,
     StepContext,
@@ -148,7 +149,7 @@ def _run_round(
     needs = [Estimate(200_000_000 + 16 * size, 11 * size), *(s.estimate(size) for s in steps)]
     check_room(catalog.data, needs)
     with new_dataset(catalog, settings, progress) as ctx:
-        parts = _patch(ctx, current, manifest, fetched, url, run)
+        parts = _patch(ctx, current, manifest, fetched, split_login(url)[0], run)
         parts |= {name: keep_part(ctx, manifest, name) for name in kept}
         run_steps(ctx, steps, parts)
         new_manifest = describe_dataset(ctx, parts)
@@ -168,7 +169,7 @@ def _known_sequence(source: ReplicationSource, known: Replication) -> int | None
     Another source than the one before may count otherwise, unless it has the same number for the
     same time, as a mirror has.
     """
-    if known.sequence is None or known.url.rstrip("/") in ("", source.url):
+    if known.sequence is None or split_login(known.url)[0].rstrip("/") in ("", source.url):
         return known.sequence
     try:
         is_same = source.state(known.sequence).timestamp == known.timestamp

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import httpx
 
+from mapyard.addresses import split_login
 from mapyard.errors import MapyardError
 
 _TRIES = 3
@@ -70,12 +71,16 @@ def sequence_path(sequence: int) -> str:
 
 
 class ReplicationSource:
-    """Fetches states and diffs over HTTP; a context manager."""
+    """Fetches states and diffs over HTTP; a context manager.
+
+    `url` is the address without a login, which goes to the server alone.
+    """
 
     def __init__(self, url: str, timeout_s: float = 60.0) -> None:
-        self.url = url.rstrip("/")
+        address, login = split_login(url)
+        self.url = address.rstrip("/")
         self._client = httpx.Client(
-            timeout=timeout_s, follow_redirects=True, headers={"User-Agent": "mapyard"}
+            timeout=timeout_s, follow_redirects=True, headers={"User-Agent": "mapyard"}, auth=login
         )
 
     def __enter__(self) -> ReplicationSource:

@@ -19,6 +19,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from mapyard.accounts.models import Account, WebhookDelivery
+from mapyard.addresses import split_login
 from mapyard.dataset.catalog import Catalog
 from mapyard.errors import MapyardError, NotFound
 from mapyard.http import metrics
@@ -246,7 +247,7 @@ def list_datasets(data: Path) -> list[DatasetRow]:
                         for name in sorted(manifest.parts)
                         if (stamp := manifest.find_data_time(name)) != manifest.osm_timestamp
                     ],
-                    updated_by=manifest.replication.url,
+                    updated_by=split_login(manifest.replication.url)[0],
                     built=[
                         (name, part.seconds, part.size_bytes, part.report)
                         for name, part in sorted(manifest.parts.items())

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 import hashlib
 import threading
 from collections.abc import Iterator
@@ -19,11 +20,14 @@ class Handler(BaseHTTPRequestHandler):
     """Serves BODY, breaks off as often as `breaks` says, and its md5."""
 
     breaks = 0
+    login = ""
     md5 = hashlib.md5(BODY).hexdigest()
     ranges: list[str | None] = []  # noqa: RUF012 - reset by the fixture
 
     def do_GET(self) -> None:
-        if self.path.endswith(".md5"):
+        if self.login and self.headers.get("Authorization") != self.login:
+            self._send(401, b"no")
+        elif self.path.endswith(".md5"):
             self._send(200, f"{self.md5}  file\n".encode())
         elif self.path == "/none.osm.pbf":
             self._send(404, b"no")
@@ -57,7 +61,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    Handler.breaks, Handler.ranges = 0, []
+    Handler.breaks, Handler.login, Handler.ranges = 0, "", []
     Handler.md5 = hashlib.md5(BODY).hexdigest()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever)
@@ -93,3 +97,13 @@ def test_a_wrong_sum_is_refused(tmp_path: Path, url: str) -> None:
 def test_an_answer_that_is_no_file(tmp_path: Path, url: str) -> None:
     with pytest.raises(DownloadFailed, match="answered 404"):
         download(url.replace("x.osm", "none.osm"), tmp_path, Reporter(quiet=True))
+
+
+def test_a_login_goes_to_the_server_and_nowhere_else(url: str, tmp_path: Path) -> None:
+    Handler.login = "Basic " + base64.b64encode(b"ann:s3cret@").decode()
+    with_login = url.replace("http://", "http://ann:s3cret%40@") + "?key=hidden"
+    assert download(with_login, tmp_path, Reporter(quiet=True)).read_bytes() == BODY
+    assert all(b"s3cret" not in file.read_bytes() for file in tmp_path.iterdir())
+    wrong = with_login.replace("s3cret", "s4cret").replace("x.osm", "other.osm")
+    with pytest.raises(DownloadFailed, match=r"^http://127\.[\d.:]+/other\.osm\.pbf answered 401"):
+        download(wrong, tmp_path, Reporter(quiet=True))

@@ -350,3 +350,15 @@ def test_kill_at_any_moment_then_finish(
     left = [p.name for p in (old_data / "datasets").iterdir() if p.name.startswith(".")]
     assert left == []
     shutil.rmtree(old_data)
+
+
+def test_a_login_is_used_and_kept_from_everyone(tmp_path: Path, serve_folder: Serve) -> None:
+    build(tmp_path, OLD)
+    url = serve_folder(DIFFS).replace("http://", "http://ann:s3cret@")
+    update_dataset(tmp_path, [], Reporter(quiet=True), Settings(data=tmp_path), url)
+    kept = tmp_path / "updates" / "source"
+    assert kept.read_text().strip() == url
+    assert kept.stat().st_mode & 0o077 == 0
+    files = [path for path in tmp_path.rglob("*") if path.is_file() and path != kept]
+    assert [path for path in files if b"s3cret" in path.read_bytes()] == []
+    assert Catalog(tmp_path).manifest("current").replication.url == url.replace("ann:s3cret@", "")
