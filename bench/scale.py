@@ -46,8 +46,7 @@ OWN = ("name", "addr:street", "addr:housenumber", "addr:city", "addr:place", "re
 
 def write_copies(extract: Path, target: Path, copies: int, *, distinct: bool) -> None:
     """Write an extract several times, each copy east of the one before."""
-    box = osmium.io.Reader(str(extract)).header().box()
-    width = box.top_right.lon - box.bottom_left.lon + GAP_DEG
+    width = copy_width(extract)
     header = osmium.io.Header()
     header.set("sorting", "Type_then_ID")
     kinds = (osmium.osm.NODE, osmium.osm.WAY, osmium.osm.RELATION)
@@ -72,6 +71,12 @@ def write_copies(extract: Path, target: Path, copies: int, *, distinct: bool) ->
                         changes["members"] = [(m.type, m.ref + shift, m.role) for m in item.members]
                         made = osmium.osm.mutable.Relation(item, **changes)
                     writer.add(made)
+
+
+def copy_width(extract: Path) -> float:
+    """Return how many degrees a copy lies east of the one before."""
+    box = osmium.io.Reader(str(extract)).header().box()
+    return float(box.top_right.lon - box.bottom_left.lon) + GAP_DEG
 
 
 def own_values(item: Any, copy: int, users: list[str], draw: random.Random) -> dict[str, Any]:

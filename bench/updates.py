@@ -1,16 +1,18 @@
-"""Applying daily diffs to store and text index, against building both anew.
+"""Applying daily diffs to store, text index and tiles, against building them anew.
 
-    python -m bench.updates EXTRACT DIFF.osc.gz [DIFF...] [--searches 400]
+    python -m bench.updates EXTRACT DIFF.osc.gz [DIFF...] [--copies 20] [--searches 400]
 
-EXTRACT is what the diffs apply to (for a bigger one: copies with the first keeping its ids). The
-diffs are applied one after the other. CPU time of this process; its peak memory, of its own and
-with the pages of mapped files, which the system may take back. Routing and tiles are not measured
-here. At the end, searches in the index as the updates left it against one written anew.
+EXTRACT is what the diffs apply to. With --copies it is put side by side so many times, and each
+diff is applied to the first copy and then, over again, to all of them. The diffs are applied one
+after the other. CPU time of this process and its children; its peak memory, of its own and with the
+pages of mapped files, which the system may take back. Roads are not measured here. At the end,
+searches in the index as the updates left it against one written anew.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import os
 import platform
 import sys
@@ -18,15 +20,20 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import msgspec
 import numpy as np
 
-from mapyard.builder.pipeline import STORE_STEP, StepContext
+from bench.scale import ID_STEP, copy_width, write_copies
+from mapyard.builder.pipeline import STORE_STEP, StepContext, cpu_seconds
 from mapyard.builder.progress import Reporter
 from mapyard.builder.text import STEP as TEXT_STEP
+from mapyard.builder.tiles import STEP as TILES_STEP
+from mapyard.dataset.manifest import Manifest, write_manifest
 from mapyard.features.search import search_names
 from mapyard.geocoding.geocoder import Geocoder, open_geocoder
 from mapyard.osm.patch import patch_source
@@ -37,8 +44,11 @@ from mapyard.store.reader import open_store
 from mapyard.text.index import TextIndex
 from mapyard.updates.changes import Changes, read_changes
 from mapyard.updates.select import select_newer
+from mapyard.version import __version__
 
 Problems = dict[str, list[tuple[str, str]]]
+#: Of store, text and tiles.
+Seconds = tuple[float, float, float]
 
 
 class Memory:
@@ -66,8 +76,8 @@ class Memory:
 
 def measure[T](work: Callable[[], T]) -> tuple[T, float]:
     """Return what a call gives, and its seconds of CPU."""
-    started_s = time.process_time()
-    return work(), time.process_time() - started_s
+    started_s = cpu_seconds()
+    return work(), cpu_seconds() - started_s
 
 
 def open_context(folder: Path) -> StepContext:
@@ -77,8 +87,8 @@ def open_context(folder: Path) -> StepContext:
     return StepContext(folder, folder / "source.osm.pbf", folder, settings, Reporter(quiet=True))
 
 
-def build(folder: Path, extract: Path) -> tuple[float, float, str, Problems]:
-    """Build store and text; return seconds of both, memory, problems. Once for a kept folder."""
+def build(folder: Path, extract: Path) -> tuple[Seconds, str, Problems]:
+    """Build store, text and tiles; return seconds of each, memory, problems. Once when kept."""
     figures = folder / "figures.json"
     if not figures.exists():
         memory = Memory()
@@ -86,9 +96,11 @@ def build(folder: Path, extract: Path) -> tuple[float, float, str, Problems]:
         ctx.source = extract
         info, store_s = measure(lambda: STORE_STEP.run(ctx) or {})
         _, text_s = measure(lambda: TEXT_STEP.run(ctx))
-        found = (store_s, text_s, memory.close(), info["problem_ids"])
+        _, tiles_s = measure(lambda: TILES_STEP.run(ctx))
+        write_manifest(folder, Manifest("bench", "", mapyard=__version__))
+        found = ((store_s, text_s, tiles_s), memory.close(), info["problem_ids"])
         figures.write_bytes(msgspec.json.encode(found))
-    return msgspec.json.decode(figures.read_bytes(), type=tuple[float, float, str, Problems])
+    return msgspec.json.decode(figures.read_bytes(), type=tuple[Seconds, str, Problems])
 
 
 def apply_store(ctx: StepContext, before: Path, diff: Path, problems: Problems) -> Changes:
@@ -103,14 +115,37 @@ def apply_store(ctx: StepContext, before: Path, diff: Path, problems: Problems) 
 
 
 def apply(ctx: StepContext, before: Path, diff: Path, extract: Path, problems: Problems) -> Any:
-    """Apply a diff to store, text and source; return changes, figures, and seconds of the three."""
+    """Apply a diff to all parts and the source; return changes, figures, and seconds of each."""
     changes, store_s = measure(lambda: apply_store(ctx, before, diff, problems))
     figures, text_s = measure(lambda: TEXT_STEP.run(ctx) or {})
+    _, tiles_s = measure(lambda: TILES_STEP.run(ctx))
+    write_manifest(ctx.folder, Manifest("bench", "", mapyard=__version__))
     keys, gone = changes.changed_keys, changes.deleted_keys
     changed = ctx.folder / "changed.osm.pbf"
     _, source_s = measure(lambda: patch_source(extract, ctx.source, changed, keys, gone, Header()))
     ctx.source.unlink()
-    return len(keys) + len(gone), figures, (store_s, text_s, source_s)
+    return len(keys) + len(gone), figures, (store_s, text_s, tiles_s), source_s
+
+
+# ---- copies -----------------------------------------------------------------------------------
+
+
+def repeat_diff(diff: Path, target: Path, extract: Path, copies: int) -> None:
+    """Write a diff for all copies of an extract, as `bench.scale.write_copies` makes them."""
+    width = copy_width(extract)
+    with gzip.open(diff) as file:
+        root = ElementTree.parse(file).getroot()
+    actions = list(root)
+    for copy in range(1, copies):
+        for action in deepcopy(actions):
+            for item in action.iter():
+                for name in item.attrib.keys() & {"id", "ref"}:
+                    item.set(name, str(int(item.attrib[name]) + copy * ID_STEP))
+                if "lon" in item.attrib:
+                    item.set("lon", f"{float(item.attrib['lon']) + copy * width:.7f}")
+            root.append(action)
+    with gzip.open(target, "wb") as file:
+        ElementTree.ElementTree(root).write(file, "UTF-8", xml_declaration=True)
 
 
 # ---- searches -----------------------------------------------------------------------------------
@@ -167,34 +202,48 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("extract", type=Path)
     parser.add_argument("diffs", type=Path, nargs="+")
+    parser.add_argument("--copies", type=int, default=1, help="copies of the extract, side by side")
     parser.add_argument("--keep", type=Path, help="folder of the full build, made when not there")
     parser.add_argument("--searches", type=int, default=0, help="searches to time at the end")
     arguments = parser.parse_args()
     print(f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}")
-    print("command: python -m bench.updates", *(Path(a).name for a in sys.argv[1:4]), "…")
+    print("command: python -m bench.updates", *(Path(a).name for a in sys.argv[1:]))
     with tempfile.TemporaryDirectory() as name:
+        extract, diffs = arguments.extract, arguments.diffs
+        if arguments.copies > 1:
+            extract = Path(name) / "copies.osm.pbf"
+            write_copies(arguments.extract, extract, arguments.copies, distinct=False)
+            diffs = []
+            for diff in arguments.diffs:
+                everywhere = Path(name) / f"all-{diff.name}"
+                repeat_diff(diff, everywhere, arguments.extract, arguments.copies)
+                diffs += [diff, everywhere]
         before = arguments.keep or Path(name) / "built"
-        store_s, text_s, peak, problems = build(before, arguments.extract)
-        build_s = store_s + text_s
-        print(
-            f"full build: store {store_s:.2f} s, text {text_s:.2f} s, both {build_s:.2f} s; {peak}"
-        )
-        for number, diff in enumerate(arguments.diffs):
+        built, peak, problems = build(before, extract)
+        print(f"full build: {describe(built)}; {peak}")
+        for number, diff in enumerate(diffs):
             memory = Memory()
             ctx = open_context(Path(name) / str(number))
-            changes, figures, seconds = apply(ctx, before, diff, arguments.extract, problems)
-            both_s = seconds[0] + seconds[1]
+            changes, figures, seconds, source_s = apply(ctx, before, diff, extract, problems)
+            shares = [f"{a / b:.1%}" for a, b in zip(seconds, built, strict=True)]
             print(
-                f"{diff.name}: {changes:,} changes; store {seconds[0]:.2f} s, "
-                f"text {seconds[1]:.2f} s ({figures['written_documents']:,} of "
-                f"{figures['index_documents']:,} documents), both {both_s:.2f} s = "
-                f"{both_s / build_s:.1%} of the build; source {seconds[2]:.2f} s; {memory.close()}",
+                f"{diff.name}: {changes:,} changes; {describe(seconds)}: {', '.join(shares)} of "
+                f"the build, store and text {sum(seconds[:2]) / sum(built[:2]):.1%}, all "
+                f"{sum(seconds) / sum(built):.1%}; {figures['written_documents']:,} of "
+                f"{figures['index_documents']:,} documents; source {source_s:.2f} s; "
+                f"{memory.close()}",
                 flush=True,
             )
             assert ctx.patched is not None
             problems, before = ctx.patched.problems, ctx.folder
         if arguments.searches:
             compare_searches(before, arguments.searches)
+
+
+def describe(seconds: Seconds) -> str:
+    """Return the seconds of all parts."""
+    store_s, text_s, tiles_s = seconds
+    return f"store {store_s:.2f} s, text {text_s:.2f} s, tiles {tiles_s:.2f} s"
 
 
 if __name__ == "__main__":
