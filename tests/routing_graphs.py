@@ -39,8 +39,11 @@ def encode(points):
     return bytes(8) + (len(shape) << 4).to_bytes(4, "little") + bytes(shape)
 
 
-def build_roads(folder, roads, modes, connected=3, usable=None):
-    """Roads of points, both directions open to the modes in bits; no two share a junction."""
+def build_roads(folder, roads, modes, connected=3, usable=None, *, from_hub=False):
+    """Roads of points, both directions open to the modes in bits.
+
+    No two share a junction, or all begin at one.
+    """
     data, records = b"", []
     for points in roads:
         records += [len(data)] * 2
@@ -48,10 +51,12 @@ def build_roads(folder, roads, modes, connected=3, usable=None):
     (folder / "tiles.tar").write_bytes(data or b"\0")
     count = 2 * len(roads)
     ends = np.arange(count)
+    start = np.where(ends % 2 == 0, 0, ends) if from_hub else ends
     length_m = [_measure(points) for points in roads for _ in range(2)]
     graph = SimpleNamespace(
-        start=ends, end=ends ^ 1, opposing=ends ^ 1, junction=ends, record=np.array(records, int),
-        lon=np.zeros(count), edge_ids=EdgeIds(np.array([2]), np.array([0])),
+        start=start, end=start[ends ^ 1], opposing=ends ^ 1, junction=ends,
+        record=np.array(records, int), lon=np.zeros(count),
+        edge_ids=EdgeIds(np.array([2]), np.array([0])),
         edges=SimpleNamespace(
             shortcut=np.zeros(count), forward=1 - (ends & 1), toll=np.zeros(count),
             use=np.zeros(count), road_class=np.ones(count),
@@ -71,8 +76,8 @@ def build_roads(folder, roads, modes, connected=3, usable=None):
         folder,
     )
     length_cm = np.round(100 * np.array(length_m)).astype(np.int32)
-    ends = ends.astype(np.int32)
-    return Roads(folder, length_cm, (ends, ends ^ 1))
+    start = start.astype(np.int32)
+    return Roads(folder, length_cm, (start, start[ends ^ 1]))
 
 
 def _measure(points):

@@ -349,13 +349,16 @@ class Application:
             if endpoint.languages:
                 params = with_languages(params, request.headers)
             ctx = Context(self.services, snapshot, deadline, request, raw)
+            return watch(lambda: endpoint.handler(ctx, params))
+
+        def watch(make: Callable[[], Answer]) -> Answer:
             if endpoint.tag != ROUTING_TAG:
-                return endpoint.handler(ctx, params)
+                return make()
             before = count_calls()
             try:
-                return endpoint.handler(ctx, params)
+                return make()
             finally:
-                request.engine_calls = count_calls() - before
+                request.engine_calls = (request.engine_calls or 0) + count_calls() - before
 
         def encode(answer: Answer) -> Reply:
             return encode_answer(answer, request.headers, head=head)
@@ -365,7 +368,7 @@ class Application:
             try:
                 return encode(handle())
             except Later as later:
-                return encode(later.make())
+                return encode(watch(later.make))
 
         async def pooled(job: Callable[[], Reply]) -> Reply:
             return await self._in_pool(threads, job, request, deadline, snapshot)
@@ -378,7 +381,7 @@ class Application:
                 answer = handle()
             except Later as later:
                 make = later.make
-                reply = await pooled(lambda: encode(make()))
+                reply = await pooled(lambda: encode(watch(make)))
             else:
                 is_long = is_long_to_encode(answer)
                 reply = await pooled(lambda: encode(answer)) if is_long else encode(answer)

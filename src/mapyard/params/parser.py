@@ -117,6 +117,15 @@ class Parser:
     def __init__(self, struct: type[msgspec.Struct]) -> None:
         self.struct = struct
         self.fields = tuple(_compile_field(field) for field in msgspec.structs.fields(struct))
+        #: By name, places in `fields`; and the places of those that are looked at in any case.
+        self._places: dict[str, list[int]] = {}
+        for place, field in enumerate(self.fields):
+            for name in field.names:
+                self._places.setdefault(name, []).append(place)
+        self._always = {
+            place for place, field in enumerate(self.fields) if field.required or field.pair
+        }
+        self._nested = tuple(field for field in self.fields if field.parser is not None)
         self.names = frozenset(
             [name for field in self.fields for name in field.names]
             + (["lat", "lng", "lon"] if any(field.pair for field in self.fields) else [])
@@ -125,11 +134,9 @@ class Parser:
     def find_unknown(self, raw: Raw) -> list[str]:
         """Return the names that mean nothing here, those inside nested ones as `output[name]`."""
         unknown = [name for name in raw if name not in self.names]
-        for field in self.fields:
-            if field.parser is None:
-                continue
+        for field in self._nested:
             name, value = _find(field, raw)
-            if isinstance(value, dict):
+            if isinstance(value, dict) and field.parser is not None:
                 unknown += [f"{name}[{inner}]" for inner in field.parser.find_unknown(value)]
         return unknown
 
@@ -144,7 +151,10 @@ class Parser:
             _refuse(raw, refused)
         values: dict[str, Any] = {}
         problems: dict[str, list[str]] = {}
-        for field in self.fields:
+        # Most requests give a few of many.
+        given = self._always.union(*(self._places.get(name, ()) for name in raw))
+        for place in sorted(given):
+            field = self.fields[place]
             try:
                 name, value = _find(field, raw)
                 if name is not None:

@@ -137,7 +137,7 @@ def _join_ways(table: ModeTable, route: Route) -> EdgePath:
         last = table.roads.find_line(way.edges, way.ends).last
         elapsed_s, elapsed_cost = table.measure_edges(way)
         source, target = np.zeros(len(last)), np.ones(len(last))
-        source[0], target[-1] = way.ends[0][0], way.ends[1][0]
+        source[0], target[-1] = (place.share for place in way.ends)
         columns.append(
             (
                 way.edges, leg.begin + np.append(0, last[:-1]), leg.begin + last,

@@ -34,6 +34,7 @@ from mapyard.routing.snapping import (
     find_connected,
     look_over_meridian,
     make_locations,
+    may_reach_meridian,
 )
 from mapyard.routing.steps import UNIT_M, Step, Units, ask_for_steps, read_step
 from mapyard.routing.stops import Stop
@@ -46,6 +47,8 @@ MAX_POSITIONS: Final = 27
 #: all of them are apart together is limited besides (config.py).
 MOST_POSITIONS: Final = 200
 MAX_ALTERNATIVES: Final = 3
+#: As the crow flies: the search takes much the same over any distance, its line does not.
+_QUICK_M: Final = 100_000.0
 #: A walk along a line is on its edges where it takes as long and is as long, but for rounding.
 _SAME_S, _SAME_M = 1.0, 5.0
 #: The engine's: a destination as near to its road is on no side of it.
@@ -102,7 +105,9 @@ def find_routes(
     costing = make_costing(mode, exclude, options)
     if not (alternatives or avoids or stops or travel):
         profile = find_profile(mode, options, exclude)
-        prepared = find_prepared_route(engine, asked, positions, mode, radius_m, profile)
+        prepared = find_prepared_route(
+            engine, asked.tolist(), positions.tolist(), mode, radius_m, profile
+        )
         if prepared is not None and with_steps:
             prepared = _add_steps(engine, prepared, asked, mode, costing, language, units)
             if prepared is None and mode in engine.tables.own_modes:
@@ -128,6 +133,23 @@ def find_routes(
         raise
     wanted = language if with_steps else None
     return [read_trip(trip, positions, wanted) for trip in answers]
+
+
+def find_quick_route(
+    engine: Engine,
+    origin: tuple[float, float],
+    destination: tuple[float, float],
+    mode: Mode,
+    radius_m: float,
+) -> Route | None:
+    """Return the best route of positions that are near each other, without a call of the engine.
+
+    None where `find_routes` has to look, which may take longer. Raises `NoRoad`.
+    """
+    if any(may_reach_meridian(lon, radius_m) for lon, _ in (origin, destination)):
+        return None
+    ends = origin, destination
+    return find_prepared_route(engine, ends, ends, mode, radius_m, mode, most_m=_QUICK_M)
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,10 +316,8 @@ def _add_steps(
         line = route.positions[leg.begin : leg.end + 1]
         shape = [{"lon": lon, "lat": lat} for lon, lat in line.tolist()]
         # On which side of the street an end is follows from where it was asked for.
-        for point, (lon, lat), (share, _) in zip(
-            (shape[0], shape[-1]), places, way.ends, strict=True
-        ):
-            if 0 < share < 1 and distance_m(lon, lat, *point.values()) > _AT_ROAD_M:
+        for point, (lon, lat), end in zip((shape[0], shape[-1]), places, way.ends, strict=True):
+            if 0 < end.share < 1 and distance_m(lon, lat, *point.values()) > _AT_ROAD_M:
                 point |= {"display_lon": lon, "display_lat": lat}
         any_s = math.inf if table is not None else _SAME_S
         steps = _walk(engine, request | {"shape": shape}, leg, unit_m, language, any_s)

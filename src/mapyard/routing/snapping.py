@@ -133,8 +133,8 @@ def look_over_meridian(
 
     The engine looks for roads on a position's own side only.
     """
-    if 180.0 - float(np.abs(positions[:, 0]).max(initial=0.0)) > radius_m / DEGREE_M / _LEAST_WIDTH:
-        return positions  # far from it at any latitude
+    if not may_reach_meridian(float(np.abs(positions[:, 0]).max(initial=0.0)), radius_m):
+        return positions
     width_m = np.maximum(np.cos(np.radians(positions[:, 1])), _LEAST_WIDTH) * DEGREE_M
     near = np.flatnonzero((180.0 - np.abs(positions[:, 0])) * width_m <= radius_m)
     if not near.size:
@@ -150,6 +150,11 @@ def look_over_meridian(
         if away_m <= min(radius_m, mine[0].distance_m if mine else radius_m):
             moved[index] = theirs[0].lon, theirs[0].lat
     return moved
+
+
+def may_reach_meridian(lon: float, radius_m: float) -> bool:
+    """Return whether the 180th meridian is within the radius of a longitude, at some latitude."""
+    return 180.0 - abs(lon) <= radius_m / DEGREE_M / _LEAST_WIDTH
 
 
 def read_edge(edge: dict[str, Any], lon: float, lat: float) -> Snapped:

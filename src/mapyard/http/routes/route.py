@@ -10,6 +10,7 @@ from mapyard.errors import InvalidRequest, Unsupported
 from mapyard.http.answer import GEOJSON, Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Example, endpoint
+from mapyard.http.reply import Later
 from mapyard.library.questions import routes as library
 from mapyard.routing.gpx import GPX, write_gpx_route
 from mapyard.routing.kml import KML, write_kml_route
@@ -34,6 +35,7 @@ class RouteParams(library.RouteQuestion, kw_only=True):
     "/api/v1/route",
     methods=("GET", "POST"),
     premium=True,
+    inline=True,
     summary="Route between two positions",
     tag="Routing",
     refused=REFUSED,
@@ -68,8 +70,11 @@ def route(ctx: Context, params: RouteParams) -> Answer:
     404 `no_road_found`; `details.index` counts origin 0, waypoints, destination.
     """
     if params.format not in ("json", "geojson"):
-        return _write_file(ctx, params)
-    return Answer.geojson(library.route(ctx, params).to_written())
+        raise Later(lambda: _write_file(ctx, params))
+    quick = library.find_quickly(ctx, params)
+    if quick is None:
+        raise Later(lambda: Answer.geojson(library.route(ctx, params).to_written()))
+    return Answer.geojson(quick.to_written())
 
 
 def _write_file(ctx: Context, params: RouteParams) -> Answer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any, Final, Literal
 
+import msgspec
 import numpy as np
 import shapely
 from msgspec import Meta
@@ -34,7 +35,7 @@ from mapyard.routing.costing import check_slopes
 from mapyard.routing.edges import find_route_edges
 from mapyard.routing.electric import ElectricVehicle
 from mapyard.routing.polyline import encode_polyline
-from mapyard.routing.route import find_routes
+from mapyard.routing.route import find_quick_route, find_routes
 from mapyard.routing.snapping import DEFAULT_RADIUS_M
 from mapyard.routing.steps import Step, Units, choose_language
 from mapyard.routing.stops import HEADING_TOLERANCE_DEG, Side, Stop, Unsnappable
@@ -186,6 +187,32 @@ def route(call: Call, params: RouteQuestion) -> Route:
     features = [_make_feature(call, engine, one, params) for one in found]
     others = [Route(feature) for feature in features[1:]]
     return Route(features[0], others if params.alternatives else None)
+
+
+#: What a quick answer has values for; all else is to be as it is by default.
+_QUICK: Final = frozenset(
+    ("origin", "destination", "mode", "lang", "units", "overview", "geometries", "snap_radius",
+     "format")
+)  # fmt: skip
+_PLAIN: Final = {
+    field.name: field.default
+    for field in msgspec.structs.fields(RouteQuestion)
+    if field.name not in _QUICK
+}
+
+
+def find_quickly(call: Call, params: RouteQuestion) -> Route | None:
+    """Return the answer where it takes well under a millisecond, None where it may take longer.
+
+    That is between two positions that are not far apart, by a prepared mode at its defaults.
+    """
+    if any(getattr(params, name) != value for name, value in _PLAIN.items()):
+        return None
+    engine = get_engine(call)
+    found = find_quick_route(
+        engine, params.origin, params.destination, params.mode, params.snap_radius
+    )
+    return None if found is None else Route(_make_feature(call, engine, found, params))
 
 
 def find(call: Call, params: RouteQuestion, *, with_steps: bool) -> Sequence[FoundRoute]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,14 @@ from mapyard.routing.contraction.tiles import Ints
 from mapyard.store.columns import ranges
 
 type Floats = NDArray[np.float64]
+
+
+class End(NamedTuple):
+    """Where a way begins or ends."""
+
+    share: float  #: of the edge that lies before it
+    lon: float
+    lat: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +34,9 @@ class Places:
     away_m: Floats  #: from the position
     at: Floats  #: (places, 2), longitude and latitude
 
-    def get_end(self, row: int) -> tuple[float, Floats]:
+    def get_end(self, row: int) -> End:
         """Return the share of the edge before a place, and where it is."""
-        return float(self.share[row]), self.at[row]
+        return End(float(self.share[row]), *self.at[row].tolist())
 
     def take(self, rows: Ints) -> Places:
         """Return some of the places."""

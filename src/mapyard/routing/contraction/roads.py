@@ -20,7 +20,7 @@ from mapyard.geo.sphere import haversine_m
 from mapyard.routing.contraction.costs import FERRY as FERRY_USE
 from mapyard.routing.contraction.costs import RAIL_FERRY as RAIL_FERRY_USE
 from mapyard.routing.contraction.costs import Bools, Floats
-from mapyard.routing.contraction.places import Places
+from mapyard.routing.contraction.places import End, Places
 from mapyard.routing.contraction.tiles import Ints, RoadGraph
 from mapyard.routing.kernels import address, load_kernels, map_array
 from mapyard.routing.modes import Mode
@@ -66,12 +66,9 @@ class RoadArrays:
 
 
 #: Per mode the bit of roads that are open to it, and of those that are connected as well.
-_BITS: Final[dict[Mode, tuple[int, int]]] = {
+MODE_BITS: Final[dict[Mode, tuple[int, int]]] = {
     "auto": (1, 8), "foot": (2, 16), "bicycle": (4, 32), "truck": (64, 128),
 }  # fmt: skip
-
-#: A share of an edge, and the place.
-type End = tuple[float, Floats]
 
 #: Arrays that tell where a mode can go.
 _OPEN_NAMES: Final = ("modes", "upper_modes", "edge_modes")
@@ -114,7 +111,7 @@ def write_roads(
     """
     edge_modes = np.zeros(len(graph.start), np.uint8)
     for mode, edges in open_to.items():
-        bit, lead = (np.uint8(bits) for bits in _BITS[mode])
+        bit, lead = (np.uint8(bits) for bits in MODE_BITS[mode])
         edge_modes |= edges * bit
         edge_modes |= (edges & (connected[mode] == 3)) * lead
     inside = np.flatnonzero((graph.end >= 0) & (graph.edges.shortcut == 0))
@@ -218,7 +215,7 @@ def write_open(
     It is what differs from the arrays in the folder `roads`.
     """
     arrays = _map_arrays(roads)
-    bit, lead = (np.uint8(bits) for bits in _BITS[mode])
+    bit, lead = (np.uint8(bits) for bits in MODE_BITS[mode])
     edge_modes = np.array(arrays.edge_modes)
     edge_modes[closed] &= ~bit
     leads = (connected == 3) & ((edge_modes & bit) > 0)
@@ -291,7 +288,7 @@ class Roads:
             share, away_m, at = np.empty(room), np.empty(room), np.empty((room, 2))
             used = load_kernels().find_places(
                 self.where, count, address(positions, np.float64, 2 * count),
-                _BITS[mode][0], radius_m, address(position, np.int64),
+                MODE_BITS[mode][0], radius_m, address(position, np.int64),
                 address(edge, np.int32), address(share, np.float64),
                 address(away_m, np.float64), address(at, np.float64), room,
             )  # fmt: skip
@@ -309,7 +306,7 @@ class Roads:
 
         Of both edges of a road it is one that the mode may use.
         """
-        bit, _ = _BITS[mode]
+        bit, _ = MODE_BITS[mode]
         roads, at = np.empty(room, np.int32), np.empty((room, 2))
         lon, lat = position.tolist()
         if abs(lat) > _MAX_LAT:
@@ -329,7 +326,7 @@ class Roads:
 
         It is a step away from a crossing, where other roads are as near.
         """
-        _, bit = _BITS[mode]
+        _, bit = MODE_BITS[mode]
         roads, ends, _, along, at = self._snap(position[None, :], bit, radius_m)
         road, along_m = int(roads[0]), float(along[0])
         if road < 0:
@@ -354,9 +351,9 @@ class Roads:
 
     def find_line(self, edges: NDArray[np.int32], ends: tuple[End, End]) -> Line:
         """Return the line along edges, from a place on the first to one on the last."""
-        (first, begin), (final, end) = ends
-        share = np.array([first, final])
-        at = np.array([*begin.tolist(), *end.tolist()])
+        begin, end = ends
+        share = np.array([begin.share, end.share])
+        at = np.array([begin.lon, begin.lat, end.lon, end.lat])
         last = np.empty(len(edges), np.int64)
         kinds = ctypes.c_int32()
         room = _LINE_POINTS

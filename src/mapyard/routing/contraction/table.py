@@ -33,6 +33,7 @@ from mapyard.routing.contraction.roads import CONNECTED_CROSSINGS, Roads, write_
 from mapyard.routing.contraction.speeds import EdgeSpeeds
 from mapyard.routing.contraction.spread import Spreading, TurnArrays, sort_turns
 from mapyard.routing.contraction.tiles import EdgeIds, Ints, RoadGraph
+from mapyard.routing.contraction.trips import Trip, find_trip
 from mapyard.routing.contraction.turns import Turns, find_turns
 from mapyard.routing.contraction.vertices import VertexGraph, make_relaxed, make_strict
 from mapyard.routing.contraction.way import Contracted, Edges, Network, Way
@@ -565,6 +566,12 @@ class ModeTable:
         """Return the way from one position to another, None where there is none."""
         return self._network.find_way(origin, destination)
 
+    def find_trip(
+        self, origin: tuple[float, float], destination: tuple[float, float], radius_m: float
+    ) -> Trip | None:
+        """Return the way between two positions with its line, None where there is none."""
+        return find_trip(self.roads, self._network, self._mode, origin, destination, radius_m)
+
     def find_reached(self, places: Places, *, toward: bool, metric: Metric, most: float) -> Reach:
         """Return the edges that are reached from places within seconds or meters.
 
@@ -614,7 +621,7 @@ class ModeTable:
         """
         graph = self._relaxed if way.is_relaxed else self._strict
         costs_ms, times_ms = graph.hierarchy.measure_way(way.vertices)
-        (begin, _), (end, _) = way.ends
+        begin, end = (place.share for place in way.ends)
 
         def sum_up(steps: Int32s, whole: Int32s, scale: int) -> Floats:
             of_edge = whole[way.edges].astype(np.float64)

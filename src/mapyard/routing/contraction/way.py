@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapyard.routing.contraction.hierarchy import Hierarchy, Int32s
-from mapyard.routing.contraction.places import Places
-from mapyard.routing.contraction.roads import End
+from mapyard.routing.contraction.places import End, Places
 from mapyard.routing.kernels import address, load_kernels
 
 _MS: Final = 1000
@@ -80,7 +79,7 @@ class _Sides(ctypes.Structure):
     ]
 
 
-class _Found(ctypes.Structure):
+class FoundStruct(ctypes.Structure):
     """`Found` of kernels.h."""
 
     _fields_ = [
@@ -130,17 +129,18 @@ class Network:
             cost_scale,
         )
         self._scale = cost_scale
-        self._where = ctypes.addressof(self._struct)
+        #: Where C finds it.
+        self.where = ctypes.addressof(self._struct)
 
     def find_way(self, origin: Places, destination: Places) -> Way | None:
         """Return the way from one position to another, None where there is none."""
-        one, other, found = _describe(origin), _describe(destination), _Found()
+        one, other, found = _describe(origin), _describe(destination), FoundStruct()
         room = _ROOM
         while True:
             path = np.empty((2, room), np.int32)
             where = address(path, np.int32)
             result = load_kernels().find_way(
-                self._where, ctypes.addressof(one), ctypes.addressof(other),
+                self.where, ctypes.addressof(one), ctypes.addressof(other),
                 ctypes.addressof(found), where, where + path.strides[0], room,
             )  # fmt: skip
             if result < 0:
@@ -151,9 +151,16 @@ class Network:
                 break
             room = found.count
         vertices, edges = path[:, : found.count]
+        ends = origin.get_end(found.begin), destination.get_end(found.last)
+        return self.make_way(found, vertices, edges, ends)
+
+    def make_way(
+        self, found: FoundStruct, vertices: Int32s, edges: Int32s, ends: tuple[End, End]
+    ) -> Way:
+        """Return a way that C has found."""
         return Way(
             edges,
-            (origin.get_end(found.begin), destination.get_end(found.last)),
+            ends,
             vertices,
             bool(found.is_relaxed),
             found.cost_ms / self._scale,

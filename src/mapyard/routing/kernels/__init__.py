@@ -16,7 +16,7 @@ from mapyard.native import Functions, KernelsMissing, address, load_library
 __all__ = ["KernelsMissing", "address", "has_kernels", "load_kernels", "map_array"]
 
 #: Has to be the one in kernels.h.
-_VERSION: Final = 12
+_VERSION: Final = 13
 _FUNCTIONS: Final[Functions] = {
     "order_roads": (c_int32, (c_int32, c_int32, *[c_void_p] * 5)),
     "complete": (c_void_p, (c_int32, c_int64, *[c_void_p] * 2)),
@@ -39,6 +39,7 @@ _FUNCTIONS: Final[Functions] = {
     "join_line": (c_int64, (c_void_p, c_int64, *[c_void_p] * 5, c_int64, c_void_p)),
     "encode_line": (c_int64, (c_int64, c_int64, c_void_p, c_double, c_void_p)),
     "find_way": (c_int32, (*[c_void_p] * 6, c_int64)),
+    "find_trip": (c_int32, (*[c_void_p] * 5, c_int64, *[c_void_p] * 2, c_int64)),
     "find_near": (
         c_int64,
         (c_void_p, c_double, c_double, c_uint8, c_double, c_void_p, c_void_p, c_int64),

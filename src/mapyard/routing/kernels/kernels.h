@@ -13,7 +13,7 @@
 #endif
 
 /* Rises when a function's arguments or a struct change: another library is not loaded. */
-enum { KERNELS_VERSION = 12 };
+enum { KERNELS_VERSION = 13 };
 
 /* No way. Costs and times are in milliseconds, lengths in centimeters; costs stay below, so that two
    of them can be added. Ways begin with a cost that may be less than nothing, as their first edge
@@ -177,6 +177,20 @@ EXPORT int64_t join_line(const Roads *roads, int64_t count, const int32_t *edge,
                          int32_t *kinds);
 EXPORT int64_t encode_line(int64_t count, int64_t stride, const double *position, double factor,
                            uint8_t *text);
+
+/* Two positions, and the way between them. */
+typedef struct {
+    double position[4]; /* longitude, latitude */
+    double radius_m;    /* within which their roads are */
+    int64_t modes;      /* bits of who may use these */
+    Found found;
+    double share[2], at[4]; /* where it begins and ends */
+    int64_t points;         /* of its line */
+    int32_t kinds;          /* bits of what a route tells of */
+} Trip;
+
+EXPORT int32_t find_trip(const Roads *roads, const Network *network, Trip *trip, int32_t *vertex, int32_t *edge,
+                         int64_t room, double *line, int64_t *last, int64_t points);
 
 /* Cells of a grid by row; its west and south edge and the size of a cell are in degrees. What it takes
    to cross a cell without a road, from west to east and from south to north, is told too. */

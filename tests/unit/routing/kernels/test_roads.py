@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mapyard.geo.sphere import haversine_m
+from mapyard.routing.contraction.places import End
 from mapyard.routing.kernels import address, load_kernels
 from routing_graphs import UNIT_DEG, build_roads, encode
 
@@ -164,7 +165,7 @@ def test_a_line_goes_along_its_roads(tmp_path_factory, parts, backward, shares):
         shares = shares[::-1]
     lines = [shapely.LineString(np.array(points) * UNIT_DEG) for points in (chain[0], chain[-1])]
     ends = tuple(
-        (share, np.array(line.interpolate(share, normalized=True).coords[0]))
+        End(share, *line.interpolate(share, normalized=True).coords[0])
         for share, line in zip(shares, lines, strict=True)
     )
     line, last, _ = roads.find_line(edges, ends)
@@ -174,7 +175,7 @@ def test_a_line_goes_along_its_roads(tmp_path_factory, parts, backward, shares):
             index == 0 and shares[0] > 0  # it is left where it was begun
         )
     assert (np.diff(last) >= 0).all()
-    for (_, expected), found in zip(ends, (line[0], line[-1]), strict=True):
+    for (_, *expected), found in zip(ends, (line[0], line[-1]), strict=True):
         assert found == pytest.approx(expected, abs=2e-6)
     inner = [tuple(point) for points in chain[1:-1] for point in points[1:]]
     over = [tuple(np.round(point / UNIT_DEG).astype(int).tolist()) for point in line]
@@ -186,7 +187,7 @@ def test_a_line_goes_along_its_roads(tmp_path_factory, parts, backward, shares):
 def test_a_long_line_has_room(tmp_path):
     points = [(9_500_000 + 10 * i, 47_100_000 + i % 2) for i in range(5_000)]
     roads = build_roads(tmp_path, [points], [1])
-    ends = (0.0, np.zeros(2)), (1.0, np.zeros(2))
+    ends = End(0.0, 0.0, 0.0), End(1.0, 0.0, 0.0)
     line, last, _ = roads.find_line(np.array([0], np.int32), ends)
     assert last.tolist() == [4_999]
     assert (np.round(line / UNIT_DEG) == points).all()
@@ -199,7 +200,7 @@ def test_roads_that_no_position_goes_to_are_drawn(tmp_path):
              [(9_501_900, 47_100_300), (9_502_900, 47_100_300)]]  # fmt: skip
     roads = build_roads(tmp_path, lines, [1, 0, 0], usable=np.array([0, 0, 1, 1, 0, 0], bool))
     assert roads.find(np.array([[9.5015, 47.1002]]), "auto", 20.0).position.tolist() == []
-    ends = (0.0, np.zeros(2)), (1.0, np.zeros(2))
+    ends = End(0.0, 0.0, 0.0), End(1.0, 0.0, 0.0)
     line, last, _ = roads.find_line(np.array([0, 2], np.int32), ends)
     assert np.round(line / UNIT_DEG).astype(int).tolist() == [
         list(lines[0][0]),

@@ -135,11 +135,11 @@ def test_ways_are_the_cheapest_over_all_pairs_of_places(net, data):
         (one, other): more for one, other, more in (net.relaxed if way.is_relaxed else net.strict)
     }
     path = way.edges.tolist()
-    (share, at), (upto, to) = way.ends
+    (share, at, _), (upto, to, _) = way.ends
     places = [(edge, at) for edge, at, _ in origin], [(edge, at) for edge, at, _ in destination]
     assert (path[0], share) in places[0]
     assert (path[-1], upto) in places[1]
-    assert (at[0], to[0]) == (share, upto)
+    assert (at, to) == (share, upto)
     assert all(step in turns for step in pairwise(path))
     for figures, found in ((net.time, 1000 * way.time_s), (net.length, 100 * way.length_m)):
         whole = sum(figures[edge] for edge in path[:-1])
