@@ -29,7 +29,7 @@ LIBRARY_NAME = "kernels.so"
 ZIG = "ziglang>=0.15,<0.18"
 TARGET = os.environ.get("MAPYARD_TARGET", "")
 _FLAGS = ["-std=c11", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra"]
-_LIBRARIES = ["-lm"]
+_LIBRARIES = ["-lm", "-lpthread"]
 _FAST = ["-O3", "-DNDEBUG", "-s"]
 _SANITIZED = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
 

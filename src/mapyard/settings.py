@@ -247,8 +247,8 @@ class Settings(msgspec.Struct, kw_only=True):
         int,
         Meta(
             ge=0,
-            description="Memory that the elements of a build may take, bytes, in tables and sorts; "
-            "the rest is sorted on disk. 0 is a quarter of the machine's, at least 1 GB.",
+            description="Memory that each part of a build may take, bytes; tables, sorts and "
+            "arrays beyond it lie on disk. 0 is a quarter of the machine's, at least 1 GB.",
         ),
     ] = 0
 

@@ -29,6 +29,11 @@ def build_bytes(settings: Settings) -> int:
     return settings.build_memory or max(_LEAST_BYTES, machine_bytes() // 4)
 
 
+def array_bytes(settings: Settings) -> int:
+    """Return what of it arrays may take where texts, shapes and an index are held besides."""
+    return max(_LEAST_SORT_BYTES, (build_bytes(settings) - _BASE_BYTES) // 4)
+
+
 def sort_bytes(settings: Settings) -> int:
     """Return what of it one sort or table may take; while one is read, the next one fills."""
     return max(_LEAST_SORT_BYTES, (build_bytes(settings) - _BASE_BYTES) // 2)

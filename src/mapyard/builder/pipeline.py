@@ -21,7 +21,7 @@ from typing import Any, Final
 import msgspec
 
 from mapyard.builder.memory import build_bytes, sort_bytes
-from mapyard.builder.preflight import Estimate, check_room
+from mapyard.builder.preflight import Estimate, check_room, format_bytes
 from mapyard.builder.progress import Reporter
 from mapyard.dataset.catalog import Catalog, new_dataset_id, sync_file, sync_folder
 from mapyard.dataset.manifest import (
@@ -180,7 +180,7 @@ def build_dataset(
             takes_long = sum(need.cpu_s for need in needs) > _WORTH_S
             jobs = (os.cpu_count() or 1) if takes_long else 1
         progress.plan(plan_parts(size, needs, steps), jobs)
-        with new_dataset(catalog, settings, progress) as ctx:
+        with new_dataset(catalog, settings, progress, sum(n.disk_bytes for n in needs)) as ctx:
             progress.stage("source: reading")
             ctx.jobs = jobs
             found: Problems = {}
@@ -250,24 +250,39 @@ def plan_parts(
 
 
 @contextlib.contextmanager
-def new_dataset(catalog: Catalog, settings: Settings, progress: Reporter) -> Iterator[StepContext]:
-    """Give a context with a hidden folder for a new dataset; remove the folder on any failure."""
+def new_dataset(
+    catalog: Catalog, settings: Settings, progress: Reporter, disk_bytes: int = 0
+) -> Iterator[StepContext]:
+    """Give a context with a hidden folder for a new dataset; remove the folder on any failure.
+
+    `disk_bytes` are what it is expected to take, for the error of a full disk.
+    """
     folder = catalog.new_folder()
     try:
         ctx = StepContext(folder, folder / "source.osm.pbf", catalog.data, settings, progress)
         ctx.stages_before = len(progress.stages)
         yield ctx
-    except OSError as error:
+    except Exception as error:
         shutil.rmtree(folder, ignore_errors=True)
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if reason := find_full_disk(error):
             raise MapyardError(
-                f"the disk of {catalog.data} is full; the served dataset is untouched, "
-                "and what this run had written is removed"
+                f"the disk of {catalog.data} is full ({reason}); the served dataset is "
+                "untouched, and what this run had written is removed"
+                + (f"; the build takes about {format_bytes(disk_bytes)}" if disk_bytes else "")
             ) from error
         raise
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
+
+
+def find_full_disk(error: Exception) -> str:
+    """Return what an error says of a full disk, "" for others; libraries have their own errors."""
+    if isinstance(error, OSError):
+        return str(error.strerror) if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+    full = os.strerror(errno.ENOSPC)
+    lines = [line.strip() for line in str(error).splitlines() if full in line]
+    return lines[-1] if lines else ""
 
 
 def publish(

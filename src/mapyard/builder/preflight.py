@@ -45,15 +45,18 @@ def check_room(data: Path, needs: list[Estimate]) -> None:
     free_memory = available_memory_bytes()
     if disk > free_disk:
         raise NoRoom(
-            f"the build needs about {_gb(disk)} of disk in {data}, {_gb(free_disk)} are free; "
+            f"the build needs about {format_bytes(disk)} of disk in {data}, "
+            f"{format_bytes(free_disk)} are free; "
             "remove old datasets with: mapyard datasets prune"
         )
     if memory > free_memory:
         raise NoRoom(
-            f"the build needs about {_gb(memory)} of memory, {_gb(free_memory)} are available; "
+            f"the build needs about {format_bytes(memory)} of memory, "
+            f"{format_bytes(free_memory)} are available; "
             "stop other programs or build a smaller extract"
         )
 
 
-def _gb(size: int) -> str:
+def format_bytes(size: int) -> str:
+    """Return a size in gigabytes, as people write it."""
     return f"{size / 1e9:.2f} GB"

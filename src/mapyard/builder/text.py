@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mapyard.builder.memory import array_bytes, sort_bytes
 from mapyard.builder.pipeline import Step, StepContext
 from mapyard.builder.preflight import Estimate
 from mapyard.features import search
@@ -26,18 +27,28 @@ from mapyard.geocoding.build.tables import write_tables
 from mapyard.geocoding.search.postings import PostingsWriter, open_postings
 from mapyard.store.distinct import distinct
 from mapyard.store.reader import open_store
+from mapyard.store.spill import give_back_freed, spill_arrays
 from mapyard.text.index import IndexWriter
 
 #: More fresh or deleted documents than this share slow down searches and later updates.
 MAX_FRESH: Final = 0.03
+#: Sorting is given so much less than arrays: those of the assembly are held meanwhile.
+_SHARE_OF_SORTS: Final = 8
 _FRESH_NAMES: Final = "name_fresh_eids"
 
 
 def _run(ctx: StepContext) -> Mapping[str, Any]:
-    store = ctx.store
     folder = ctx.folder / "text"
+    folder.mkdir()
+    with spill_arrays(folder, array_bytes(ctx.settings)):
+        return _build(ctx, folder)
+
+
+def _build(ctx: StepContext, folder: Path) -> Mapping[str, Any]:
+    store = ctx.store
 
     def report(stage: str) -> None:
+        give_back_freed()
         ctx.progress.stage(f"text: {stage}")
 
     memo = Memo(store, folder / "state", _find_previous(ctx))
@@ -46,7 +57,7 @@ def _run(ctx: StepContext) -> Mapping[str, Any]:
     plan = plan_documents(made)
     names = _plan_names(memo)
     report(f"reading {len(plan.fresh):,} of {made.count:,} documents")
-    _write_postings(made, plan, folder)
+    _write_postings(made, plan, folder, sort_bytes(ctx.settings) // _SHARE_OF_SORTS)
     write_tables(made, folder / "documents")
     remember_words(made)
     is_patch = memo.previous is not None and len(names.fresh) <= MAX_FRESH * len(names.searchable)
@@ -68,13 +79,13 @@ def _run(ctx: StepContext) -> Mapping[str, Any]:
     return {"index_documents": count, "written_documents": written, **count_documents(made)}
 
 
-def _write_postings(made: Assembly, plan: Plan, folder: Path) -> None:
-    writer = PostingsWriter()
+def _write_postings(made: Assembly, plan: Plan, folder: Path, memory_bytes: int) -> None:
+    writer = PostingsWriter(folder / "postings", memory_bytes)
     if made.memo.previous is not None:
         before = open_postings(made.memo.previous.folder.parent)
         writer.take_over(before, plan.kept)
     documents.add_documents(writer, made, plan.fresh)
-    writer.close(folder / "postings")
+    writer.close()
 
 
 def _find_previous(ctx: StepContext) -> Previous | None:

@@ -10,6 +10,7 @@ from mapyard.builder.memory import sort_bytes
 from mapyard.builder.pipeline import Step, StepContext
 from mapyard.builder.preflight import Estimate
 from mapyard.dataset.manifest import read_manifest
+from mapyard.store.spill import spill_arrays
 from mapyard.tiles.archive import list_tiles, write_archive
 from mapyard.tiles.build import build_table, find_bounds
 from mapyard.tiles.pmtiles import PmtilesWriter
@@ -23,12 +24,15 @@ from mapyard.version import __version__
 def _run(ctx: StepContext) -> Mapping[str, Any]:
     folder = ctx.folder / TABLE_FOLDER
     ctx.progress.stage("tiles: features")
-    bounds = ctx.header.bbox or find_bounds(ctx.store)
+    folder.mkdir()
     before = _find_before(ctx)
-    build_table(
-        ctx.store, folder, bounds, ctx.settings.tile_languages,
-        memory_bytes=sort_bytes(ctx.settings), before=_find_shapes(ctx, before),
-    )  # fmt: skip
+    memory_bytes = sort_bytes(ctx.settings)
+    with spill_arrays(folder, memory_bytes):
+        bounds = ctx.header.bbox or find_bounds(ctx.store)
+        build_table(
+            ctx.store, folder, bounds, ctx.settings.tile_languages,
+            memory_bytes=memory_bytes, before=_find_shapes(ctx, before),
+        )  # fmt: skip
     table = Table(folder)
     tiles = list_tiles(table, 0, MAX_LOW_ZOOM)
     ctx.progress.stage("tiles: low zooms", unit="tiles")

@@ -36,13 +36,22 @@ class ColumnWriter:
         """Append values of shape (n,) or (n, width)."""
         values = np.ascontiguousarray(values, dtype=self._dtype)
         self.length += len(values)
-        self._file.write(values.data if values.size else b"")
+        try:
+            self._file.write(values.data if values.size else b"")
+        except OSError as error:
+            raise self._name(error) from error
+
+    def _name(self, error: OSError) -> OSError:
+        return OSError(error.errno, f"{error.strerror}: writing {self._file.name}")
 
     def close(self) -> None:
         """Write the final length and close the file."""
-        self._file.seek(0)
-        self._write_header()
-        self._file.close()
+        try:
+            self._file.seek(0)
+            self._write_header()
+            self._file.close()
+        except OSError as error:
+            raise self._name(error) from error
 
     def abandon(self) -> None:
         """Close the file as it is, also on a full disk."""

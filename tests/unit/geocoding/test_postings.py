@@ -5,16 +5,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mapyard.geocoding.search import postings as postings_module
 from mapyard.geocoding.search.postings import Postings, PostingsWriter
+from mapyard.store import sorting
+from mapyard.store.derive import UNLIMITED
 
 NAMES = ("landstrasse", "landweg", "städtle", "rathaus", "landstrasse rathaus", "練馬区", "weg")
 
 
-def write(folder: Path, names: tuple[str, ...] = NAMES) -> Postings:
-    writer = PostingsWriter()
+def write(folder: Path, names: tuple[str, ...] = NAMES, memory_bytes: int = UNLIMITED) -> Postings:
+    writer = PostingsWriter(folder, memory_bytes)
     for document, name in enumerate(names):
         writer.add(document, (("name", dict.fromkeys(name.split())), ("context", ["vaduz"])))
-    writer.close(folder)
+    writer.close()
     return Postings(folder)
 
 
@@ -89,11 +92,11 @@ def test_terms_within_a_distance(
 
 
 def test_what_did_not_change_is_taken_over(postings: Postings, tmp_path: Path) -> None:
-    writer = PostingsWriter()
+    writer = PostingsWriter(tmp_path / "updated")
     # The second is gone, the third has another name, the others have new numbers.
     writer.take_over(postings, np.array([3, -1, -1, 2, 1, 0, 5]))
     writer.add(4, (("name", ["aeulestrasse"]), ("context", ["vaduz"])))
-    writer.close(tmp_path / "updated")
+    writer.close()
     anew = write(
         tmp_path / "anew",
         ("練馬区", "landstrasse rathaus", "rathaus", "landstrasse", "aeulestrasse", "weg"),
@@ -101,6 +104,18 @@ def test_what_did_not_change_is_taken_over(postings: Postings, tmp_path: Path) -
     assert len(anew.vocabulary) == 6
     for path in sorted((tmp_path / "anew").glob("*.npy")):
         assert path.read_bytes() == (tmp_path / "updated" / path.name).read_bytes(), path.name
+
+
+def test_however_little_memory_sorting_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = tuple(f"haus {i % 13} am {i % 101} weg {i}" for i in range(2_000))
+    write(tmp_path / "free", names)
+    monkeypatch.setattr(sorting, "_LEAST_KEYS", 100)
+    monkeypatch.setattr(postings_module, "_SPOOLED_AT_ONCE", 70)
+    write(tmp_path / "bound", names, memory_bytes=1)
+    files = sorted(path.name for path in (tmp_path / "free").iterdir())
+    assert files == sorted(path.name for path in (tmp_path / "bound").iterdir())
+    for path in (tmp_path / "free").glob("*.npy"):
+        assert path.read_bytes() == (tmp_path / "bound" / path.name).read_bytes(), path.name
 
 
 def test_no_documents_at_all(tmp_path: Path) -> None:

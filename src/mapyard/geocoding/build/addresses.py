@@ -8,7 +8,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from mapyard.geocoding.build.cells import Cells, boxes_of_points, in_blocks
+from mapyard.geocoding.build.cells import Cells, Grid, boxes_of_points, in_blocks
 from mapyard.geocoding.build.columns import (
     Floats,
     Ints,
@@ -64,8 +64,10 @@ class Parents(NamedTuple):
     #: Boxes in degrees, (n, 4).
     boxes: Floats
     municipality: Ints
-    #: Key of every name → documents.
-    by_key: dict[str, list[int]]
+    #: Number of each key of a name; its documents are those from one of the offsets to the next.
+    keys: dict[str, int]
+    offsets: Ints
+    documents: Ints
 
 
 class StreetPieces(NamedTuple):
@@ -153,9 +155,10 @@ def assign_parents(
 def _nearest_streets(memo: Memo, lon: Floats, lat: Floats, rows: Ints) -> Ints:
     """Return the row of the nearest street piece of each point, of equally near ones the first."""
     reach_deg = widen_reach(MAX_NEAREST_M, lat)
+    outlines = Outlines(memo.store, rows, reach_deg)
 
     def compute(open_: Ints) -> Ints:
-        near, shapes = find_outlines(memo.store, rows, lon[open_], lat[open_], reach_deg)
+        near, shapes = outlines.find(lon[open_], lat[open_])
         place = find_nearest_in_reach(shapes, lon[open_], lat[open_], MAX_NEAREST_M)
         return np.where(place >= 0, np.append(near, -1)[place], -1)
 
@@ -169,19 +172,22 @@ def widen_reach(reach_m: float, lat: Floats) -> float:
     return reach_m / METERS / max(0.01, float(np.cos(np.radians(farthest))))
 
 
-def find_outlines(
-    store: Store, rows: Ints, lon: Floats, lat: Floats, reach_deg: float
-) -> tuple[Ints, NDArray[np.object_]]:
-    """Return those of the rows that may be near to points, and their lines.
+class Outlines:
+    """Lines by place. Areas count by their outline, as squares and plazas are streets too."""
 
-    Areas count by their outline, as squares and plazas are streets too.
-    """
-    cells = Cells(boxes_of_points(lon, lat), reach_deg)
-    near = rows[cells.meet(store.boxes(rows) / E7)]
-    shapes = store.geometries(near)
-    is_area = shapely.get_dimensions(shapes) == 2
-    shapes[is_area] = shapely.boundary(shapes[is_area])
-    return near, shapes
+    def __init__(self, store: Store, rows: Ints, reach_deg: float) -> None:
+        self._store, self._rows, self._reach_deg = store, rows, reach_deg
+        self._grid = Grid(store.boxes(rows) / E7, reach_deg)
+
+    def find(self, lon: Floats, lat: Floats) -> tuple[Ints, NDArray[np.object_]]:
+        """Return the rows that may be in reach of points, and their lines."""
+        cells = Cells(boxes_of_points(lon, lat), self._reach_deg)
+        near = self._rows[self._grid.near(lon, lat)]
+        near = near[cells.meet(self._store.boxes(near) / E7)]
+        shapes = self._store.geometries(near)
+        is_area = shapely.get_dimensions(shapes) == 2
+        shapes[is_area] = shapely.boundary(shapes[is_area])
+        return near, shapes
 
 
 def find_nearest_in_reach(
@@ -243,10 +249,9 @@ def find_of_name(
 ) -> Ints:
     """Return the nearest parent of the name in a column for the open points, else −1."""
     found = np.full(len(lon), -1, np.int64)
-    of_text = [parents.by_key.get(name_key(text), ()) for text in column.texts]
-    counts = np.array([len(documents) for documents in of_text] + [0], np.int64)
-    choices = np.array([d for documents in of_text for d in documents], np.int64)
-    starts = np.cumsum(counts) - counts
+    keys = np.array([parents.keys.get(name_key(text), -1) for text in column.texts] + [-1])
+    counts = np.append(np.diff(parents.offsets), 0)[keys]
+    starts = parents.offsets[keys]
     chosen = np.flatnonzero(open_)
     chosen = chosen[counts[column.codes[chosen]] > 0]
     # All pairs of an address and what has its name, some addresses at a time.
@@ -254,7 +259,7 @@ def find_of_name(
     cuts = np.flatnonzero(np.diff(pairs // _PAIRS)) + 1
     for part in np.split(chosen, cuts):
         codes = column.codes[part]
-        choice = choices[ranges(starts[codes], counts[codes])]
+        choice = parents.documents[ranges(starts[codes], counts[codes])]
         address = np.repeat(part, counts[codes])
         cost = _distances_m(lon[address], lat[address], parents, choice)
         far = cost > MAX_STREET_M

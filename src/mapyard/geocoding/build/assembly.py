@@ -6,6 +6,7 @@ element, a position, an importance, a chain of areas, a country and a postcode.
 
 from __future__ import annotations
 
+from array import array
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -14,16 +15,24 @@ from numpy.typing import NDArray
 
 from mapyard.geocoding.build.addresses import Addresses, Assignment, Parents, StreetPieces
 from mapyard.geocoding.build.chains import Chains
-from mapyard.geocoding.build.columns import Floats, Ints, TagColumn, centers, round_positions
+from mapyard.geocoding.build.columns import (
+    Floats,
+    Ints,
+    TagColumn,
+    centers,
+    group_offsets,
+    round_positions,
+)
 from mapyard.geocoding.build.importance import STREET, rate_place, rate_poi
 from mapyard.geocoding.build.interpolation import Interpolations
 from mapyard.geocoding.build.memo import Memo
 from mapyard.geocoding.build.places import COUNTY, SETTLEMENT, SETTLEMENTS, Place, place_nodes
-from mapyard.geocoding.build.streets import Lines, names_of_groups
+from mapyard.geocoding.build.streets import GroupNames, Lines, names_of_groups
 from mapyard.geocoding.kinds import HOUSE, PLACE, POI, POSTCODE
 from mapyard.geocoding.kinds import STREET as STREET_KIND
 from mapyard.geocoding.words.categories import get_category
 from mapyard.osm.countries import find_region_indexes, get_regions
+from mapyard.store.reader import E7
 from mapyard.text.analysis import name_key
 from mapyard.text.names import iter_names, parse_name_key
 
@@ -87,7 +96,7 @@ class Assembly:
         self.count = 0
         self._boxes: list[Floats] = []
         self._streets = (0, 0)
-        self._street_names: list[list[str]] = []
+        self._street_names: GroupNames | None = None
         self._nodes = place_nodes(places)
         self._add(
             PLACE,
@@ -266,13 +275,18 @@ class Assembly:
         boxes[first:stop] = self._street_lines.boxes
         for index, place in enumerate(self.places):
             if place.is_area:
-                boxes[index] = place.shape.bounds
-        by_key: dict[str, list[int]] = {}
+                boxes[index] = self.store.boxes(np.array([place.row]))[0] / E7
+        keys: dict[str, int] = {}
+        numbers, documents = array("q"), array("q")
         for document in range(self.count):
-            keys = {name_key(name) for name in self._names(document)}
-            for key in keys:
-                by_key.setdefault(key, []).append(document)
-        return Parents(lon, lat, boxes, self.municipality(), by_key)
+            for key in {name_key(name) for name in self._names(document)}:
+                numbers.append(keys.setdefault(key, len(keys)))
+                documents.append(document)
+        order = np.argsort(np.asarray(numbers), kind="stable")
+        return Parents(
+            lon, lat, boxes, self.municipality(), keys,
+            group_offsets(np.asarray(numbers), len(keys)), np.asarray(documents)[order],
+        )  # fmt: skip
 
     def _names(self, document: int) -> list[str]:
         """Return all names of a place, or of all pieces of a street."""
@@ -285,9 +299,9 @@ class Assembly:
         """Number of the first mapped street."""
         return self._streets[0]
 
-    def street_names(self) -> list[list[str]]:
+    def street_names(self) -> GroupNames:
         """Return all names of each mapped street."""
-        if not self._street_names:
+        if self._street_names is None:
             self._street_names = names_of_groups(self.store, self._street_lines)
         return self._street_names
 

@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 from mapyard.geocoding.build.columns import Floats, Ints
 from mapyard.store.columns import ranges
 from mapyard.store.distinct import distinct
+from mapyard.store.spill import give_back_freed
 
 #: Edge of a cell, degrees: about 550 m.
 SIZE_DEG: Final = 0.005
-#: Points that are asked for together: neighbors along strips of such cells; and blocks at most, as
-#: each takes a look at everything that may be near.
-_BLOCK_DEG: Final = 0.25
+#: Points that are asked for together: those of squares of this edge, along strips of them.
+_BLOCK_DEG: Final = 0.1
 _BLOCK_POINTS: Final = 20_000
-_MOST_BLOCKS: Final = 32
+#: A box that meets more squares than this is looked at with every block.
+_MOST_SQUARES: Final = 4_096
 _ROWS: Final = 1 << 17
 #: More cells than this are taken for the whole world.
 _MAX_CELLS: Final = 5_000_000
@@ -58,6 +59,38 @@ class Cells:
         return near
 
 
+class Grid:
+    """Boxes by the squares that they meet, so that a block of points looks at few of them."""
+
+    def __init__(self, boxes: Floats, reach_deg: float = 0.0) -> None:
+        """Take boxes of (n, 4) degrees (west, south, east, north), each widened by a reach."""
+        low = np.floor((boxes[:, :2] - reach_deg) / _BLOCK_DEG).astype(np.int64)
+        high = np.floor((boxes[:, 2:] + reach_deg) / _BLOCK_DEG).astype(np.int64)
+        width, height = (np.maximum(0, high - low + 1)).T
+        squares = width * height
+        self._large = np.flatnonzero(squares > _MOST_SQUARES)
+        width[self._large] = 0
+        x = ranges(low[:, 0], width)
+        box = np.repeat(np.arange(len(boxes)), width)
+        y = ranges(low[box, 1], height[box])
+        square = _cell(np.repeat(x, height[box]), y)
+        order = np.argsort(square, kind="stable")
+        self._squares = square[order]
+        self._boxes = np.repeat(box, height[box])[order]
+
+    def near(self, lon: Floats, lat: Floats) -> Ints:
+        """Return the sorted places of the boxes that may be in reach of one of the points."""
+        squares = distinct(_square_of(lon, lat))
+        first = np.searchsorted(self._squares, squares)
+        stop = np.searchsorted(self._squares, squares, side="right")
+        return distinct(self._boxes[ranges(first, stop - first)], self._large)
+
+
+def _square_of(lon: Floats, lat: Floats) -> Ints:
+    x, y = (np.floor(np.nan_to_num(v) / _BLOCK_DEG).astype(np.int64) for v in (lon, lat))
+    return _cell(x, y)
+
+
 def in_blocks(lon: Floats, lat: Floats, compute: Callable[[Ints], Ints]) -> Callable[[Ints], Ints]:
     """Return `compute`, of places in lon and lat, asked for neighboring ones at a time.
 
@@ -65,11 +98,11 @@ def in_blocks(lon: Floats, lat: Floats, compute: Callable[[Ints], Ints]) -> Call
     """
 
     def compute_blocks(open_: Ints) -> Ints:
-        x, y = (np.floor(np.nan_to_num(v[open_]) / _BLOCK_DEG).astype(np.int64) for v in (lon, lat))
-        order = np.argsort(_cell(x, y), kind="stable")
+        order = np.argsort(_square_of(lon[open_], lat[open_]), kind="stable")
         found = np.empty(len(open_), np.int64)
-        for part in np.array_split(order, min(_MOST_BLOCKS, -(-len(order) // _BLOCK_POINTS))):
+        for part in np.array_split(order, -(-len(order) // _BLOCK_POINTS)):
             found[part] = compute(open_[part])
+        give_back_freed()  # the shapes of each block
         return found
 
     return compute_blocks

@@ -9,14 +9,14 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from mapyard.geocoding.build.cells import Cells
+from mapyard.geocoding.build.cells import Cells, Grid, in_blocks
 from mapyard.geocoding.build.columns import Floats, Ints
 from mapyard.geocoding.build.memo import UNKNOWN, Memo
 from mapyard.geocoding.build.places import Place
 from mapyard.store.columns import offsets_of
 from mapyard.store.distinct import distinct
+from mapyard.store.reader import E7, Store
 
-_PART: Final = 100_000
 #: Differences of shapes are found to the rounding of their coordinates.
 _ROUNDING_DEG: Final = 1e-6
 
@@ -25,32 +25,32 @@ class Chains:
     """For points: which areas contain them. A chain is a tuple of place indexes, large to small."""
 
     def __init__(self, places: list[Place], memo: Memo) -> None:
-        self._areas = np.array([i for i, p in enumerate(places) if p.is_area], np.int64)
+        self._places = np.array([i for i, p in enumerate(places) if p.is_area], np.int64)
         self._rows = np.array([p.row for p in places], np.int64)
-        self._shapes = np.array([places[i].shape for i in self._areas], np.object_)
+        self._areas = Areas(memo.store, self._rows[self._places])
         self._ids: dict[tuple[int, ...], int] = {(): 0}
         self.chains: list[tuple[int, ...]] = [()]
         self._memo = memo
-        self._dirty = find_doubt(memo, "area", self._rows[self._areas])
+        self._dirty = find_doubt(memo, "area", self._rows[self._places])
         self._before = self._read_before() if self._dirty is not None else None
 
     def find(self, lon: Floats, lat: Floats) -> Ints:
         """Return the chain id of each point; ids index `chains`."""
 
         def compute(open_: Ints) -> Ints:
-            parts = [open_[start : start + _PART] for start in range(0, len(open_), _PART)]
-            return np.concatenate([self._find_part(lon[part], lat[part]) for part in parts])
+            return self._find_part(lon[open_], lat[open_])
 
         def translate(old: NDArray[Any]) -> Ints:
             assert self._before is not None
             return self._before[old]
 
-        return self._memo.by_point("chain", lon, lat, compute, self._dirty, translate=translate)
+        return self._memo.by_point(
+            "chain", lon, lat, in_blocks(lon, lat, compute), self._dirty, translate=translate
+        )
 
     def _find_part(self, lon: Floats, lat: Floats) -> Ints:
-        points = shapely.points(np.nan_to_num(lon, nan=999.0), np.nan_to_num(lat, nan=999.0))
-        area, point = find_areas(self._shapes, points)
-        area = self._areas[area]
+        area, point = self._areas.find(lon, lat)
+        area = self._places[area]
         counts = np.bincount(point, minlength=len(lon))
         width = int(counts.max(initial=0))
         if not width:
@@ -81,7 +81,7 @@ class Chains:
     def _read_before(self) -> Ints:
         """Return the id now of each chain of the build before; where areas changed is dirty."""
         assert self._memo.previous is not None
-        areas = self._areas.tolist()
+        areas = self._places.tolist()
         place_of = dict(zip(self._rows[areas].tolist(), areas, strict=True))
         rows = self._memo.previous.map_rows(self._memo.get("chain_rows")).tolist()
         offsets = self._memo.get("chain_offsets").tolist()
@@ -102,15 +102,39 @@ class Chains:
         return [new[column] for column in columns]
 
 
-def find_areas(shapes: NDArray[np.object_], points: NDArray[np.object_]) -> tuple[Ints, Ints]:
-    """Return (shape, point) of each point that a shape holds, sorted by point, then shape."""
-    if not len(shapes) or not len(points):
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    shapely.prepare(shapes)
-    # Prepared areas against a tree of points: one pass per area, whatever its size.
-    area, point = shapely.STRtree(points).query(shapes, predicate="intersects")
-    order = np.lexsort((area, point))
-    return area[order], point[order]
+class Areas:
+    """Areas by place; the shapes of those that the last points were near to are kept."""
+
+    def __init__(self, store: Store, rows: Ints) -> None:
+        self._store, self._rows = store, rows
+        self._grid = Grid(store.boxes(rows) / E7)
+        self._kept: dict[int, Any] = {}
+
+    def find(self, lon: Floats, lat: Floats) -> tuple[Ints, Ints]:
+        """Return (area, point) of each of some points that an area holds, by point, then area.
+
+        Points are in degrees, neighbors; areas are places in the rows.
+        """
+        near = self._grid.near(lon, lat)
+        if not len(near):
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        shapes = self._read(near)
+        shapely.prepare(shapes)
+        # Prepared areas against a tree of points: one pass per area, whatever its size.
+        points = shapely.points(np.nan_to_num(lon, nan=999.0), np.nan_to_num(lat, nan=999.0))
+        area, point = shapely.STRtree(points).query(shapes, predicate="intersects")
+        order = np.lexsort((area, point))
+        return near[area[order]], point[order]
+
+    def _read(self, near: Ints) -> NDArray[np.object_]:
+        wanted = near.tolist()
+        fresh = np.array([area for area in wanted if area not in self._kept], np.int64)
+        read = zip(fresh.tolist(), self._store.geometries(self._rows[fresh]), strict=True)
+        known = {**self._kept, **dict(read)}
+        self._kept = {area: known[area] for area in wanted}
+        shapes = np.empty(len(wanted), np.object_)
+        shapes[:] = list(self._kept.values())
+        return shapes
 
 
 def find_doubt(memo: Memo, name: str, rows: Ints) -> Cells | None:

@@ -10,7 +10,7 @@ import orjson
 
 from mapyard.caches import cache_method
 from mapyard.geocoding.build.assembly import Assembly
-from mapyard.geocoding.build.columns import Ints, count_pairs
+from mapyard.geocoding.build.columns import Ints, count_pairs, group_offsets
 from mapyard.geocoding.build.places import COUNTRY
 from mapyard.geocoding.kinds import PLACE, POSTCODE
 from mapyard.geocoding.search.postings import PostingsWriter
@@ -171,11 +171,14 @@ class DocumentTexts:
         return {term: None for name in self.names(document)[0] for term in _context_terms(name)}
 
     @cached_property
-    def _cities_and_postcodes(self) -> dict[int, list[tuple[list[str], int]]]:
-        """For streets: every city and postcode that addresses of it have."""
+    def _cities_and_postcodes(self) -> list[tuple[list[str], memoryview, memoryview]]:
+        """For streets: every city and postcode that addresses of it have.
+
+        Each as texts, offsets by document, and numbers of texts.
+        """
         made = self._made
         parent = made.assignment.parent
-        found: dict[int, list[tuple[list[str], int]]] = {}
+        found = []
         for texts, codes in (
             (made.addresses.city.texts, made.addresses.city.codes),
             (made.postcode_texts, made.address_postcode),
@@ -183,8 +186,8 @@ class DocumentTexts:
         ):
             chosen = np.flatnonzero((parent >= 0) & self._is_wanted[parent] & (codes >= 0))
             documents, values, _ = count_pairs(parent[chosen], codes[chosen])
-            for document, code in zip(documents.tolist(), values.tolist(), strict=True):
-                found.setdefault(document, []).append((texts, code))
+            offsets = group_offsets(documents, made.count)
+            found.append((texts, memoryview(offsets), memoryview(values)))
         return found
 
     @cached_property
@@ -200,7 +203,9 @@ class DocumentTexts:
             found = [(self._made.postcode_texts, code) for code in codes]
         else:
             found = []
-        return found + self._cities_and_postcodes.get(document, [])
+        for texts, offsets, values in self._cities_and_postcodes:
+            found += [(texts, code) for code in values[offsets[document] : offsets[document + 1]]]
+        return found
 
 
 def find_town_postcodes(made: Assembly) -> tuple[Ints, Ints]:

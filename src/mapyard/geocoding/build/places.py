@@ -16,7 +16,7 @@ import orjson
 import shapely
 from numpy.typing import NDArray
 
-from mapyard.geocoding.build.columns import Floats, Ints
+from mapyard.geocoding.build.columns import Floats, Ints, iter_portions
 from mapyard.osm.elements import NODE
 from mapyard.store.distinct import distinct_rows
 from mapyard.store.reader import E7, Store
@@ -52,15 +52,10 @@ class Place:
     rank: int
     lon: float
     lat: float
-    #: Polygon, or None for a place that is only a node.
-    shape: Any = None
+    #: Whether points can lie inside.
+    is_area: bool = False
     area_deg2: float = 0.0
     rows: list[int] = field(default_factory=list)
-
-    @property
-    def is_area(self) -> bool:
-        """Whether points can lie inside."""
-        return self.shape is not None
 
 
 def find_places(store: Store) -> list[Place]:
@@ -68,15 +63,16 @@ def find_places(store: Store) -> list[Place]:
     rows = _candidate_rows(store)
     places: list[Place] = []
     nodes: list[Place] = []
-    shapes = store.geometries(rows)
-    for row, text, shape in zip(rows.tolist(), store.tags_json(rows), shapes, strict=True):
-        tags = orjson.loads(text)
-        if shape is None or not get_name(tags):
-            continue
-        place = _read_place(int(row), tags, shape)
-        if place is None:
-            continue
-        (places if row >= store.way_start else nodes).append(place)
+    for portion in iter_portions(store, rows):
+        part = rows[portion]
+        read = zip(part.tolist(), store.tags_json(part), store.geometries(part), strict=True)
+        for row, text, shape in read:
+            tags = orjson.loads(text)
+            if shape is None or not get_name(tags):
+                continue
+            place = _read_place(row, tags, shape)
+            if place is not None:
+                (places if row >= store.way_start else nodes).append(place)
     linked = _link(store, places, nodes)
     places += [node for index, node in enumerate(nodes) if index not in linked]
     places.sort(key=lambda p: (p.rank, -p.area_deg2, p.row))
@@ -110,7 +106,7 @@ def _read_place(row: int, tags: dict[str, str], shape: Any) -> Place | None:
     point = shape if shape.geom_type == "Point" else shapely.point_on_surface(shape)
     return Place(
         row=row, tags=tags, place=kind, admin_level=admin_level, rank=rank,
-        lon=float(point.x), lat=float(point.y), shape=shape if is_area else None,
+        lon=float(point.x), lat=float(point.y), is_area=is_area,
         area_deg2=float(shapely.area(shape)) if is_area else 0.0, rows=[row],
     )  # fmt: skip
 
@@ -131,7 +127,6 @@ def _link(store: Store, areas: list[Place], nodes: list[Place]) -> set[int]:
     # The smallest area of a name gets the node: the municipality, not the country around it.
     for area in sorted(areas, key=lambda a: a.area_deg2):
         key = name_key(get_name(area.tags))
-        shapely.prepare(area.shape)
         choices = [(0, by_row[row]) for row in members.get(area.row, ()) if row in by_row]
         choices = [
             (0, i) for _, i in choices
@@ -139,7 +134,8 @@ def _link(store: Store, areas: list[Place], nodes: list[Place]) -> set[int]:
             or nodes[i].tags.get("wikidata", "-") == area.tags.get("wikidata")
         ]  # fmt: skip
         choices += [(1, i) for i in by_wikidata.get(area.tags.get("wikidata", "-"), ())]
-        choices += [(2, i) for i in by_key.get(key, ()) if _may_be_same(area, nodes[i])]
+        alike = [i for i in by_key.get(key, ()) if _may_be_same(area, nodes[i])]
+        choices += [(2, i) for i in alike if _holds(store, area, nodes[i])]
         for _, index in sorted(choices):
             if index not in linked:
                 linked.add(index)
@@ -149,14 +145,22 @@ def _link(store: Store, areas: list[Place], nodes: list[Place]) -> set[int]:
 
 
 def _may_be_same(area: Place, node: Place) -> bool:
-    """Whether a node with the area's name inside it is the area's label."""
+    """Whether a node with the area's name is its label, should it be inside."""
     if area.place and area.place != node.place and not area.admin_level:
         return False
     if node.place == "country" and area.admin_level != 2:
         return False
-    if area.admin_level and area.admin_level < 6 and node.place not in ("state", "country"):
+    return not (
+        area.admin_level and area.admin_level < 6 and node.place not in ("state", "country")
+    )
+
+
+def _holds(store: Store, area: Place, node: Place) -> bool:
+    rows = np.array([area.row])
+    west, south, east, north = (store.boxes(rows)[0] / E7).tolist()
+    if not (west <= node.lon <= east and south <= node.lat <= north):
         return False
-    return bool(shapely.contains_xy(area.shape, node.lon, node.lat))
+    return bool(shapely.contains_xy(store.geometries(rows)[0], node.lon, node.lat))
 
 
 def _label_members(store: Store, areas: list[Place]) -> dict[int, list[int]]:

@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 
 from mapyard.geocoding.build.addresses import (
     Addresses,
+    Outlines,
     Parents,
     StreetPieces,
     find_nearest_in_reach,
     find_of_name,
-    find_outlines,
     find_positions,
     widen_reach,
 )
 from mapyard.geocoding.build.assembly import Assembly
-from mapyard.geocoding.build.cells import Cells, boxes_of_points, in_blocks
+from mapyard.geocoding.build.cells import Cells, Grid, boxes_of_points, in_blocks
 from mapyard.geocoding.build.columns import Floats, Ints, TagColumn, iter_portions
 from mapyard.geocoding.build.memo import Memo
 from mapyard.geocoding.words.categories import CATEGORY_KEYS, FURTHER_KEYS, indexed_tags
@@ -127,11 +127,14 @@ def _find_signs(
 ) -> Ints:
     """Return the row of the street piece or the house with a street nearest to each point, −1."""
     reach_deg = widen_reach(MAX_STREET_M, lat)
+    outlines = Outlines(memo.store, streets, reach_deg)
+    grid = Grid(boxes_of_points(addresses.lon[signs], addresses.lat[signs]), reach_deg)
 
     def compute(open_: Ints) -> Ints:
-        near, shapes = find_outlines(memo.store, streets, lon[open_], lat[open_], reach_deg)
+        near, shapes = outlines.find(lon[open_], lat[open_])
         cells = Cells(boxes_of_points(lon[open_], lat[open_]), reach_deg)
-        houses = signs[cells.hold(addresses.lon[signs], addresses.lat[signs])]
+        houses = signs[grid.near(lon[open_], lat[open_])]
+        houses = houses[cells.hold(addresses.lon[houses], addresses.lat[houses])]
         points = shapely.points(addresses.lon[houses], addresses.lat[houses])
         everything = np.concatenate([shapes, points])
         place = find_nearest_in_reach(everything, lon[open_], lat[open_], MAX_STREET_M)
@@ -147,11 +150,13 @@ def _find_buildings(memo: Memo, rows: Ints, buildings: Ints) -> Ints:
     store = memo.store
     points = memo.by_row("poi_position", rows, lambda rows: find_positions(store, rows))
     lon, lat = points.T
+    grid = Grid(store.boxes(buildings) / E7)
 
     def compute(open_: Ints) -> Ints:
         inside = np.full(len(open_), -1, np.int64)
         cells = Cells(boxes_of_points(lon[open_], lat[open_]))
-        near = buildings[cells.meet(store.boxes(buildings) / E7)]
+        near = buildings[grid.near(lon[open_], lat[open_])]
+        near = near[cells.meet(store.boxes(near) / E7)]
         tree = shapely.STRtree(shapely.points(lon[open_], lat[open_]))
         for portion in iter_portions(store, near):
             part = near[portion]
@@ -163,5 +168,5 @@ def _find_buildings(memo: Memo, rows: Ints, buildings: Ints) -> Ints:
     found = np.full(len(rows), -1, np.int64)
     lon, lat = lon[known], lat[known]
     dirty = memo.cells_of_changes("building", buildings)
-    found[known] = memo.by_point("building", lon, lat, compute, dirty)
+    found[known] = memo.by_point("building", lon, lat, in_blocks(lon, lat, compute), dirty)
     return found

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from mapyard.geocoding.build.addresses import find_nearest
 from mapyard.geocoding.build.assembly import METERS, Assembly
-from mapyard.geocoding.build.cells import Cells, boxes_of_points, in_blocks
-from mapyard.geocoding.build.chains import find_areas, find_doubt
+from mapyard.geocoding.build.cells import Cells, Grid, boxes_of_points, in_blocks
+from mapyard.geocoding.build.chains import Areas, find_doubt
 from mapyard.geocoding.build.columns import Floats, Ints, TagColumn, count_pairs
 from mapyard.store.reader import E7
 
@@ -63,14 +63,15 @@ def assign_postcodes(made: Assembly) -> None:
 def _find_areas(made: Assembly, areas: Ints, dirty: Cells | None, lon: Floats, lat: Floats) -> Ints:
     """Return the place of the last of the sorted postal areas that hold each point, −1 none."""
 
+    of_place = Areas(made.store, areas)
+
     def compute(open_: Ints) -> Ints:
-        points = shapely.points(np.nan_to_num(lon[open_]), np.nan_to_num(lat[open_]))
-        area, point = find_areas(made.store.geometries(areas), points)
+        area, point = of_place.find(lon[open_], lat[open_])
         found = np.full(len(open_), -1, np.int64)
         found[point] = areas[area]
         return found
 
-    rows = made.memo.by_point("postal_area_at", lon, lat, compute, dirty)
+    rows = made.memo.by_point("postal_area_at", lon, lat, in_blocks(lon, lat, compute), dirty)
     return np.where(rows >= 0, np.searchsorted(areas, rows), -1)
 
 
@@ -117,6 +118,8 @@ class _Sources:
         self._name = name
         self._known = known
         self._rows = made.addresses.rows[known]
+        lon, lat = made.addresses.lon[known], made.addresses.lat[known]
+        self._grid = Grid(boxes_of_points(lon, lat), _REACH_DEG)
         labels = made.place_rows(made.address_municipality[known])
         self._dirty = made.memo.cells_of_changes(f"{name}_known", self._rows, _REACH_DEG, labels)
 
@@ -126,7 +129,8 @@ class _Sources:
 
         def compute(open_: Ints) -> Ints:
             cells = Cells(boxes_of_points(lon[open_], lat[open_]), _REACH_DEG)
-            near = known[cells.hold(addresses.lon[known], addresses.lat[known])]
+            near = known[self._grid.near(lon[open_], lat[open_])]
+            near = near[cells.hold(addresses.lon[near], addresses.lat[near])]
             strip = self._made.address_municipality[near]
             points = _in_strips(addresses.lon[near], addresses.lat[near], strip)
             asked = _in_strips(lon[open_], lat[open_], municipality[open_])

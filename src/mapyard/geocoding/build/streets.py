@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from mapyard.geocoding.build.columns import (
     connected_components,
     count_pairs,
     find_places,
+    group_offsets,
     join_keys,
     round_positions,
 )
@@ -196,12 +198,33 @@ def _box_gaps_m(one: Floats, other: Floats) -> Floats:
     return np.asarray(np.hypot(dx * scale, dy) * 111_195.0)
 
 
-def names_of_groups(store: Store, lines: Lines) -> list[list[str]]:
+class GroupNames:
+    """Names of groups, as numbers of texts; group i has those from offset i up to the next."""
+
+    def __init__(self, texts: list[str], codes: Ints, offsets: Ints) -> None:
+        self._texts = texts
+        self._codes, self._offsets = memoryview(codes), memoryview(offsets)
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    def __getitem__(self, group: int) -> list[str]:
+        return [
+            self._texts[code]
+            for code in self._codes[self._offsets[group] : self._offsets[group + 1]]
+        ]
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return map(self.__getitem__, range(len(self)))
+
+
+def names_of_groups(store: Store, lines: Lines) -> GroupNames:
     """Return all distinct names of the pieces of each group, old and local ones too."""
     owners = lines.owners()
     order = np.argsort(lines.rows)
     rows = lines.rows[order]
-    found: list[dict[str, None]] = [{} for _ in range(len(lines))]
+    numbers: dict[str, int] = {}
+    all_groups, all_names = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for key in sorted(store.keys, key=lambda k: (k != "name", k)):
         if parse_name_key(key) is None:
             continue
@@ -209,6 +232,14 @@ def names_of_groups(store: Store, lines: Lines) -> list[list[str]]:
         column = TagColumn(store, rows[having], key)
         groups, codes, _ = count_pairs(owners[order[having]], column.codes)
         values = [split_values(text) for text in column.texts]
-        for group, code in zip(groups.tolist(), codes.tolist(), strict=True):
-            found[group] |= dict.fromkeys(values[code])
-    return [list(names) for names in found]
+        sizes = np.array([len(names) for names in values] + [0], np.int64)
+        flat = [numbers.setdefault(name, len(numbers)) for names in values for name in names]
+        places = ranges((np.cumsum(sizes) - sizes)[codes], sizes[codes])
+        all_groups.append(np.repeat(groups, sizes[codes]))
+        all_names.append(np.array(flat, np.int64)[places])
+    group, name = np.concatenate(all_groups), np.concatenate(all_names)
+    # Of equal ones of a group the first.
+    kept = np.sort(np.unique(group * max(1, len(numbers)) + name, return_index=True)[1])
+    group, name = group[kept], name[kept]
+    order = np.argsort(group, kind="stable")
+    return GroupNames(list(numbers), name[order], group_offsets(group, len(lines)))

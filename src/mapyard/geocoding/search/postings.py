@@ -7,8 +7,9 @@ is decoded, and what several words have in common is found by arrays.
 
 from __future__ import annotations
 
+import tempfile
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,13 +18,16 @@ from numpy.typing import NDArray
 
 from mapyard.caches import cache_method
 from mapyard.geocoding.search.vocabulary import Vocabulary, write_vocabulary
-from mapyard.store.columns import offsets_of, open_column, write_column
+from mapyard.store.columns import ColumnWriter, offsets_of, open_column, write_column
+from mapyard.store.derive import UNLIMITED
+from mapyard.store.sorting import Sorter
 
 #: Terms of names, parts of joined street names (land and strasse of Landstrasse), terms of where
 #: something is; whole names, kinds.
 FIELDS: Final = ("name", "part", "context", "key", "category")
 
 Documents = NDArray[np.int32]
+_SPOOLED_AT_ONCE: Final = 1 << 18
 _NOTHING: Final = np.empty(0, np.int32)
 _KEPT: Final = 4_096
 _KEPT_MOST: Final = 256
@@ -38,62 +42,109 @@ class _Numbers(dict[str, int]):
 
 
 class PostingsWriter:
-    """Collects the terms of documents, and writes them all at the end."""
+    """Collects the terms of documents in files, and writes them all at the end.
 
-    def __init__(self) -> None:
+    Only the terms themselves, each once, are held.
+    """
+
+    def __init__(self, folder: Path, memory_bytes: int = UNLIMITED) -> None:
+        """Begin postings in a new folder; sorting them takes `memory_bytes`."""
+        folder.mkdir(parents=True)
+        self._folder, self._memory_bytes = folder, memory_bytes
         self._numbers = _Numbers()
-        self._terms = {field: array("I") for field in FIELDS}
-        #: Documents, and how many terms of each follow each other.
-        self._documents = {field: array("I") for field in FIELDS}
-        self._counts = {field: array("I") for field in FIELDS}
-        self._is_nearly_sorted = False
+        self._work = tempfile.TemporaryDirectory(prefix="work-", dir=folder)
+        self._spools = {field: _Spool(Path(self._work.name), field) for field in FIELDS}
 
     def add(self, document: int, texts: Iterable[tuple[str, Iterable[str]]]) -> None:
         """Add (field, distinct terms) of a document."""
         number = self._numbers.__getitem__
         for field, terms in texts:
-            found = array("I", map(number, terms))
-            self._terms[field].extend(found)
-            self._documents[field].append(document)
-            self._counts[field].append(len(found))
+            self._spools[field].add(document, array("I", map(number, terms)))
 
     def take_over(self, before: Postings, documents: NDArray[Any]) -> None:
         """Add what is known of other documents: the new number of each, −1 for none."""
-        self._is_nearly_sorted = True
         known = np.array([self._numbers[term] for term in before.terms()], np.uint32)
         for field in FIELDS:
             at, numbers = before.pairs(field)
             target = documents[numbers]
             kept = target >= 0
-            self._terms[field].frombytes(known[at[kept]].tobytes())
-            self._documents[field].frombytes(target[kept].astype(np.uint32).tobytes())
-            self._counts[field].frombytes(np.ones(int(kept.sum()), np.uint32).tobytes())
+            self._spools[field].append(known[at[kept]], target[kept])
 
-    def close(self, folder: Path) -> None:
-        """Write everything into a new folder."""
-        is_used = np.zeros(len(self._numbers), np.bool_)
-        for numbers in self._terms.values():
-            is_used[np.asarray(numbers)] = True
-        used = [term for term, is_there in zip(self._numbers, is_used, strict=True) if is_there]
-        used.sort()  # as UTF-8 sorts: by code point
-        place = np.zeros(len(self._numbers), np.int64)
-        place[[self._numbers[term] for term in used]] = np.arange(len(used))
-        write_vocabulary(folder, used)
-        for field in FIELDS:
-            # Field by field, and each let go of: together they are most of what a build holds.
-            terms, documents, counts = (
-                np.asarray(lists.pop(field))
-                for lists in (self._terms, self._documents, self._counts)
-            )
-            joined = place[terms]
-            joined <<= 32
-            joined |= np.repeat(documents, counts)
-            del terms, documents, counts
-            # What was taken over is in order: merging it with the rest is a matter of one pass.
-            joined.sort(kind="stable" if self._is_nearly_sorted else "quicksort")
-            lengths = np.bincount(joined >> 32, minlength=len(used))
-            write_column(folder, f"{field}_offsets", offsets_of(lengths).astype(np.uint32))
-            write_column(folder, f"{field}_documents", joined.astype(np.int32))
+    def close(self) -> None:
+        """Write everything."""
+        with self._work:
+            count = len(self._numbers)
+            is_used = np.zeros(count, np.bool_)
+            for spool in self._spools.values():
+                spool.close()
+                for terms, _ in spool.blocks():
+                    is_used[terms] = True
+            numbers = list(self._numbers.items())
+            self._numbers.clear()
+            used = [pair for pair in numbers if is_used[pair[1]]]
+            del numbers
+            used.sort()  # as UTF-8 sorts: by code point
+            place = np.zeros(count, np.int64)
+            place[[number for _, number in used]] = np.arange(len(used))
+            write_vocabulary(self._folder, [term for term, _ in used])
+            del used
+            for field, spool in self._spools.items():
+                self._write_field(field, spool, place, int(is_used.sum()))
+
+    def _write_field(self, field: str, spool: _Spool, place: NDArray[np.int64], count: int) -> None:
+        lengths = np.zeros(count, np.int64)
+        with (
+            Sorter(Path(self._work.name), self._memory_bytes) as sorter,
+            ColumnWriter(self._folder, f"{field}_documents", np.int32) as writer,
+        ):
+            for terms, documents in spool.blocks():
+                at = place[terms]
+                lengths += np.bincount(at, minlength=count)
+                sorter.add((at.astype(np.uint64) << np.uint64(32)) | documents)
+            for keys in sorter.blocks():
+                writer.append((keys & np.uint64(0xFFFFFFFF)).astype(np.int32))
+        write_column(self._folder, f"{field}_offsets", offsets_of(lengths).astype(np.uint32))
+
+
+class _Spool:
+    """The terms of documents in one field, in the order in which they came."""
+
+    def __init__(self, folder: Path, field: str) -> None:
+        self._folder = folder
+        self._names = f"{field}-terms", f"{field}-documents"
+        self._files = [ColumnWriter(folder, name, np.uint32) for name in self._names]
+        self._terms, self._documents, self._counts = array("I"), array("I"), array("I")
+
+    def add(self, document: int, terms: array[int]) -> None:
+        """Add the terms of a document."""
+        self._terms.extend(terms)
+        self._documents.append(document)
+        self._counts.append(len(terms))
+        if len(self._terms) >= _SPOOLED_AT_ONCE:
+            self._flush()
+
+    def append(self, terms: NDArray[Any], documents: NDArray[Any]) -> None:
+        """Add pairs of a term and a document."""
+        for file, values in zip(self._files, (terms, documents), strict=True):
+            file.append(values)
+
+    def _flush(self) -> None:
+        documents = np.repeat(np.asarray(self._documents), np.asarray(self._counts))
+        self.append(np.asarray(self._terms), documents)
+        self._terms, self._documents, self._counts = array("I"), array("I"), array("I")
+
+    def close(self) -> None:
+        """Write the rest; then there are blocks."""
+        self._flush()
+        for file in self._files:
+            file.close()
+
+    def blocks(self) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
+        """Yield terms and documents."""
+        terms, documents = (open_column(self._folder, name) for name in self._names)
+        for start in range(0, len(terms), _SPOOLED_AT_ONCE):
+            part = slice(start, start + _SPOOLED_AT_ONCE)
+            yield terms[part], documents[part]
 
 
 class Postings:

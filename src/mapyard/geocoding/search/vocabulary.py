@@ -37,8 +37,8 @@ _SCHEMA: Final = _build_schema()
 
 
 def write_vocabulary(folder: Path, terms: Sequence[str]) -> None:
-    """Write sorted terms into a new folder."""
-    (folder / "near").mkdir(parents=True)
+    """Write sorted terms into a folder."""
+    (folder / "near").mkdir()
     write_heap(folder, "term", [term.encode() for term in terms])
     index = tantivy.Index(_SCHEMA, path=str(folder / "near"))
     writer = index.writer(_WRITER_BYTES, 1)  # one thread: the same files twice

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import c_int64, c_void_p
+from ctypes import c_char_p, c_int64, c_void_p
 from functools import cache
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mapyard.native import Functions, address, load_library
 
 #: Has to be the one in kernels.h.
-_VERSION: Final = 5
+_VERSION: Final = 6
 _FUNCTIONS: Final[Functions] = {
     "take_frames": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p)),
     "take_frames_32": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p)),
@@ -35,6 +35,9 @@ _FUNCTIONS: Final[Functions] = {
     ),
     "find_tagged": (c_int64, (*[c_void_p] * 4, c_int64)),
     "drop_repeats": (c_int64, (c_void_p, c_int64)),
+    "spill_begin": (c_void_p, (c_char_p, c_int64, c_int64)),
+    "spill_trim": (None, ()),
+    "spill_tell": (None, (c_void_p,)),
 }
 
 
@@ -123,6 +126,17 @@ class Tagged(ctypes.Structure):
         ("rows", c_void_p),
         ("first", c_int64),
         ("row_count", c_int64),
+    )
+
+
+class Spilled(ctypes.Structure):
+    """What large arrays take."""
+
+    _fields_ = (
+        ("held_bytes", c_int64),
+        ("spilled_bytes", c_int64),
+        ("refused_bytes", c_int64),
+        ("refused_error", c_int64),
     )
 
 

@@ -1,6 +1,6 @@
 /* Loops over the columns of the store. Plain C without Python: `__init__.py` calls these with the
-   addresses of arrays, outside of the interpreter lock. Nothing here keeps state, and nothing is
-   read outside of the arrays that are given: what would be is told by its index. */
+   addresses of arrays, outside of the interpreter lock. Nothing here but spill.c keeps state, and
+   nothing is read outside of the arrays that are given: what would be is told by its index. */
 #ifndef MAPYARD_STORE_KERNELS_H
 #define MAPYARD_STORE_KERNELS_H
 
@@ -13,7 +13,7 @@
 #endif
 
 /* Rises when a function's arguments or a struct change: another library is not loaded. */
-enum { KERNELS_VERSION = 5 };
+enum { KERNELS_VERSION = 6 };
 
 EXPORT int32_t kernels_version(void);
 
@@ -142,5 +142,20 @@ EXPORT int64_t find_tagged(
 
 /* Leave one of each value of a sorted array; returns how many. */
 EXPORT int64_t drop_repeats(uint32_t *values, int64_t count);
+
+/* What large arrays take: in memory, in files since `spill_begin`, and what was refused last with which
+   error. */
+typedef struct {
+    int64_t held_bytes, spilled_bytes, refused_bytes;
+    int64_t refused_error;
+} Spilled;
+
+/* Let numpy's arrays of `large` bytes and more lie in files without a name in a folder, once those in memory
+   take `room` bytes. Returns a PyDataMem_Handler. */
+EXPORT void *spill_begin(const char *folder, int64_t room, int64_t large);
+
+/* Give memory that was freed back to the system. */
+EXPORT void spill_trim(void);
+EXPORT void spill_tell(Spilled *told);
 
 #endif

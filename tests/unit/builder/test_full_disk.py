@@ -1,0 +1,79 @@
+"""A disk that is full at any moment of a build, also of sorts and of arrays in files.
+
+The disk is real: a small tmpfs in a mount namespace of its own, larger with every attempt.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from osm_files import EXAMPLES
+
+#: Builds on disks of the sizes that it is told, kB, and prints what came of each.
+PROGRAM = """
+import json, os, subprocess, sys
+from pathlib import Path
+from mapyard.builder import memory, pipeline
+from mapyard.builder.progress import Reporter
+from mapyard.builder.steps import select_steps
+from mapyard.errors import MapyardError
+from mapyard.store import sorting, spill, tag_spool
+
+source, data, sizes = Path(sys.argv[1]), Path(sys.argv[2]), json.loads(sys.argv[3])
+pipeline.check_room = lambda *_: None
+memory._LEAST_SORT_BYTES, memory._BASE_BYTES = 1_000_000, 1 << 62
+spill.LARGE_BYTES = 1 << 16
+sorting._LEAST_KEYS = sorting.BLOCK_KEYS = 5_000
+for size in sizes:
+    subprocess.run(["mount", "-o", f"remount,size={size}k", str(data)], check=True)
+    try:
+        steps = select_steps(["text", "tiles"])
+        pipeline.build_dataset([source], data, steps, Reporter(quiet=True), jobs=1)
+        said = ""
+    except MapyardError as error:
+        said = error.message
+    folder = data / "datasets"
+    left = sorted(os.listdir(folder)) if folder.exists() else []
+    print(json.dumps([said, left, spill.tell_spilled().refused_bytes]), flush=True)
+"""
+
+
+def in_namespace(*command: str) -> list[str]:
+    return ["unshare", "--map-root-user", "--mount", "--", *command]
+
+
+def can_mount(folder: Path) -> bool:
+    if not shutil.which("unshare"):
+        return False
+    command = in_namespace("mount", "-t", "tmpfs", "none", str(folder))
+    return subprocess.run(command, capture_output=True).returncode == 0
+
+
+@pytest.mark.slow
+def test_nothing_is_left_and_what_is_missing_is_said(tmp_path: Path) -> None:
+    if not can_mount(tmp_path):
+        pytest.skip("no mount namespaces here")
+    sizes = [1_000, 2_000, 3_000, 4_000, *range(5_000, 10_100, 300), 100_000]
+    arguments = [str(EXAMPLES / "monaco.osm.pbf"), str(tmp_path), json.dumps(sizes)]
+    script = 'mount -t tmpfs -o mode=700 none "$0" && exec "$@"'
+    command = in_namespace(
+        "sh", "-c", script, str(tmp_path), sys.executable, "-c", PROGRAM, *arguments
+    )
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    made = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(made) == len(sizes)
+    for said, left, _ in made[:-1]:
+        assert said.startswith(f"the disk of {tmp_path} is full (No space left on device")
+        assert "the build takes about 0." in said
+        assert left == []
+    assert any("writing" in said for said, _, _ in made)
+    assert any("MB more of working files" in said and refused for said, _, refused in made)
+    said, left, _ = made[-1]
+    assert (said, len(left)) == ("", 1)
