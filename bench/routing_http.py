@@ -3,10 +3,11 @@
     uv sync --group bench
     python -m bench.routing_http EXTRACT.osm.pbf [--pairs 60] [--data DATA] [--nodes NODES.npy]
 
-All in one run, one worker process per server, by car. CPU is that of a server's processes, by the
-scheduler; requests that are compared take turns. The bare Starlette (uvicorn, MLD) answers as the
-HTTP server of OSRM: the whole line as a polyline, no steps. "The engine alone" is this server on
-the same roads without the C of routing. `--data` is a built dataset to use instead.
+All in one run, one worker process per server; routes in all modes. CPU is that of a server's
+processes, by the scheduler; requests that are compared take turns. The bare Starlette (uvicorn,
+MLD) answers as the HTTP server of OSRM: the whole line as a polyline, no steps; it does not
+compress, so nobody is asked to. "The engine alone" is this server on the same roads without the C
+of routing. `--data` is a built dataset to use instead.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +53,8 @@ SETTINGS = {
     "MAPYARD_ACCESS_LOG": "", "MAPYARD_UPDATES": "off", "MAPYARD_CONNECTIONS_PER_ADDRESS": "1000",
 }  # fmt: skip
 STOPS = 50
+PROFILES = {"auto": "car", "foot": "foot", "bicycle": "bicycle"}
+JSON = {"Content-Type": "application/json"}
 
 
 def leave_to_engine(folder: Path) -> Path:
@@ -74,8 +78,9 @@ class Peer:
     def __init__(self, process: subprocess.Popen[bytes], port: int, key: str = "") -> None:
         self.process, self.port, self.key = process, port, key
         self.client = httpx.Client(
-            base_url=f"http://127.0.0.1:{port}", headers={"X-API-Key": key}, timeout=300
-        )
+            base_url=f"http://127.0.0.1:{port}", timeout=300,
+            headers={"X-API-Key": key, "Accept-Encoding": "identity"},
+        )  # fmt: skip
 
     @property
     def pids(self) -> list[int]:
@@ -143,9 +148,10 @@ def serve_osrm(base: Path) -> Iterator[Peer]:
         process.wait()
 
 
-def write_ours(pair: Floats) -> tuple[str, bytes]:
+def write_ours(mode: str, pair: Floats) -> tuple[str, bytes]:
     body = {
         "origin": pair[0].tolist(), "destination": pair[1].tolist(), "geometries": "polyline",
+        "mode": mode,
     }  # fmt: skip
     return "/api/v1/route", orjson.dumps(body)
 
@@ -155,10 +161,7 @@ def write_osrm(pair: Floats) -> tuple[str, bytes]:
 
 
 def ask(peer: Peer, path: str, body: bytes) -> None:
-    headers = {"Content-Type": "application/json"}
-    answer = (
-        peer.client.post(path, content=body, headers=headers) if body else peer.client.get(path)
-    )
+    answer = peer.client.post(path, content=body, headers=JSON) if body else peer.client.get(path)
     answer.raise_for_status()
 
 
@@ -224,14 +227,34 @@ def compare_floods(
         print(f"{IN_FLIGHT} in flight: ours is {ours / rate:.1f} × {name}")
 
 
+def bench_routes(ours: Peer, osrm: Peer, alone: Peer, mode: str, pairs: list[Floats]) -> None:
+    write = partial(write_ours, mode)
+    able = [
+        pair
+        for pair in pairs
+        if osrm.client.get(write_osrm(pair)[0]).is_success and has_route(ours, *write(pair))
+    ]
+    print(f"{mode}: {len(able)} pairs that both have a route for")
+    peers = {
+        "prepared": (ours, write),
+        "OSRM behind Starlette": (osrm, write_osrm),
+        "the engine alone": (alone, write),
+    }
+    compare_routes(peers, able)
+    compare_floods(peers, able)
+
+
+def has_route(peer: Peer, path: str, body: bytes) -> bool:
+    return peer.client.post(path, content=body, headers=JSON).is_success
+
+
 def bench_matrix(peer: Peer, places: Floats) -> None:
     body = orjson.dumps({"origins": places.tolist(), "destinations": places.tolist()})
-    headers = {"Content-Type": "application/json"}
     before_mb = peer.read_memory_mb()
     for _ in range(2):
         started, cpu = time.monotonic(), peer.read_cpu_ms()
         most_mb, size, first_s = before_mb, 0, None
-        with peer.client.stream("POST", "/api/v1/matrix", content=body, headers=headers) as answer:
+        with peer.client.stream("POST", "/api/v1/matrix", content=body, headers=JSON) as answer:
             answer.raise_for_status()
             for chunk in answer.iter_raw():
                 first_s = first_s or time.monotonic() - started
@@ -300,20 +323,13 @@ def main() -> None:
         print(
             "the engine looks at", "all roads" if engine.tables.all_roads else "large roads far off"
         )
-        build_osrm(options.extract, Path(name), "car")
         pairs_setting = str(MATRIX * MATRIX)
         ours = stack.enter_context(serve_mapyard(data, MAPYARD_MATRIX_PAIRS=pairs_setting))
         alone = stack.enter_context(serve_mapyard(plain, MAPYARD_KERNELS=str(kernels)))
-        osrm = stack.enter_context(serve_osrm(Path(name) / "car.osrm"))
-        pairs = [pair for pair in pairs if osrm.client.get(write_osrm(pair)[0]).is_success]
-        print(f"{len(pairs)} pairs that OSRM has a route for")
-        peers = {
-            "prepared": (ours, write_ours),
-            "OSRM behind Starlette": (osrm, write_osrm),
-            "the engine alone": (alone, write_ours),
-        }
-        compare_routes(peers, pairs)
-        compare_floods(peers, pairs)
+        for mode, profile in PROFILES.items():
+            build_osrm(options.extract, Path(name), profile)
+            with serve_osrm(Path(name) / f"{profile}.osrm") as osrm:
+                bench_routes(ours, osrm, alone, mode, pairs)
         bench_matrix(ours, places[:MATRIX])
         bench_tour(engine, places[:STOPS])
 

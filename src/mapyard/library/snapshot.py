@@ -182,14 +182,20 @@ class Snapshots:
             target = os.readlink(self._link)  # noqa: PTH115 - one microsecond on each request
         except OSError:
             target = ""
-        try:
-            own = os.readlink(f"{self._own_folder}/{os.path.basename(target)}")  # noqa: PTH115, PTH119
-        except OSError:
-            own = ""
+        own = self._read_own(target)
         snapshot = self._snapshot
         if snapshot is None or target != self._target or own != self._own:
             snapshot = self._switch(target, own)
         return snapshot.lease()
+
+    def _read_own(self, target: str) -> str:
+        link = f"{self._own_folder}/{target.rpartition('/')[2]}"
+        if not os.access(link, os.F_OK):  # as a rule; an exception would take as long again
+            return ""
+        try:
+            return os.readlink(link)  # noqa: PTH115
+        except OSError:
+            return ""
 
     @property
     def timestamp(self) -> str:

@@ -19,9 +19,9 @@ from mapyard.routing.tagging.pieces import find_way_id
 
 #: A record of a road: its way and figures, the number of its texts, then the texts.
 _RECORD: Final = struct.Struct("<III")
-_EDGE: Final = struct.Struct(f"<{EDGE_WORDS}Q")
+_EDGE, _WORD = struct.Struct(f"<{EDGE_WORDS}Q"), struct.Struct("<Q")
 #: A text: an offset of 24 bits, and whether it is no name but a value.
-_TEXT_BYTES: Final = 4
+_TEXT: Final = struct.Struct("<I")
 _OFFSET_BITS, _IS_VALUE = (1 << 24) - 1, 1 << 29
 _UNLIMITED: Final = 255
 
@@ -70,7 +70,7 @@ class EdgeFacts:
 
     def read(self, edge: int) -> Facts:
         """Return what is known of an edge."""
-        edge_id, edge_at, records_at, texts_at = self._locate(edge)
+        tile, within, edge_at, records_at, texts_at = self._locate(edge)
         words = _EDGE.unpack_from(self._tiles, edge_at)
 
         def take(name: str) -> int:
@@ -81,7 +81,7 @@ class EdgeFacts:
         way, figures, _ = _RECORD.unpack_from(self._tiles, record_at)
         limit = figures >> 16 & 255
         return Facts(
-            edge_id=edge_id,
+            edge_id=self._edge_ids.make_id(tile, within),
             way_id=find_way_id(way | figures >> 24 << 32),
             names=self._read_names(record_at, texts_at),
             use=USES.get(take("use"), "other"),
@@ -97,24 +97,22 @@ class EdgeFacts:
 
     def read_name(self, edge: int) -> str | None:
         """Return the first name of an edge's road."""
-        _, edge_at, records_at, texts_at = self._locate(edge)
-        words = _EDGE.unpack_from(self._tiles, edge_at)
-        names = self._read_names(records_at + (words[1] & EDGE_TEXTS_MASK), texts_at)
+        _, _, edge_at, records_at, texts_at = self._locate(edge)
+        (word,) = _WORD.unpack_from(self._tiles, edge_at + _WORD.size)
+        names = self._read_names(records_at + (word & EDGE_TEXTS_MASK), texts_at)
         return names[0] if names else None
 
-    def _locate(self, edge: int) -> tuple[int, int, int, int]:
-        """Return an edge's id, and where it, the records and the texts of its tile lie."""
+    def _locate(self, edge: int) -> tuple[int, int, int, int, int]:
+        """Return an edge's tile, its place in it, and where it, records and texts of that lie."""
         tile, within = self._edge_ids.locate(edge)
         edges_at, records_at, texts_at = self._places[tile].tolist()
-        edge_id = self._edge_ids.make_id(tile, within)
-        return edge_id, edges_at + _EDGE.size * within, records_at, texts_at
+        return tile, within, edges_at + _EDGE.size * within, records_at, texts_at
 
     def _read_names(self, record_at: int, texts_at: int) -> list[str]:
         _, _, sizes = _RECORD.unpack_from(self._tiles, record_at)
         first, names = record_at + _RECORD.size, []
-        for (text,) in struct.iter_unpack(
-            "<I", self._tiles[first : first + _TEXT_BYTES * (sizes & 15)]
-        ):
+        for number in range(sizes & 15):
+            (text,) = _TEXT.unpack_from(self._tiles, first + _TEXT.size * number)
             if not text & _IS_VALUE:
                 at = texts_at + (text & _OFFSET_BITS)
                 name = self._tiles[at : self._tiles.find(b"\0", at)].decode(errors="replace")
