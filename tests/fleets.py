@@ -35,15 +35,21 @@ from mapyard.server.assembly import load_endpoints
 from mapyard.settings import Settings, get_settings
 
 
-def build_regions(source: Path, folder: Path, regions: int, margin_m: float) -> Split:
+def build_regions(
+    source: Path, folder: Path, regions: int, margin_m: float, roads: str = "",
+    roads_margin_m: float = 0.0,
+) -> Split:  # fmt: skip
     """Split and build once for all test processes; a region's data folder is folder/NAME/data."""
     folder.parent.mkdir(exist_ok=True)
     with folder.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if (folder / "built").exists():
             return read_split(folder)
-        split = split_regions([source], str(regions), folder, margin_m=margin_m)
-        for region in [*split.regions, *split.wholes]:
+        split = split_regions(
+            [source], str(regions), folder, margin_m=margin_m, roads=roads,
+            roads_margin_m=roads_margin_m,
+        )  # fmt: skip
+        for region in split.extracts:
             work = folder / region.name
             step = fleet_build.Step(
                 "region", fleet_build._copy_guests, lambda size: fleet_build.Estimate(0, 0, 0.0)
@@ -52,7 +58,7 @@ def build_regions(source: Path, folder: Path, regions: int, margin_m: float) -> 
                 build_dataset(
                     [work / "source.osm.pbf"],
                     work / "data",
-                    [*select_steps(region.parts or None), step],
+                    [*select_steps(fleet_build.choose_parts(split, region)), step],
                     progress,
                 )
         (folder / "built").touch()
@@ -64,7 +70,7 @@ def open_generation(split: Split, folder: Path) -> tuple[Generation, dict[str, S
     settings = get_settings()
     snapshots = {}
     regions = []
-    for region in [*split.regions, *split.wholes]:
+    for region in split.extracts:
         path = (folder / region.name / "data" / "current").resolve()
         snapshot = Snapshot(path, settings)
         snapshots[region.name] = snapshot
@@ -75,10 +81,12 @@ def open_generation(split: Split, folder: Path) -> tuple[Generation, dict[str, S
                 region.grown,
                 snapshot.id,
                 0,
-                is_whole=bool(region.parts),
+                region.kind,
             )
         )
-    generation = Generation(1, "generation-one", "", split.osm_timestamp, split.margin_m, regions)
+    generation = Generation(
+        1, "generation-one", "", split.osm_timestamp, split.margin_m, regions, split.roads_margin_m
+    )
     return generation, snapshots
 
 

@@ -32,6 +32,14 @@ def split(
     margin: Annotated[
         float, typer.Option(min=0, max=100_000, help="What a region has of its neighbors, meters.")
     ] = 2_000.0,
+    roads: Annotated[
+        str,
+        typer.Option(metavar="N|FILE", help="Regions of roads, larger ones, for routes."),
+    ] = "",
+    roads_margin: Annotated[
+        float,
+        typer.Option(min=0, max=1_000_000, help="What these have of their neighbors, meters."),
+    ] = 20_000.0,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -40,17 +48,21 @@ def split(
     Each region has whole ways and relations, and a margin of its neighbors around. Each element is
     owned by exactly one region; the others that have it know that it is a guest.
 
+    With --roads, roads are in regions of their own, and the others have none.
+
     Examples:
 
       mapyard regions split europe.osm.pbf --regions 24 --out split
 
       mapyard regions split alps.osm.pbf --regions countries.geojson --out alps --margin 5000
+
+      mapyard regions split europe.osm.pbf --regions 24 --roads 4 --out split
     """
     from mapyard.fleet.split import split_regions
 
     console = Console(stderr=True, quiet=quiet)
     made = split_regions(
-        sources, regions, out, margin_m=margin,
+        sources, regions, out, margin_m=margin, roads=roads, roads_margin_m=roads_margin,
         say=lambda text: console.print(f"  {text}", highlight=False),
     )  # fmt: skip
     if as_json:
@@ -59,7 +71,7 @@ def split(
     table = Table("Region", "Nodes", "Ways", "Relations", "Guests", box=None, pad_edge=False)
     for column in table.columns[1:]:
         column.justify = "right"
-    for region in [*made.regions, *made.wholes]:
+    for region in made.extracts:
         whole = sum(region.counts.values())
         guests = sum(region.guests.values())
         counts = [f"{count:,}" for count in region.counts.values()]

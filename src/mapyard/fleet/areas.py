@@ -137,14 +137,14 @@ def _cut(
     return _cut(grid, halves[0], first, aspect) + _cut(grid, halves[1], count - first, aspect)
 
 
-def read_areas(path: Path) -> list[Area]:
+def read_areas(path: Path, option: str = "--regions") -> list[Area]:
     """Return the areas of a GeoJSON file: polygons with a property `name`."""
     try:
         loaded = orjson.loads(path.read_bytes())
         features = loaded["features"]
         found = [_read_area(feature, number) for number, feature in enumerate(features, start=1)]
     except FileNotFoundError:
-        raise InvalidRequest(f"--regions {path}: a number, or a GeoJSON file") from None
+        raise InvalidRequest(f"{option} {path}: a number, or a GeoJSON file") from None
     except (orjson.JSONDecodeError, KeyError, TypeError) as error:
         raise InvalidRequest(
             f"{path} is not a GeoJSON FeatureCollection of polygons: {error}"

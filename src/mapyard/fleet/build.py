@@ -34,6 +34,7 @@ from mapyard.fleet.generation import (
 )
 from mapyard.fleet.objects import Objects
 from mapyard.fleet.ray import load_ray
+from mapyard.fleet.wholes import ROADS
 
 SOURCE_NAME: Final = "source.osm.pbf"
 type Say = Callable[[str], None]
@@ -52,7 +53,7 @@ class Order(msgspec.Struct, frozen=True):
     def key(self) -> str:
         """Return the name of what it is made of: files, format, parts."""
         parts = [self.region.name, *(file.checksum for file in self.region.files.values())]
-        parts += [str(FORMAT_VERSION), *(self.only or ["all"])]
+        parts += [str(FORMAT_VERSION), *(["all"] if self.only is None else self.only)]
         return hashlib.blake2b("\n".join(parts).encode(), digest_size=12).hexdigest()
 
 
@@ -63,10 +64,9 @@ def build_generation(
     split = read_split(folder)
     objects = Objects(url)
     select_steps(list(only) if only else None)  # refuses unknown ones
-    regions = [region for region in [*split.regions, *split.wholes]
-               if _choose_parts(region, only) != []]  # fmt: skip
-    orders = [Order(region, objects.url, _choose_parts(region, only), scratch)
-              for region in regions]  # fmt: skip
+    parts = {region.name: choose_parts(split, region, only) for region in split.extracts}
+    regions = [region for region in split.extracts if parts[region.name] != [] or not region.kind]
+    orders = [Order(region, objects.url, parts[region.name], scratch) for region in regions]
     built: dict[str, Region] = {}
     for order in orders:
         record = objects.get(f"builds/{order.key}.json")
@@ -81,11 +81,16 @@ def build_generation(
     return publish(objects, split, [built[region.name] for region in regions])
 
 
-def _choose_parts(region: RegionFile, only: Sequence[str] | None) -> list[str] | None:
+def choose_parts(
+    split: Split, region: RegionFile, only: Sequence[str] | None = None
+) -> list[str] | None:
     """Return the parts to build, None for all; none at all of what is asked for elsewhere."""
-    if not region.parts:
+    if region.kind:
+        return [part for part in region.parts if not only or part in only]
+    if not split.roads:
         return list(only) if only else None
-    return [part for part in region.parts if not only or part in only]
+    steps = select_steps(list(only) if only else None)[1:]
+    return [step.name for step in steps if step.name not in ROADS.parts]
 
 
 def _upload_sources(objects: Objects, folder: Path, orders: Sequence[Order], say: Say) -> None:
@@ -162,7 +167,7 @@ def build_region(order: Order) -> Region:
             objects.put_file(f"{prefix}/{name}", report.folder / name)
         region = Region(
             order.region.name, order.region.area, order.region.grown, report.dataset_id,
-            report.manifest.size_bytes, is_whole=bool(order.region.parts),
+            report.manifest.size_bytes, order.region.kind,
         )  # fmt: skip
         objects.put(f"builds/{order.key}.json", msgspec.json.encode(region))
         return region
@@ -183,7 +188,7 @@ def publish(objects: Objects, split: Split, regions: list[Region]) -> Generation
     when = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     generation = Generation(
         FORMAT, f"{(split.osm_timestamp or when).replace(':', '')}-{number}", when,
-        split.osm_timestamp, split.margin_m, regions,
+        split.osm_timestamp, split.margin_m, regions, split.roads_margin_m,
     )  # fmt: skip
     text = msgspec.json.format(msgspec.json.encode(generation), indent=1)
     objects.put(f"generations/{generation.id}.json", text)

@@ -19,7 +19,7 @@ import orjson
 from mapyard.errors import MapyardError, Overloaded, TooLarge, Unsupported
 from mapyard.fleet import sparql, tags
 from mapyard.fleet.choice import ANY, PICTURES, find_choice
-from mapyard.fleet.extent import find_request_extent
+from mapyard.fleet.extent import ABOUT_ROADS, find_request_extent
 from mapyard.fleet.generation import Generation, Region
 from mapyard.fleet.host import Host
 from mapyard.fleet.locality import find_locality
@@ -38,6 +38,7 @@ from mapyard.fleet.overpass import PATHS as OVERPASS_PATHS
 from mapyard.fleet.streams import stream_rows
 from mapyard.fleet.wholes import OVERVIEW
 from mapyard.fleet.wire import Question, Reply, read_error
+from mapyard.geo.bbox import Bbox
 from mapyard.http.answer import GEOJSON, Answer
 from mapyard.http.elsewhere import Flow
 from mapyard.http.endpoints import Endpoint
@@ -160,6 +161,8 @@ class Front(Snapshots):
         if choice:
             return await self._find_one(table, _choose(table, choice), request, body)
         extent = find_request_extent(endpoint.path, params)
+        if table.map.roads and endpoint.path in ABOUT_ROADS:
+            return await self._find_one(table, [_find_roads(table, extent)], request, body)
         if endpoint.path in OVERPASS_PATHS and len(table.map.regions) > 1:
             return await self._find_overpass(table, request, endpoint, body)
         if endpoint.path in sparql.PATHS and len(table.map.regions) > 1:
@@ -438,6 +441,22 @@ def _choose(table: Table, choice: str) -> list[Region]:
         f"this generation has no dataset {choice!r} over all regions, which answers this; build it "
         "again with this Mapyard, or name a region by the header X-Region",
         details={"regions": [region.name for region in table.map.regions][:100]},
+    )
+
+
+def _find_roads(table: Table, extent: Bbox | None) -> Region:
+    if extent is None:  # it has no position, or none that can be read, and is told so anywhere
+        return table.map.roads[0]
+    found = table.map.find_roads(extent)
+    if found is not None:
+        return found
+    names = [region.name for region in table.map.roads]
+    shown = ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
+    raise Unsupported(
+        f"roads are in regions of their own ({shown}), and none of them holds all positions, with "
+        "all that is to be reached from them; ask between nearer positions, or name a region by "
+        f"the header X-Region: {names[0]}",
+        details={"regions": names[:100], "header": "X-Region"},
     )
 
 

@@ -13,6 +13,9 @@ from mapyard.fleet.objects import Objects
 
 FORMAT: Final = 1
 SPLIT_NAME: Final = "split.json"
+#: Kinds of datasets besides regions: of the whole map, and of roads, for some kinds of requests.
+WHOLE: Final = "whole"
+OF_ROADS: Final = "roads"
 
 
 class RegionFile(msgspec.Struct):
@@ -27,7 +30,8 @@ class RegionFile(msgspec.Struct):
     counts: dict[str, int]
     guests: dict[str, int]
     files: dict[str, FilePart]
-    #: The only parts that are built of it, where it is no region but of the whole map; else none.
+    #: "" for a region; else what it is, and the only parts that are built of it.
+    kind: str = ""
     parts: list[str] = []
 
 
@@ -41,12 +45,20 @@ class Split(msgspec.Struct):
     regions: list[RegionFile]
     #: Of the whole map, see wholes.py.
     wholes: list[RegionFile] = []
+    #: Larger regions of roads only; where there are some, regions have no part `routing`.
+    roads: list[RegionFile] = []
+    roads_margin_m: float = 0.0
     #: Elements that lie in no region (where polygons were given).
     left_out: dict[str, int] = {}
     owner_rule: str = (
         "a node is owned by the region it lies in, a way by that of its first node, a relation by "
         "that of its first member that has one; what has none so, by the first that holds it"
     )
+
+    @property
+    def extracts(self) -> list[RegionFile]:
+        """Return all that datasets are built of."""
+        return [*self.regions, *self.wholes, *self.roads]
 
 
 class Region(msgspec.Struct, frozen=True):
@@ -59,8 +71,8 @@ class Region(msgspec.Struct, frozen=True):
     dataset: str
     #: Bytes on a node's disk.
     bytes: int
-    #: Of the whole map, for some kinds of requests; not a region.
-    is_whole: bool = False
+    #: "" for a region; else it answers some kinds of requests only.
+    kind: str = ""
 
 
 class Generation(msgspec.Struct, frozen=True):
@@ -72,6 +84,7 @@ class Generation(msgspec.Struct, frozen=True):
     osm_timestamp: str
     margin_m: float
     regions: list[Region]
+    roads_margin_m: float = 0.0
 
     def get_region(self, name: str) -> Region:
         """Return a region by name; raise for other names."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import osmium
@@ -25,17 +25,23 @@ from mapyard.errors import InvalidRequest, MapyardError
 from mapyard.fleet.areas import E7, EARTH, MAX_REGIONS, Area, cut_boxes, find_owners, read_areas
 from mapyard.fleet.generation import (
     FORMAT,
+    OF_ROADS,
     SPLIT_NAME,
+    WHOLE,
     RegionFile,
     Split,
     write_json,
 )
-from mapyard.fleet.wholes import WHOLES, Whole, choose
+from mapyard.fleet.wholes import IN_PARKS, PARKS, ROADS, WHOLES, Whole, choose
 from mapyard.osm.elements import NODE, RELATION, WAY
 from mapyard.osm.pbf import Block, Header, iter_blocks
 from mapyard.osm.source import check_input, prepare_source
+from mapyard.routing.tagging.around import AROUND_DEG, CELL, CELLS_AROUND
+from mapyard.store.columns import ranges
 
 DEFAULT_MARGIN_M: Final = 2_000.0
+#: Of regions of roads: ways lead around, so they have more of their neighbors.
+DEFAULT_ROADS_MARGIN_M: Final = 20_000.0
 #: Elements looked at in one go.
 _CHUNK: Final = 4_000_000
 _NOWHERE: Final = 2**31 - 1
@@ -45,6 +51,15 @@ type Ints = NDArray[np.int64]
 type Bits = NDArray[np.uint64]
 #: x0, y0, x1, y1 each.
 type Boxes = NDArray[np.int32]
+
+
+class Extra(NamedTuple):
+    """An extract beside the regions: what some tags choose, of the whole map or of an area."""
+
+    choice: Whole
+    area: Area
+    #: The area with its margin; None: the whole map.
+    grown: Area | None = None
 
 
 class Column:
@@ -75,11 +90,14 @@ def split_regions(
     out: Path,
     *,
     margin_m: float = DEFAULT_MARGIN_M,
+    roads: str = "",
+    roads_margin_m: float = DEFAULT_ROADS_MARGIN_M,
     say: Callable[[str], None] = lambda text: None,
 ) -> Split:
     """Write an extract per region, and split.json at last; return it.
 
-    `regions` is a number, or the path of a GeoJSON file with polygons.
+    `regions` is a number, or the path of a GeoJSON file with polygons; so is `roads`, where roads
+    have regions of their own.
     """
     for path in inputs:
         check_input(path)
@@ -92,14 +110,19 @@ def split_regions(
         header = prepare_source(list(inputs), source, say)
         say("reading nodes")
         nodes = _Nodes(source, scratch)
-        areas = _find_areas(regions, nodes)
-        bits = _Holders(source, scratch, nodes, areas, margin_m, say)
+        areas = _find_areas("--regions", regions, nodes)
+        extras = [Extra(whole, Area(whole.name, EARTH)) for whole in WHOLES]
+        for area in _find_areas("--roads", roads, nodes) if roads else []:
+            own = area._replace(name=f"{ROADS.name}-{area.name}")
+            extras.append(Extra(ROADS, own, own.grow(roads_margin_m)))
+        _check_names([*areas, *(extra.area for extra in extras)])
+        bits = _Holders(source, scratch, nodes, areas, margin_m, extras, say)
         # All of them have the time of the whole, be it only that of its newest element.
         header.replication_timestamp = header.replication_timestamp or bits.newest_s
         split = Split(
             FORMAT, _timestamp(header), margin_m,
-            [{"name": path.name, "bytes": path.stat().st_size} for path in inputs], [], [],
-            bits.left_out,
+            [{"name": path.name, "bytes": path.stat().st_size} for path in inputs], [],
+            left_out=bits.left_out, roads_margin_m=roads_margin_m if roads else 0.0,
         )  # fmt: skip
         for number, area in enumerate(areas):
             say(f"writing region {area.name} ({number + 1} of {len(areas)})")
@@ -107,30 +130,35 @@ def split_regions(
             split.regions.append(_write_region(source, header, out, bits, number, area, grown))
         # Their box is that of the whole, also where the file does not say it.
         bounds = Area("", EARTH if header.bbox else nodes.bounds)
-        for number, whole in enumerate(WHOLES, start=len(areas)):
-            say(f"writing {whole.name}")
-            area = Area(whole.name, EARTH)
-            made = _write_region(source, header, out, bits, number, area, bounds, whole)
-            split.wholes.append(made)
+        for number, extra in enumerate(extras, start=len(areas)):
+            say(f"writing {extra.area.name}")
+            made = _write_region(
+                source, header, out, bits, number, extra.area, extra.grown or bounds, extra
+            )
+            (split.wholes if extra.grown is None else split.roads).append(made)
         write_json(out / SPLIT_NAME, split)
         return split
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _find_areas(regions: str, nodes: _Nodes) -> list[Area]:
+def _find_areas(option: str, regions: str, nodes: _Nodes) -> list[Area]:
     if not regions.isdigit():
-        areas = read_areas(Path(regions))
+        areas = read_areas(Path(regions), option)
     elif not 1 <= int(regions) <= MAX_REGIONS:
-        raise InvalidRequest(f"--regions: 1 to {MAX_REGIONS:,}")
+        raise InvalidRequest(f"{option}: 1 to {MAX_REGIONS:,}")
     else:
         areas = cut_boxes(nodes.iter_positions(), nodes.bounds, int(regions))
-    for area in areas:
-        if area.name in [whole.name for whole in WHOLES]:
-            raise InvalidRequest(f"no region may be called {area.name}: there is one over all")
     if len(areas) > MAX_REGIONS:
-        raise InvalidRequest(f"--regions: at most {MAX_REGIONS:,} areas, got {len(areas):,}")
+        raise InvalidRequest(f"{option}: at most {MAX_REGIONS:,} areas, got {len(areas):,}")
     return areas
+
+
+def _check_names(areas: Sequence[Area]) -> None:
+    names = [area.name for area in areas]
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidRequest(f"no region may be called {name}: another dataset is")
 
 
 def _timestamp(header: Header) -> str:
@@ -225,6 +253,17 @@ def _find_area_relations(block: Block) -> NDArray[np.bool_]:
     return found
 
 
+def _find_cells(boxes: Boxes) -> Ints:
+    """Return the cells in and around boxes, sorted; see `routing.tagging.around`."""
+    around = round(AROUND_DEG * E7)
+    low, high = (boxes[:, :2].astype(np.int64) - around) // CELL, (boxes[:, 2:] + around) // CELL
+    width, height = (high - low + 1).T
+    box_of = np.repeat(np.arange(len(boxes)), width)
+    x = ranges(low[:, 0], width)
+    y = ranges(low[box_of, 1], height[box_of])
+    return np.unique(np.repeat(x, height[box_of]) * CELLS_AROUND + y)
+
+
 class _Holders:
     """Which regions hold each element (`bits`), and which one owns it (`owners`)."""
 
@@ -235,10 +274,16 @@ class _Holders:
         nodes: _Nodes,
         areas: Sequence[Area],
         margin_m: float,
+        extras: Sequence[Extra],
         say: Callable[[str], None],
     ) -> None:
         self._count = len(areas)
-        self._words = -(-(self._count + len(WHOLES)) // 64)
+        self._words = -(-(self._count + len(extras)) // 64)
+        #: Regions of roads, with their margins, by their numbers.
+        self._roads = {
+            number: extra.grown
+            for number, extra in enumerate(extras, start=self._count) if extra.grown is not None
+        }  # fmt: skip
         #: The bits of regions: those of `WHOLES` do not go up from parts to what has them.
         self._of_regions = np.zeros(self._words, np.uint64)
         for number in range(self._count):
@@ -254,8 +299,12 @@ class _Holders:
         self._raise_to_ways(source, scratch)
         say("reading relations")
         self._read_relations(source)
+        if self._roads:
+            say("reading what lies in parks")
+            self._mark_in_parks(source)
         self._raise_to_relations()
         self._lower_to_members()
+        self._mark_of_roads()
         say("completing ways")
         self._lower_to_nodes(source)
         self._find_keepers(is_whole=all(area.shape is None for area in areas))
@@ -299,6 +348,7 @@ class _Holders:
         bits = Column(scratch, "way_bits", np.uint64, self._words)
         owners = Column(scratch, "way_owners", np.int16)
         boxes = Column(scratch, "way_boxes", np.int32, 4)
+        parks: list[Boxes] = []
         for block in iter_blocks(source):
             if block.type != WAY:
                 continue
@@ -309,12 +359,15 @@ class _Holders:
             way_of = np.repeat(np.arange(len(block.ids)), np.diff(block.offsets))
             made, own = self._gather(NODE, rows, way_of, len(block.ids))
             of_ways = self._find_boxes(rows, way_of, len(block.ids))
-            self._add_passing(block.refs, rows, way_of, of_ways, made)
+            self._add_passing(block, rows, way_of, of_ways, made)
+            if self._roads:
+                parks.append(of_ways[choose(block, PARKS)])
             self._mark(made, _choose(block))
             bits.add(made)
             owners.add(own)
             boxes.add(of_ways)
         self._way_boxes = boxes.map()
+        self._park_boxes = parks
         self.ids.append(ids.map())
         self.bits.append(bits.map())
         self.owners.append(owners.map())
@@ -325,12 +378,16 @@ class _Holders:
         lon, lat = self._nodes.lon[rows[known]], self._nodes.lat[rows[known]]
         return gather_boxes(lon, lat, lon, lat, way_of[known], count)
 
-    def _add_passing(self, refs: Ints, rows: Ints, way_of: Ints, boxes: Boxes, bits: Bits) -> None:
-        """Add the regions that ways pass or enclose without a node there.
+    def _add_passing(
+        self, block: Block, rows: Ints, way_of: Ints, boxes: Boxes, bits: Bits
+    ) -> None:
+        """Add the regions that ways pass or enclose without a node there; all of those of roads.
 
         A closed way counts with its whole box, for it may be an area around a region; of others,
         each piece between two nodes counts with its box.
         """
+        refs = block.refs
+        assert refs is not None
         known = np.flatnonzero(rows >= 0)
         first, second = known[:-1], known[1:]
         same = way_of[first] == way_of[second]
@@ -349,6 +406,12 @@ class _Holders:
             bit = np.uint64(1 << number % 64)
             bits[piece_of[meets(pieces, area.box)], number // 64] |= bit
             bits[closed[meets(boxes[closed], area.box)], number // 64] |= bit
+        is_road = choose(block, ROADS) if self._roads else np.zeros(0, np.bool_)
+        for number, area in self._roads.items():
+            touches = np.zeros(len(boxes), np.bool_)
+            touches[piece_of[meets(pieces, area.box)]] = True
+            touches[closed[meets(boxes[closed], area.box)]] = True
+            bits[touches & is_road, number // 64] |= np.uint64(1 << number % 64)
 
     def _gather(
         self, kind: int, rows: Ints, parent_of: Ints, count: int
@@ -374,8 +437,14 @@ class _Holders:
         self._chosen = np.concatenate(
             [np.empty((0, len(WHOLES)), np.bool_), *(_choose(block) for block in blocks)]
         )
-        self._is_area = np.concatenate(
-            [np.empty(0, np.bool_), *(_find_area_relations(block) for block in blocks)]
+        self._is_area, self._is_road, self._is_park, self._is_in_parks = (
+            np.concatenate([np.empty(0, np.bool_), *map(find, blocks)])
+            for find in (
+                _find_area_relations,
+                partial(choose, whole=ROADS),
+                partial(choose, whole=PARKS),
+                partial(choose, whole=IN_PARKS),
+            )
         )
         members, kinds, parents = [none], [none], [none]
         first = 0
@@ -395,6 +464,50 @@ class _Holders:
             rows = find_rows(self.ids[of_type], member[places])
             known = rows >= 0
             self._members.append((parent[places][known], rows[known], order[places][known]))
+
+    def _mark_in_parks(self, source: Path) -> None:
+        """Give regions of roads what people do not walk over, in parks and beside them.
+
+        The ways that lie there are found as the build of the roads finds them.
+        """
+        parent, rows, _ = self._members[WAY]
+        x0, y0, x1, y1 = self._way_boxes[rows].T
+        boxes = gather_boxes(x0, y0, x1, y1, parent, len(self.ids[RELATION]))
+        parks = np.concatenate([*self._park_boxes, boxes[self._is_park & self._is_area]])
+        cells = _find_cells(parks[parks[:, 0] <= parks[:, 2]])
+        is_near = np.zeros(len(self.ids[WAY]), np.bool_)
+        start = 0
+        for block in iter_blocks(source):
+            if block.type != WAY:
+                continue
+            assert block.offsets is not None and block.refs is not None
+            rows_of = find_rows(self.ids[NODE], block.refs)
+            way_of = np.repeat(np.arange(len(block.ids)), np.diff(block.offsets))
+            known = rows_of >= 0
+            lon = self._nodes.lon[rows_of[known]].astype(np.int64)
+            lat = self._nodes.lat[rows_of[known]].astype(np.int64)
+            inside = find_rows(cells, lon // CELL * CELLS_AROUND + lat // CELL) >= 0
+            near = np.zeros(len(block.ids), np.bool_)
+            near[way_of[known][inside]] = True
+            part = slice(start, start + len(block.ids))
+            is_near[part] = near
+            chosen = near & choose(block, IN_PARKS)
+            for number, area in self._roads.items():
+                held = chosen & meets(self._way_boxes[part], area.box)
+                self.bits[WAY][part][held, number // 64] |= np.uint64(1 << number % 64)
+            start += len(block.ids)
+        has_near = np.zeros(len(self.ids[RELATION]), np.bool_)
+        has_near[parent[is_near[rows]]] = True
+        self._is_in_parks &= has_near
+
+    def _mark_of_roads(self) -> None:
+        """Give regions of roads the turns and routes of their ways, without what these lack."""
+        parent, rows, _ = self._members[WAY]
+        for number in self._roads:
+            word, bit = number // 64, np.uint64(1 << number % 64)
+            has = np.zeros(len(self.ids[RELATION]), np.bool_)
+            has[parent[(self.bits[WAY][rows, word] & bit) != 0]] = True
+            self.bits[RELATION][has & self._is_road, word] |= bit
 
     def _raise_to_relations(self) -> None:
         count = len(self.ids[RELATION])
@@ -425,6 +538,10 @@ class _Holders:
             if (bits == before[0]).all() and (owners == before[1]).all():
                 break
         self._mark(bits, self._chosen)
+        # Of areas and borders all is held, so that they close.
+        of_roads = self._is_area & (self._is_road | self._is_in_parks)
+        for number, area in self._roads.items():
+            bits[of_roads & meets(boxes, area.box), number // 64] |= np.uint64(1 << number % 64)
         self.bits.append(bits)
         self.owners.append(owners)
 
@@ -492,9 +609,9 @@ def _write_region(
     number: int,
     area: Area,
     grown: Area,
-    whole: Whole | None = None,
+    extra: Extra | None = None,
 ) -> RegionFile:
-    """Write what a region has, or one of `WHOLES`, which has no guests."""
+    """Write what a region has, or an extract beside the regions, which has no guests."""
     folder = out / area.name
     folder.mkdir(exist_ok=True)
     target = folder / "source.osm.pbf"
@@ -506,7 +623,7 @@ def _write_region(
         held = partial(holders.iter_held, kind, number)
         counts[name] = sum(len(ids) for ids, _ in held())
         guests[name] = 0
-        if whole is None:
+        if extra is None:
             eids += [ids[is_guest] * 4 + kind for ids, is_guest in held()]
             guests[name] = sum(map(len, eids)) - sum(guests.values())
         # An id at a time, out of some: a list of all would be larger than the region.
@@ -522,7 +639,7 @@ def _write_region(
         made.set("osmosis_replication_sequence_number", str(header.replication_sequence))
     if header.replication_url:
         made.set("osmosis_replication_base_url", header.replication_url)
-    if header.bbox is not None or whole is not None:
+    if header.bbox is not None or (extra is not None and extra.grown is None):
         around = (-180.0, -90.0, 180.0, 90.0)
         west, south, east, north = _meet(header.bbox or around, tuple(v / E7 for v in grown.box))
         if west < east and south < north:
@@ -530,10 +647,11 @@ def _write_region(
     with osmium.SimpleWriter(str(target), header=made, overwrite=True) as writer:
         osmium.apply(str(source), *filters, writer)
     files = {name: describe_file(folder / name) for name in (target.name, GUESTS_NAME)}
-    parts = list(whole.parts) if whole is not None else []
-    return RegionFile(
-        area.name, area.to_geojson(), (*grown.bbox,), counts, guests, files, parts,
-    )  # fmt: skip
+    made_file = RegionFile(area.name, area.to_geojson(), (*grown.bbox,), counts, guests, files)
+    if extra is not None:
+        made_file.kind = WHOLE if extra.grown is None else OF_ROADS
+        made_file.parts = list(extra.choice.parts)
+    return made_file
 
 
 def _meet(one: Sequence[float], other: Sequence[float]) -> tuple[float, float, float, float]:

@@ -1,10 +1,13 @@
-"""What is not cut into regions: what the geocoder reads, and what tiles of low zooms show.
+"""Extracts beside the regions: of the whole map, and of the roads of larger regions.
 
 A street has one name, one town and one list of houses, wherever borders of regions run; how much a
 word of a query counts, and which of all places fits best, only the whole map knows. So `places`
 holds, of the whole map, the elements that can be an answer of the geocoder, whole, and is a dataset
 of its own; `overview` those that tiles below zoom 14 show. Neither has the bulk of a map: buildings
 without an address or name, nodes and ways that are of no kind that people ask for.
+
+Roads cross borders. So they may have regions of their own, larger ones (`ROADS`): with all that the
+part `routing` is built of, and what its answers read of the store, but nothing else.
 """
 
 from __future__ import annotations
@@ -17,6 +20,9 @@ from numpy.typing import NDArray
 
 from mapyard.geocoding.words.categories import indexed_tags
 from mapyard.osm.pbf import Block
+from mapyard.routing.tagging.areas import AREA_KEYS
+from mapyard.routing.tagging.around import OBSTACLES
+from mapyard.routing.tagging.ways import ROAD_KEYS
 from mapyard.text.names import parse_name_key
 from mapyard.tiles.mercator import MAX_ZOOM
 from mapyard.tiles.schema import LAYERS
@@ -28,7 +34,7 @@ OVERVIEW_ZOOM: Final = MAX_ZOOM - 1
 
 
 class Whole(NamedTuple):
-    """A choice of elements by their tags, of the whole map."""
+    """A choice of elements by their tags, of the whole map or of an area."""
 
     name: str
     #: The parts that are built of it.
@@ -77,6 +83,22 @@ def _tags_of_overview() -> dict[str, frozenset[str]]:
 WHOLES: Final = (
     Whole(PLACES, ("text",), _tags_of_places(), names=True),
     Whole(OVERVIEW, ("tiles",), _tags_of_overview()),
+)
+
+
+def _tags_of_roads() -> dict[str, frozenset[str]]:
+    """Return the tags of roads, areas that people walk over, turns and borders."""
+    tags = [(key, "") for key in (*ROAD_KEYS, *AREA_KEYS)]
+    tags += [("leisure", "park"), ("leisure", "common"), ("boundary", "administrative")]
+    tags += [("type", kind) for kind in ("restriction", "connectivity")]
+    return _group(tags)
+
+
+#: What roads are made of, and what people do not walk over: that counts near parks.
+ROADS: Final = Whole("roads", ("routing",), _tags_of_roads())
+PARKS: Final = Whole("parks", (), {"leisure": frozenset(("park", "common"))})
+IN_PARKS: Final = Whole(
+    "in-parks", (), {key: values or frozenset() for key, values in OBSTACLES.items()}
 )
 
 

@@ -22,7 +22,7 @@ type Ints = NDArray[np.int64]
 type Positions = dict[int, tuple[float, float]]
 
 #: What people do not walk over: key → values; None for all values but `no`.
-_OBSTACLES: Final[dict[str, frozenset[str] | None]] = {
+OBSTACLES: Final[dict[str, frozenset[str] | None]] = {
     "building": None,
     "barrier": frozenset(
         ("fence", "wall", "hedge", "retaining_wall", "city_wall", "guard_rail", "handrail",
@@ -65,8 +65,8 @@ _OBSTACLES: Final[dict[str, frozenset[str] | None]] = {
 #: Along these one does not get onto a lawn.
 _APART: Final = ("bridge", "tunnel", "embankment", "cutting", "indoor", "covered")
 #: Side of the cells in which nodes near areas are looked for, 1e-7 degree (about 200 m).
-_CELL: Final = 20_000
-_CELLS_AROUND: Final = 1 << 20
+CELL: Final = 20_000
+CELLS_AROUND: Final = 1 << 20
 #: Ways so near to an area lie around it.
 AROUND_DEG: Final = 0.0005
 
@@ -88,10 +88,10 @@ def _find_cells(areas: list[Area], positions: Positions) -> Ints:
     cells: set[int] = set()
     for area in areas:
         at = np.array([positions[node] for ring in area.outers for node in ring])
-        west, south = ((at.min(axis=0) - AROUND_DEG) * 1e7 // _CELL).astype(int).tolist()
-        east, north = ((at.max(axis=0) + AROUND_DEG) * 1e7 // _CELL).astype(int).tolist()
+        west, south = ((at.min(axis=0) - AROUND_DEG) * 1e7 // CELL).astype(int).tolist()
+        east, north = ((at.max(axis=0) + AROUND_DEG) * 1e7 // CELL).astype(int).tolist()
         cells.update(
-            x * _CELLS_AROUND + y for x in range(west, east + 1) for y in range(south, north + 1)
+            x * CELLS_AROUND + y for x in range(west, east + 1) for y in range(south, north + 1)
         )
     return np.array(sorted(cells), np.int64)
 
@@ -99,8 +99,8 @@ def _find_cells(areas: list[Area], positions: Positions) -> Ints:
 def _find_near(block: Block, cells: Ints) -> Ints:
     """Return the ids of the nodes in cells."""
     assert block.lon is not None and block.lat is not None
-    x, y = block.lon.astype(np.int64) // _CELL, block.lat.astype(np.int64) // _CELL
-    return block.ids[_is_in(x * _CELLS_AROUND + y, cells)]
+    x, y = block.lon.astype(np.int64) // CELL, block.lat.astype(np.int64) // CELL
+    return block.ids[_is_in(x * CELLS_AROUND + y, cells)]
 
 
 def _is_in(values: Ints, wanted: Ints) -> NDArray[np.bool_]:
@@ -197,8 +197,8 @@ def _is_obstacle(tags: Tags) -> bool:
     if tags.get("tunnel", "no") != "no" or tags.get("location") == "underground":
         return False
     for key, value in tags.items():
-        if key in _OBSTACLES and value != "no":
-            values = _OBSTACLES[key]
+        if key in OBSTACLES and value != "no":
+            values = OBSTACLES[key]
             if values is None or value in values:
                 return True
     return False
