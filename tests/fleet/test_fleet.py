@@ -66,7 +66,7 @@ class Fleet:
             env=self.nodes[0].environment, timeout=240,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr[-2_000:]
-        return done.stdout
+        return done.stdout + done.stderr
 
     def status(self) -> dict[str, Any]:
         ray = ("--ray", f"{self.head}@{self.nodes[0].ip}")
@@ -104,15 +104,14 @@ class Fleet:
         self.database.close()
 
 
-def change_source(target: Path) -> None:
-    """Write Monaco with another tag at everything that is an amenity."""
+def write_diff(target: Path) -> None:
+    """Write a diff that gives everything in Monaco that is an amenity another tag."""
     with osmium.SimpleWriter(str(target), overwrite=True) as writer:
         for item in osmium.FileProcessor(str(EXAMPLES / "monaco.osm.pbf")):
             tags = dict(item.tags)
             if "amenity" in tags:
-                writer.add(item.replace(tags={**tags, "edition": "two"}))
-            else:
-                writer.add(item)
+                changed = {"tags": {**tags, "edition": "two"}, "version": item.version + 1}
+                writer.add(item.replace(**changed))
 
 
 @pytest.fixture(scope="module")
@@ -300,13 +299,20 @@ def is_of_second(feature: dict[str, Any]) -> bool:
 
 
 def test_a_generation_is_switched_under_load(fleet: Fleet) -> None:
-    change_source(fleet.folder / "two.osm.pbf")
+    write_diff(fleet.folder / "two.osc")
     ray = ("--ray", f"{fleet.head}@127.0.0.2")
-    fleet.run("regions", "split", fleet.folder / "two.osm.pbf", "--regions", 4,
-              "--out", fleet.folder / "split2", "--margin", 200)  # fmt: skip
-    fleet.run(
-        "fleet", "build", fleet.folder / "split2", "--to", fleet.store, "--only", "text", *ray
+    fleet.run("regions", "update", fleet.folder / "split", fleet.folder / "two.osc")
+    told = fleet.run(
+        "fleet",
+        "build",
+        fleet.folder / "split",
+        "--to",
+        fleet.store,
+        "--only",
+        "text,routing",
+        *ray,
     )
+    assert told.count("updated ") == 5 and "built " not in told
     before = fleet.get(fleet.nodes[0], "/api/v1/features", {"tags": "amenity", "limit": 50})
     cursor = before.headers["x-next-cursor"]
     seen: set[bool] = set()

@@ -1,4 +1,4 @@
-"""`mapyard regions`: a large extract cut into regions, each for a dataset of its own."""
+"""`mapyard regions`: a large extract cut into regions, each for a dataset of its own; updates."""
 
 from __future__ import annotations
 
@@ -80,3 +80,58 @@ def split(
     if any(made.left_out.values()):
         left = ", ".join(f"{count:,} {name}" for name, count in made.left_out.items())
         console.print(f"[yellow]in no region: {left}[/yellow]")
+
+
+@app.command()
+def update(
+    folder: Annotated[Path, typer.Argument(metavar="SPLIT", help="What regions split wrote.")],
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[SOURCE...]",
+            help="Replication source (URL or folder), or diffs; default: setting, else the "
+            "extract's own.",
+        ),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Apply diffs to a split: to the whole map, and by region to each of them.
+
+    The regions are then what a new split of the changed map would give. `fleet build` updates their
+    datasets. When this is interrupted, the split is as before.
+
+    Examples:
+
+      mapyard regions update split
+
+      mapyard regions update split https://download.geofabrik.de/europe-updates
+
+      mapyard regions update split 4613.osc.gz 4614.osc.gz
+    """
+    from mapyard.builder.progress import Reporter
+    from mapyard.fleet.changes import update_regions
+    from mapyard.settings import get_settings
+
+    console = Console(stderr=True, quiet=quiet)
+    with Reporter(console, quiet) as progress:
+        done = update_regions(folder, sources or [], get_settings(), progress)
+    if as_json:
+        report(
+            True,
+            {"updated": done is not None, "run": done and done.run, "more": done and done.more},
+        )
+        return
+    if done is None:
+        console.print("[green]✓[/green] nothing new")
+        return
+    run = done.run
+    console.print(
+        f"[green]✓[/green] data of {done.split.osm_timestamp or 'unknown time'}: {run.changed:,} "
+        f"changed and {run.deleted:,} deleted elements",
+        highlight=False,
+    )
+    if done.more:
+        console.print("[yellow]![/yellow] the source has more: build, then run this again")
+    if run.message:
+        console.print(f"[yellow]![/yellow] {run.message}", highlight=False)

@@ -26,7 +26,10 @@ def command(
         Path | None, typer.Option(help="Data folder; default MAPYARD_DATA, else ./data.")
     ] = None,
     source: Annotated[
-        str, typer.Option(help="Replication source; default: setting, else the extract's own.")
+        str,
+        typer.Option(
+            help="Replication source, URL or folder; default: setting, else the extract's."
+        ),
     ] = "",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
     as_json: AsJson = False,

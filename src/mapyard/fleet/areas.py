@@ -165,6 +165,18 @@ def _read_area(feature: dict[str, Any], number: int) -> Area:
     name = re.sub(r"\W+", "-", str(feature["properties"].get("name") or f"r{number:03}").lower())
     if not _NAME.fullmatch(name):
         raise InvalidRequest(f"area {number}: its name must be letters and digits, got {name!r}")
+    return _make_area(name, shape)
+
+
+def restore_area(name: str, geojson: dict[str, Any], box: Sequence[int]) -> Area:
+    """Return an area as it was, out of what a split says: its box, or else its shape."""
+    if box:
+        west, south, east, north = box
+        return Area(name, (west, south, east, north))
+    return _make_area(name, shapely.from_geojson(orjson.dumps(geojson)))
+
+
+def _make_area(name: str, shape: Any) -> Area:
     west, south, east, north = (shapely.bounds(shape) * E7).tolist()
     box = (math.floor(west), math.floor(south), math.ceil(east) + 1, math.ceil(north) + 1)
     shapely.prepare(shape)

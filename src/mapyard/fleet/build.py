@@ -1,7 +1,9 @@
 """Build the datasets of all regions, each as a task of Ray, and publish them as one generation.
 
 What is uploaded is named by what it was made of, so a run that was stopped goes on with the regions
-that are not there. The generation's manifest is written last: before, nobody sees anything.
+that are not there. A region that came of another one by an update is not built but updated, where
+the dataset of that other one is there; what comes of it has the same name either way. The
+generation's manifest is written last: before, nobody sees anything.
 """
 
 from __future__ import annotations
@@ -12,20 +14,31 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
-from mapyard.builder.pipeline import Step, StepContext, build_dataset, estimate_source
+from mapyard.builder.pipeline import (
+    Step,
+    StepContext,
+    build_dataset,
+    describe_dataset,
+    estimate_source,
+    new_dataset,
+    run_steps,
+)
+from mapyard.builder.pipeline import publish as finish
 from mapyard.builder.preflight import Estimate
 from mapyard.builder.progress import Reporter
 from mapyard.builder.steps import select_steps
-from mapyard.dataset.catalog import GUESTS_NAME
-from mapyard.dataset.manifest import FORMAT_VERSION
+from mapyard.dataset.catalog import GUESTS_NAME, Catalog
+from mapyard.dataset.manifest import FORMAT_VERSION, FilePart, read_manifest
 from mapyard.errors import MapyardError
+from mapyard.fleet.changes import CHANGED_NAME, LEFT_NAME, read_move
 from mapyard.fleet.generation import (
     CURRENT_NAME,
     FORMAT,
+    SOURCE_NAME,
     Generation,
     Region,
     RegionFile,
@@ -33,10 +46,13 @@ from mapyard.fleet.generation import (
     read_split,
 )
 from mapyard.fleet.objects import Objects
+from mapyard.fleet.pull import pull_region
 from mapyard.fleet.ray import load_ray
 from mapyard.fleet.wholes import ROADS
+from mapyard.osm.pbf import read_header
+from mapyard.settings import get_settings
+from mapyard.updates.run import apply_changes, estimate_update
 
-SOURCE_NAME: Final = "source.osm.pbf"
 type Say = Callable[[str], None]
 
 
@@ -48,11 +64,28 @@ class Order(msgspec.Struct, frozen=True):
     only: list[str] | None
     #: Folder on the node for the work, "" for the system's temporary one.
     scratch: str = ""
+    #: The dataset that it is updated from; None: it is built.
+    before: Region | None = None
 
     @property
     def key(self) -> str:
         """Return the name of what it is made of: files, format, parts."""
-        parts = [self.region.name, *(file.checksum for file in self.region.files.values())]
+        return self._name(self.region.files)
+
+    @property
+    def key_before(self) -> str:
+        """Return the name of the dataset that an update begins with, "" for none."""
+        return self._name(self.region.update.before) if self.region.update is not None else ""
+
+    @property
+    def files(self) -> dict[str, FilePart]:
+        """Return what a node needs for it."""
+        if self.before is None or self.region.update is None:
+            return self.region.files
+        return {GUESTS_NAME: self.region.files[GUESTS_NAME], **self.region.update.files}
+
+    def _name(self, files: Mapping[str, FilePart]) -> str:
+        parts = [self.region.name, *(file.checksum for file in files.values())]
         parts += [str(FORMAT_VERSION), *(["all"] if self.only is None else self.only)]
         return hashlib.blake2b("\n".join(parts).encode(), digest_size=12).hexdigest()
 
@@ -72,13 +105,22 @@ def build_generation(
         record = objects.get(f"builds/{order.key}.json")
         if record is not None:
             built[order.region.name] = msgspec.json.decode(record, type=Region)
-    left = [order for order in orders if order.region.name not in built]
+    left = [_find_before(objects, order) for order in orders if order.region.name not in built]
     if built:
         say(f"{len(built)} of {len(orders)} regions are built already")
     if left:
-        _upload_sources(objects, folder, left, say)
+        _upload_sources(objects, folder / split.folder, left, say)
         built |= _build_all(left, ray_address, say)
     return publish(objects, split, [built[region.name] for region in regions])
+
+
+def _find_before(objects: Objects, order: Order) -> Order:
+    """Return the order as an update of the dataset before, where that is there."""
+    record = objects.get(f"builds/{order.key_before}.json") if order.key_before else None
+    if record is None:
+        return order
+    before = msgspec.json.decode(record, type=Region)
+    return msgspec.structs.replace(order, before=before)
 
 
 def choose_parts(
@@ -95,7 +137,7 @@ def choose_parts(
 
 def _upload_sources(objects: Objects, folder: Path, orders: Sequence[Order], say: Say) -> None:
     for order in orders:
-        for name, expected in order.region.files.items():
+        for name, expected in order.files.items():
             target = f"sources/{expected.checksum}/{name}"
             if objects.get(f"{target}.ok") is None:
                 say(f"uploading {order.region.name}/{name}")
@@ -107,6 +149,8 @@ def estimate_region(region: RegionFile, steps: Sequence[Step]) -> Estimate:
     """Return what the build of a region takes: the most memory of its steps, all of their disk."""
     size = region.files[SOURCE_NAME].bytes
     needs = [estimate_source(size), *(step.estimate(size) for step in steps)]
+    if region.update is not None:
+        needs.append(estimate_update(size))
     return Estimate(
         max(need.memory_bytes for need in needs),
         sum(need.disk_bytes for need in needs),
@@ -142,7 +186,8 @@ def _build_all(orders: Sequence[Order], ray_address: str, say: Say) -> dict[str,
                 ray.cancel(task, force=True)
             raise MapyardError(f"region {order.region.name}: {error.cause}") from None
         built[order.region.name] = region
-        say(f"built {region.name} ({len(built)} of {len(orders)}): {region.bytes / 1e6:,.0f} MB")
+        word = "built" if order.before is None else "updated"
+        say(f"{word} {region.name} ({len(built)} of {len(orders)}): {region.bytes / 1e6:,.0f} MB")
     return built
 
 
@@ -153,26 +198,62 @@ def build_region(order: Order) -> Region:
         Path(order.scratch).mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix="mapyard-region-", dir=order.scratch or None))
     try:
-        for name, expected in order.region.files.items():
+        for name, expected in order.files.items():
             objects.get_file(f"sources/{expected.checksum}/{name}", work / name, expected)
         step = Step("region", _copy_guests, lambda size: Estimate(0, 0, 0.0))
         steps = [*select_steps(order.only), step]
         with Reporter(quiet=True) as progress:
-            report = build_dataset(
-                [work / SOURCE_NAME], work / "data", steps, progress, names=[order.region.name]
-            )
-        prefix = f"datasets/{order.region.name}/{report.dataset_id}"
-        names = [name for part in report.manifest.parts.values() for name in part.files]
+            if order.before is not None:
+                folder = _update_region(objects, order, order.before, work, steps, progress)
+            else:
+                folder = build_dataset(
+                    [work / SOURCE_NAME], work / "data", steps, progress, names=[order.region.name]
+                ).folder
+        manifest = read_manifest(folder)
+        prefix = f"datasets/{order.region.name}/{manifest.id}"
+        names = [name for part in manifest.parts.values() for name in part.files]
         for name in [*names, "report.json", "manifest.json"]:
-            objects.put_file(f"{prefix}/{name}", report.folder / name)
+            objects.put_file(f"{prefix}/{name}", folder / name)
         region = Region(
-            order.region.name, order.region.area, order.region.grown, report.dataset_id,
-            report.manifest.size_bytes, order.region.kind,
+            order.region.name, order.region.area, order.region.grown, manifest.id,
+            manifest.size_bytes, order.region.kind,
         )  # fmt: skip
         objects.put(f"builds/{order.key}.json", msgspec.json.encode(region))
         return region
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+def _update_region(
+    objects: Objects,
+    order: Order,
+    before: Region,
+    work: Path,
+    steps: list[Step],
+    progress: Reporter,
+) -> Path:
+    """Update the dataset of before by what has changed in a region; return the new one's folder."""
+    data = work / "data"
+    current = pull_region(objects, before, data)
+    objects.get_file(
+        f"datasets/{before.name}/{before.dataset}/report.json", current / "report.json"
+    )
+    manifest = read_manifest(current)
+    changes = read_move(work / CHANGED_NAME, work / LEFT_NAME)
+    catalog = Catalog(data)
+    with catalog.lock(), new_dataset(catalog, get_settings(), progress) as ctx:
+        header = read_header(work / CHANGED_NAME)
+        parts = apply_changes(ctx, current, manifest, changes, work / CHANGED_NAME, header)
+        run_steps(ctx, steps[1:], parts)
+        new = describe_dataset(ctx, parts)
+        new.sources = manifest.sources
+        if new.counts | order.region.counts != new.counts:
+            raise MapyardError(
+                f"the update gave {new.counts} elements where {order.region.counts} belong; "
+                "split the map again"
+            )
+        assert ctx.patched is not None
+        return finish(catalog, ctx, new, ctx.patched.problems)
 
 
 def _copy_guests(ctx: StepContext) -> Mapping[str, Any] | None:

@@ -13,9 +13,20 @@ from mapyard.fleet.objects import Objects
 
 FORMAT: Final = 1
 SPLIT_NAME: Final = "split.json"
+#: The extract of a region, and, beside the regions, that of the whole map.
+SOURCE_NAME: Final = "source.osm.pbf"
 #: Kinds of datasets besides regions: of the whole map, and of roads, for some kinds of requests.
 WHOLE: Final = "whole"
 OF_ROADS: Final = "roads"
+
+
+class RegionUpdate(msgspec.Struct):
+    """How a region came of the one before, by `mapyard regions update`."""
+
+    #: The files before, by which the dataset before is found.
+    before: dict[str, FilePart]
+    #: What is new or another one, and the ids of what left.
+    files: dict[str, FilePart]
 
 
 class RegionFile(msgspec.Struct):
@@ -33,6 +44,9 @@ class RegionFile(msgspec.Struct):
     #: "" for a region; else what it is, and the only parts that are built of it.
     kind: str = ""
     parts: list[str] = []
+    #: The own area where it is a box that was computed, in 1e-7 degree, half open.
+    box: list[int] = []
+    update: RegionUpdate | None = None
 
 
 class Split(msgspec.Struct):
@@ -54,6 +68,13 @@ class Split(msgspec.Struct):
         "a node is owned by the region it lies in, a way by that of its first node, a relation by "
         "that of its first member that has one; what has none so, by the first that holds it"
     )
+
+    #: Where the extracts lie, beside split.json; updates make another one.
+    folder: str = ""
+
+    def list_of(self, kind: str) -> list[RegionFile]:
+        """Return the extracts of a kind, to be added to."""
+        return {"": self.regions, WHOLE: self.wholes, OF_ROADS: self.roads}[kind]
 
     @property
     def extracts(self) -> list[RegionFile]:

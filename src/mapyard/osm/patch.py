@@ -35,7 +35,8 @@ def patch_source(
     """Write `old` with those elements of the sorted file `changed` that `keys` name.
 
     Of an element in both files the one of `changed` counts; `deleted` ones are left
-    out. `header` gives the replication state of the result; its box is that of the old file.
+    out. `header` gives the replication state of the result; its box is that of the old file,
+    unless `header` has one.
     """
     blobs = list(iter_first_elements(old))
     firsts = [first for _, _, first in blobs]
@@ -121,12 +122,12 @@ def _merge(file: bytes, changed: dict[Key, Any], deleted: set[Key]) -> bytes:
 
 
 def _encode_header(old: Header, new: Header) -> bytes:
-    """Return the header blob: sorted, the old bounding box, the new replication state."""
+    """Return the header blob: sorted, the old box unless there is a new one, the new state."""
     header = osmium.io.Header()
     header.set("sorting", "Type_then_ID")
     header.set("generator", "mapyard")
-    if old.bbox is not None:
-        west, south, east, north = old.bbox
+    if box := new.bbox or old.bbox:
+        west, south, east, north = box
         header.add_box(osmium.osm.Box(west, south, east, north))
     if new.replication_url:
         header.set("osmosis_replication_base_url", new.replication_url)

@@ -10,7 +10,7 @@ import hashlib
 import time
 import traceback
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -52,6 +52,7 @@ from mapyard.updates.source import (
     ReplicationSource,
     SourceUnreachable,
     State,
+    open_source,
 )
 from mapyard.updates.tiles import find_tiles, format_tiles
 
@@ -136,20 +137,22 @@ def _run_round(
             "or MAPYARD_UPDATE_SOURCE"
         )
     progress.stage("update: looking for changes")
-    with ReplicationSource(url) as source:
-        fetched = _fetch(source, manifest, catalog.data / "updates" / "diffs", progress, run)
+    known = msgspec.structs.replace(manifest.replication, timestamp=manifest.osm_timestamp)
+    with open_source(url) as source:
+        fetched = fetch_round(source, known, catalog.data / "updates" / "diffs", progress, run)
     if source_url:
-        keep_source(catalog.data, source_url)  # it answered: from now on it is the one
+        # It answered: from now on it is the one, from whatever folder it was named.
+        keep_source(catalog.data, source_url if "://" in source_url else source.url)
     if fetched is None:
         run.outcome, run.dataset = "current", manifest.id
         return False
     kept = choose_kept(steps, current, manifest, fetched.state.timestamp, settings)
     steps = [step for step in steps if step.name not in kept]
     size = (current / "source.osm.pbf").stat().st_size
-    needs = [Estimate(200_000_000 + 16 * size, 11 * size), *(s.estimate(size) for s in steps)]
+    needs = [estimate_update(size), *(s.estimate(size) for s in steps)]
     check_room(catalog.data, needs)
     with new_dataset(catalog, settings, progress) as ctx:
-        parts = _patch(ctx, current, manifest, fetched, split_login(url)[0], run)
+        parts = _patch(ctx, current, manifest, fetched, source.url, run)
         parts |= {name: keep_part(ctx, manifest, name) for name in kept}
         run_steps(ctx, steps, parts)
         new_manifest = describe_dataset(ctx, parts)
@@ -161,6 +164,11 @@ def _run_round(
         diff.unlink(missing_ok=True)
     catalog.prune(settings.keep_datasets)
     return fetched.state.sequence < fetched.newest.sequence and not run.message
+
+
+def estimate_update(size: int) -> Estimate:
+    """Return what the update of source and store takes, by the bytes of the source."""
+    return Estimate(200_000_000 + 16 * size, 11 * size)
 
 
 def _known_sequence(source: ReplicationSource, known: Replication) -> int | None:
@@ -178,14 +186,14 @@ def _known_sequence(source: ReplicationSource, known: Replication) -> int | None
     return known.sequence if is_same else None
 
 
-def _fetch(
-    source: ReplicationSource, manifest: Manifest, folder: Path, progress: Reporter, run: Run
+def fetch_round(
+    source: ReplicationSource, known: Replication, folder: Path, progress: Reporter, run: Run
 ) -> Round | None:
-    """Fetch the diffs of one round; None when the dataset is as new as the source."""
+    """Fetch the diffs of one round; None when the data, as new as `known`, are as the source's."""
     newest = source.newest()
-    sequence = _known_sequence(source, manifest.replication)
+    sequence = _known_sequence(source, known)
     if sequence is None:
-        sequence = _find_sequence(source, newest, manifest.osm_timestamp)
+        sequence = _find_sequence(source, newest, known.timestamp)
     run.from_sequence, run.newest_sequence = sequence, newest.sequence
     if newest.sequence < sequence:
         raise BadDiff(
@@ -276,14 +284,38 @@ def _patch(
     run.changed = len(changes.changed_keys)
     run.deleted = len(changes.deleted_keys)
     ctx.progress.note(f"{run.changed:,} elements changed, {run.deleted:,} deleted")
-    started_s = time.monotonic()
-    ctx.progress.stage("update: source")
-    timestamp = datetime.fromisoformat(fetched.state.timestamp).timestamp()
-    header = Header(
-        replication_timestamp=int(timestamp),
-        replication_sequence=fetched.state.sequence,
+    header = make_header(fetched.state, url)
+    parts = apply_changes(ctx, current, manifest, changes, changed, header)
+    assert ctx.patched is not None
+    run.touched = len(ctx.patched.touched)
+    return parts
+
+
+def make_header(state: State, url: str) -> Header:
+    """Return the header of data that are as new as a state of a source."""
+    return Header(
+        replication_timestamp=int(datetime.fromisoformat(state.timestamp).timestamp()),
+        replication_sequence=state.sequence,
         replication_url=url,
     )
+
+
+def apply_changes(
+    ctx: StepContext,
+    current: Path,
+    manifest: Manifest,
+    changes: Changes,
+    changed: Path,
+    header: Header,
+) -> dict[str, Part]:
+    """Write source and store of a new dataset out of the one in `current`; return their parts.
+
+    The changes apply as they are; `changed` is the file of the elements that are there, and is
+    removed.
+    """
+    old = open_store(current / "elements")
+    started_s = time.monotonic()
+    ctx.progress.stage("update: source")
     patch_source(
         current / "source.osm.pbf",
         ctx.source,
@@ -303,12 +335,11 @@ def _patch(
     ctx.patched = patch_store(
         current / "elements", ctx.folder / "elements", changes.blocks, changes.deleted, problems
     )
-    run.touched = len(ctx.patched.touched)
     _check_counts(old, ctx.store, changes)
     write_history(
         ctx.folder,
         current,
-        (manifest.osm_timestamp, fetched.state.timestamp),
+        (manifest.osm_timestamp, _format(header.replication_timestamp)),
         count_tags(old, _rows_of(old, changes)),
         count_tags(ctx.store, _rows_of(ctx.store, changes)),
     )
@@ -319,6 +350,10 @@ def _patch(
     known = set(parts["source"].files)
     parts["store"] = describe_part(ctx.folder, known, time.monotonic() - started_s, ctx.store.info)
     return parts
+
+
+def _format(unix_s: int) -> str:
+    return datetime.fromtimestamp(unix_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _before(patched: Patched) -> Ints:

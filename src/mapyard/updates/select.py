@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +12,25 @@ from mapyard.geo.bbox import Bbox
 from mapyard.osm.elements import NODE, RELATION, WAY
 from mapyard.osm.pbf import Block
 from mapyard.store.columns import offsets_of, ranges
-from mapyard.store.reader import Store
 from mapyard.updates.changes import Changes
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
-def select_newer(store: Store, changes: Changes) -> Changes:
+class Known(Protocol):
+    """What is known of elements before: a store, or as much of one as the changes are about."""
+
+    def find_rows(self, element_type: int, ids: Ints) -> Ints:
+        """Return the row of each element, -1 for those that are not there."""
+        ...
+
+    def meta(self, rows: Ints) -> Any:
+        """Return the `version` of rows, or None."""
+        ...
+
+
+def select_newer(store: Known, changes: Changes) -> Changes:
     """Leave out what the store has in a newer version: a diff applied twice changes nothing.
 
     Elements without versions always apply.
@@ -42,7 +53,7 @@ def select_newer(store: Store, changes: Changes) -> Changes:
     return Changes([b for b in blocks if len(b.ids)], deleted, versions)
 
 
-def _versions(store: Store, element_type: int, ids: Ints) -> Ints:
+def _versions(store: Known, element_type: int, ids: Ints) -> Ints:
     """Return the version of each element in the store, 0 for none."""
     rows = store.find_rows(element_type, ids)
     versions = np.zeros(len(ids), np.int64)
@@ -52,7 +63,7 @@ def _versions(store: Store, element_type: int, ids: Ints) -> Ints:
     return versions
 
 
-def clip(store: Store, changes: Changes, bbox: Bbox) -> Changes:
+def clip(store: Known, changes: Changes, bbox: Bbox) -> Changes:
     """Keep changes of known elements, nodes in the box, and what is built of kept elements."""
     nodes = [b for b in changes.blocks if b.type == NODE]
     ways = [b for b in changes.blocks if b.type == WAY]
@@ -106,7 +117,7 @@ def _in_box(block: Block, bbox: Bbox) -> Mask:
     return inside & (lat >= bbox.south) & (lat <= bbox.north)
 
 
-def _is_known(store: Store, element_type: int, ids: Ints) -> Mask:
+def _is_known(store: Known, element_type: int, ids: Ints) -> Mask:
     return store.find_rows(element_type, ids) >= 0
 
 

@@ -149,6 +149,34 @@ class ReplicationSource:
             return bytes(body)
 
 
+def open_source(where: str) -> ReplicationSource:
+    """Return the source of a URL, or of a folder."""
+    return ReplicationSource(where) if "://" in where else FolderSource(Path(where))
+
+
+class FolderSource(ReplicationSource):
+    """The same in a folder of this machine."""
+
+    def __init__(self, folder: Path) -> None:
+        if not folder.is_dir():
+            raise SourceUnreachable(f"{folder} is neither an address (https://…) nor a folder")
+        self.url = str(folder.resolve())
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def _get(self, url: str, limit_bytes: int) -> bytes:
+        try:
+            body = Path(url).read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            raise MissingDiff(f"{url} does not exist: the source has a gap, or ended") from None
+        except OSError as error:
+            raise SourceUnreachable(f"{url} cannot be read: {error.strerror}") from None
+        if len(body) > limit_bytes:
+            raise BadDiff(f"{url} is larger than {limit_bytes:,} bytes")
+        return body
+
+
 def _end_of_gzip(body: bytes) -> bytes | None:
     """Return the last bytes that a gzip file holds, None when it holds too much.
 

@@ -362,3 +362,17 @@ def test_a_login_is_used_and_kept_from_everyone(tmp_path: Path, serve_folder: Se
     files = [path for path in tmp_path.rglob("*") if path.is_file() and path != kept]
     assert [path for path in files if b"s3cret" in path.read_bytes()] == []
     assert Catalog(tmp_path).manifest("current").replication.url == url.replace("ann:s3cret@", "")
+
+
+def test_a_folder_is_a_source_too(
+    tmp_path: Path, old_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(DIFFS.parent)
+    runs = update(old_data, DIFFS.name)
+    assert [(r.outcome, r.to_sequence) for r in runs] == [("updated", 4612)]
+    monkeypatch.chdir(tmp_path)
+    assert [run.outcome for run in update(old_data)] == ["current"]  # it is kept, whole
+    build(tmp_path / "fresh", EXAMPLES / "monaco.osm.pbf")
+    assert find_differences(store_of(old_data), store_of(tmp_path / "fresh")) == []
+    with pytest.raises(SourceUnreachable, match="neither an address"):
+        update(old_data, "download.example.org/monaco-updates")
