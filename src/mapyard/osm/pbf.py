@@ -118,6 +118,26 @@ def iter_blocks(path: Path) -> Iterator[Block]:
                     ) from error
 
 
+def iter_positions(path: Path) -> Iterator[tuple[Ints, NDArray[np.int32], NDArray[np.int32]]]:
+    """Yield ids, lon and lat of the nodes of a sorted .osm.pbf file; what follows is not read."""
+    with path.open("rb") as file:
+        for kind, blob in _iter_blobs(file, path):
+            if kind != b"OSMData":
+                continue
+            position = file.tell()
+            try:
+                scale, groups = _parse_groups(_unpack(blob, path))
+                for group in groups:
+                    for number, value in _fields(group):
+                        if number != 2:
+                            return
+                        yield _parse_positions(dict(_fields(value)), scale)
+            except _CORRUPT as error:
+                raise UnreadableFile(
+                    f"{path.name} is corrupt near byte {position}: a block does not decode"
+                ) from error
+
+
 def iter_first_elements(path: Path) -> Iterator[tuple[int, int, tuple[int, int]]]:
     """Yield (start, stop, (type, id) of the first element) of each data blob.
 
@@ -320,21 +340,7 @@ class _Scale:
 
 
 def _parse_block(data: bytes) -> Iterator[Block]:
-    scale = _Scale([])
-    groups = []
-    for number, value in _fields(data):
-        if number == 1:
-            scale.strings = [bytes(text) for n, text in _fields(value) if n == 1]
-        elif number == 2:
-            groups.append(value)
-        elif number == 17:
-            scale.granularity = value
-        elif number == 18:
-            scale.date_granularity = value
-        elif number == 19:
-            scale.lat_offset = _as_signed(value)
-        elif number == 20:
-            scale.lon_offset = _as_signed(value)
+    scale, groups = _parse_groups(data, has_strings=True)
     for group in groups:
         kind = 0
         parts = []
@@ -354,18 +360,45 @@ def _parse_block(data: bytes) -> Iterator[Block]:
             yield _parse_relations(parts, scale)
 
 
+def _parse_groups(data: bytes, *, has_strings: bool = False) -> tuple[_Scale, list[memoryview]]:
+    """Return what all groups of a block share, and the groups."""
+    scale = _Scale([])
+    groups: list[memoryview] = []
+    for number, value in _fields(data):
+        if number == 1 and has_strings:
+            scale.strings = [bytes(text) for n, text in _fields(value) if n == 1]
+        elif number == 2:
+            groups.append(value)
+        elif number == 17:
+            scale.granularity = value
+        elif number == 18:
+            scale.date_granularity = value
+        elif number == 19:
+            scale.lat_offset = _as_signed(value)
+        elif number == 20:
+            scale.lon_offset = _as_signed(value)
+    return scale, groups
+
+
 def _as_signed(value: int) -> int:
     return value - (1 << 64) if value >= 1 << 63 else value
 
 
-def _parse_dense(data: memoryview, scale: _Scale) -> Block:
-    parts = dict(_fields(data))
+def _parse_positions(
+    parts: dict[int, Any], scale: _Scale
+) -> tuple[Ints, NDArray[np.int32], NDArray[np.int32]]:
     ids = np.cumsum(_signed(parts.get(1, b"")))
-    count = len(ids)
     lat = scale.degrees_e7(np.cumsum(_signed(parts[8])), scale.lat_offset)
     lon = scale.degrees_e7(np.cumsum(_signed(parts[9])), scale.lon_offset)
-    if not len(lat) == len(lon) == count:
+    if not len(lat) == len(lon) == len(ids):
         raise ValueError("node arrays differ in length")
+    return ids, lon, lat
+
+
+def _parse_dense(data: memoryview, scale: _Scale) -> Block:
+    parts = dict(_fields(data))
+    ids, lon, lat = _parse_positions(parts, scale)
+    count = len(ids)
     offsets = np.zeros(count + 1, np.int64)
     keys = values = np.empty(0, np.int64)
     if 10 in parts and len(parts[10]):

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapyard.osm.pbf import UnreadableFile, decode_varints, iter_blocks, read_header
+from mapyard.osm.elements import NODE
+from mapyard.osm.pbf import (
+    UnreadableFile,
+    decode_varints,
+    iter_blocks,
+    iter_positions,
+    read_header,
+)
 from osm_files import EXAMPLES
 
 MONACO = EXAMPLES / "monaco.osm.pbf"
@@ -72,6 +79,17 @@ def test_counts_and_every_element_equal_pyosmium() -> None:
         assert seen.pop((kind, o.id)) == expected
     assert not seen
     assert count == {0: 41339, 1: 6180, 2: 348}
+
+
+def test_positions_alone_are_those_of_the_nodes() -> None:
+    path = EXAMPLES / "monaco.osm.pbf"
+    whole = [block for block in iter_blocks(path) if block.type == NODE]
+    alone = list(iter_positions(path))
+    assert len(alone) == len(whole)
+    for block, (ids, lon, lat) in zip(whole, alone, strict=True):
+        assert (ids == block.ids).all()
+        assert (lon == block.lon).all()
+        assert (lat == block.lat).all()
 
 
 def test_the_header_tells_the_replication_source() -> None:

@@ -18,6 +18,7 @@ import shapely
 from numpy.typing import NDArray
 
 from mapyard.geo.azimuthal import project
+from mapyard.osm.pbf import iter_positions
 from mapyard.routing.tagging.access import read_access
 
 type Tags = dict[str, str]
@@ -25,6 +26,8 @@ type Ring = list[int]
 type Floats = NDArray[np.float64]
 type Bools = NDArray[np.bool_]
 
+#: One degree in stored units.
+E7: Final = 10_000_000
 #: Kinds of ways that people walk on, also where they are areas.
 WALKED: Final = frozenset(("pedestrian", "footway", "platform", "corridor", "path"))
 _PLATFORM_KEYS: Final = ("railway", "public_transport", "highway")
@@ -126,11 +129,12 @@ def read_areas(pbf: Path, keys: tuple[str, ...], is_wanted: Callable[[Tags], boo
 
 
 def _read_rings(pbf: Path, ids: set[int]) -> dict[int, Ring]:
-    if not ids:
-        return {}
-    ways = osmium.FileProcessor(pbf, osmium.osm.WAY).with_filter(osmium.filter.IdFilter(ids))
+    # osmium's own filters take a bit for every id there may be: a gigabyte for a small country.
+    ways = osmium.FileProcessor(pbf, osmium.osm.WAY) if ids else ()
     return {
-        way.id: [node.ref for node in way.nodes] for way in cast("Iterable[osmium.osm.Way]", ways)
+        way.id: [node.ref for node in way.nodes]
+        for way in cast("Iterable[osmium.osm.Way]", ways)
+        if way.id in ids
     }
 
 
@@ -153,8 +157,19 @@ def join_rings(ways: list[Ring]) -> list[Ring]:
 
 def read_positions(pbf: Path, ids: set[int]) -> dict[int, tuple[float, float]]:
     """Return the lon, lat of nodes; those that the file lacks are left out."""
-    nodes = osmium.FileProcessor(pbf, osmium.osm.NODE).with_filter(osmium.filter.IdFilter(ids))
-    return {node.id: (node.lon, node.lat) for node in cast("Iterable[osmium.osm.Node]", nodes)}
+    wanted = np.sort(np.fromiter(ids, np.int64, len(ids)))
+    found: dict[int, tuple[float, float]] = {}
+    for of_block, lon, lat in iter_positions(pbf):
+        if not len(of_block):
+            continue
+        first, stop = np.searchsorted(wanted, (of_block[0], of_block[-1] + 1))
+        some = wanted[first:stop]
+        place = np.searchsorted(of_block, some)
+        there = of_block[np.minimum(place, len(of_block) - 1)] == some
+        at = place[there]
+        degrees = zip((lon[at] / E7).tolist(), (lat[at] / E7).tolist(), strict=True)
+        found.update(zip(some[there].tolist(), degrees, strict=True))
+    return found
 
 
 def _find_entrances(
@@ -164,9 +179,6 @@ def _find_entrances(
 
     With them come the pairs of nodes of rims between which a way leads already.
     """
-    tracker = osmium.IdTracker()
-    for node in rims:
-        tracker.add_node(node)
     met: set[int] = set()
     entrances: set[int] = set()
     taken: set[frozenset[int]] = set()
@@ -176,10 +188,13 @@ def _find_entrances(
             entrances |= nodes & met
             met |= nodes
     members = {way_id for area in areas for way_id in area.members}
-    ways = osmium.FileProcessor(pbf, osmium.osm.WAY).with_filter(tracker.contains_filter())
-    ways = ways.with_filter(osmium.filter.KeyFilter(*_PLATFORM_KEYS))
+    ways = osmium.FileProcessor(pbf, osmium.osm.WAY).with_filter(
+        osmium.filter.KeyFilter(*_PLATFORM_KEYS)
+    )
     for way in cast("Iterable[osmium.osm.Way]", ways):
         refs = [node.ref for node in way.nodes]
+        if rims.isdisjoint(refs):
+            continue
         taken |= {frozenset(pair) for pair in pairwise(refs) if rims.issuperset(pair)}
         if way.id not in members:
             nodes = rims.intersection(refs)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import osmium
 from osmium.osm.mutable import Node, Relation, Way
 
+from mapyard.routing.tagging.areas import read_positions
+from mapyard.routing.tagging.lines import find_lines
 from mapyard.routing.tagging.pieces import make_piece_id, name_ways
 from mapyard.routing.tagging.rewriting import rewrite
 from osm_files import EXAMPLES
@@ -61,3 +66,40 @@ def test_a_turn_names_the_piece_of_its_way(tmp_path: Path) -> None:
     assert name_ways("trace_attributes", edges) == {"edges": [{"way_id": 7}, {"way_id": 8}, {}]}
     rows = [{"edges": [{"edge_info": {"way_id": piece}}, {"way_id": piece}]}, {"edges": None}]
     assert name_ways("locate", rows)[0] == {"edges": [{"edge_info": {"way_id": 7}}, {"way_id": 7}]}
+
+
+@contextmanager
+def limited(more_bytes: int) -> Iterator[None]:
+    """Let this process take so much more memory than it has."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    limit = pages * resource.getpagesize() + more_bytes
+    resource.setrlimit(resource.RLIMIT_AS, (limit, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def test_ids_that_are_far_apart_take_no_memory(tmp_path: Path) -> None:
+    """Squares of nodes over all ids that there are: a bit for each would be 1.5 GB."""
+    path = tmp_path / "map.osm.pbf"
+    ids = [number * 40_000_000 + 1 for number in range(300)]
+    header = osmium.io.Header()
+    header.set("sorting", "Type_then_ID")
+    with osmium.SimpleWriter(str(path), header=header) as writer:
+        for at, node_id in enumerate(ids):
+            x, y = at // 4 * 0.01, 47.0
+            corner = [(x, y), (x + 0.001, y), (x + 0.001, y + 0.001), (x, y + 0.001)][at % 4]
+            writer.add_node(Node(id=node_id, location=corner))
+        square = {"highway": "pedestrian", "area": "yes"}
+        for at in range(0, len(ids), 4):
+            ring = [*ids[at : at + 4], ids[at]]
+            writer.add_way(Way(id=at + 1, nodes=ring, tags=square))
+            writer.add_way(Way(id=at + 2, nodes=ring[:2], tags={"highway": "service"}))
+    with limited(700_000_000):
+        lines = find_lines(path)
+    assert read_positions(path, {ids[5], ids[299], 7}) == {
+        ids[5]: (0.011, 47.0), ids[299]: (0.74, 47.001),
+    }  # fmt: skip
+    assert lines == {}  # both entrances lie on the rim
