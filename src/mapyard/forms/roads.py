@@ -10,6 +10,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from mapyard.errors import MapyardError, TooLarge
 from mapyard.geo.sphere import haversine_m
 from mapyard.library.call import Call
 from mapyard.library.ways import get_engine
@@ -33,6 +34,14 @@ def find_road_ends(
             raise no_road(index, end.distance_m if end else None, mode, radius_m)
         ends.append(end)
     return ends
+
+
+def check_pairs(call: Call, rows: int, columns: int, error: type[MapyardError] = TooLarge) -> int:
+    """Return how many pairs a matrix may have, as the setting has it; raise where it has more."""
+    most = call.settings.matrix_pairs
+    if rows * columns > most:
+        raise error(f"{rows} × {columns} pairs, at most {most}; ask for parts of the matrix")
+    return most
 
 
 def find_edges_of(

@@ -55,8 +55,6 @@ ASKING_THREADS: Final = 4
 STREAM_S: Final = 3_600.0
 #: Ignored parameters that a header names at most, and characters of each.
 _NAMED, _NAME_LENGTH = 20, 60
-#: Group of the endpoints that ask for ways.
-ROUTING_TAG: Final = "Routing"
 #: Status in log and metrics of requests whose client went away.
 CLIENT_GONE: Final = 499
 #: Uploads of one account that a worker takes at once, and what they leave free on the disk, bytes.
@@ -352,13 +350,11 @@ class Application:
             return watch(lambda: endpoint.handler(ctx, params))
 
         def watch(make: Callable[[], Answer]) -> Answer:
-            if endpoint.tag != ROUTING_TAG:
-                return make()
             before = count_calls()
             try:
                 return make()
             finally:
-                request.engine_calls = (request.engine_calls or 0) + count_calls() - before
+                request.engine_calls += count_calls() - before
 
         def encode(answer: Answer) -> Reply:
             return encode_answer(answer, request.headers, head=head)
@@ -587,7 +583,7 @@ class Application:
             headers.append((b"x-dataset-timestamp", timestamp.encode()))
         if request.ignored:
             headers.append((b"x-ignored-parameters", _write_names(request.ignored)))
-        if request.engine_calls is not None:
+        if request.asks_for_ways:
             headers.append((b"x-engine-calls", b"%d" % request.engine_calls))
         if request.vary:
             headers.append((b"vary", b"Accept-Language"))
@@ -616,7 +612,7 @@ class Application:
             request.route, request.method, request.status, took_s, request.bytes_sent
         )
         self.slow.note(request, took_s)
-        if request.engine_calls is not None:
+        if request.asks_for_ways:
             self.requests.note_ways(request.route, request.engine_calls)
         self.access_log.write(
             level="error" if request.status >= 500 else "info",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote
 
 from mapyard.deadline import Deadline
@@ -14,6 +14,9 @@ from mapyard.http.services import Services
 from mapyard.library.call import Call
 from mapyard.library.snapshot import Snapshot
 from mapyard.params.raw import Raw
+
+#: The part of questions about ways.
+_ROADS: Final = "routing"
 
 
 class Context(Call):
@@ -39,6 +42,8 @@ class Context(Call):
     def part(self, name: str) -> Any:
         """Return an open part of the dataset; the answer then says of when its data is."""
         part = super().part(name)
+        if name == _ROADS:
+            self._request.asks_for_ways = True
         self._request.note_data_time(self.snapshot.find_data_time(name))
         return part
 

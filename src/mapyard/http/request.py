@@ -50,10 +50,10 @@ class Request:
     """What is known of a request while it is answered, and of its answer."""
 
     __slots__ = (
-        "admission", "body_bytes", "bytes_sent", "client", "code", "data_time", "engine_calls",
-        "headers", "id", "ignored", "method", "must_close", "read", "receive", "route", "sample",
-        "scope", "send", "started_s", "status", "statuses", "took_s", "upload", "vary",
-        "write_error",
+        "admission", "asks_for_ways", "body_bytes", "bytes_sent", "client", "code", "data_time",
+        "engine_calls", "headers", "id", "ignored", "method", "must_close", "read", "receive",
+        "route", "sample", "scope", "send", "started_s", "status", "statuses", "took_s",
+        "upload", "vary", "write_error",
     )  # fmt: skip
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -82,8 +82,9 @@ class Request:
         self.took_s = 0.0
         #: The oldest time of the parts that the answer was made of, "" for that of the dataset.
         self.data_time = ""
-        #: How often the routing engine was asked; None where the question is not about ways.
-        self.engine_calls: int | None = None
+        #: Whether the handler has opened the road graph, and how often the engine was asked.
+        self.asks_for_ways = False
+        self.engine_calls = 0
         #: Code of an error → the status that this path answers instead of the common one.
         self.statuses: Mapping[str, int] = {}
         self.write_error: ErrorWriter | None = None

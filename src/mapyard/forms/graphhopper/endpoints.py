@@ -7,13 +7,14 @@ from dataclasses import replace
 from typing import Annotated, Any, Final
 
 import numpy as np
+import orjson
 import shapely
 from msgspec import Meta
 from numpy.typing import NDArray
 from shapely.geometry import mapping
 
 from mapyard.elevation.profile import find_heights
-from mapyard.errors import InvalidRequest, NotFound, TooLarge, Unsupported
+from mapyard.errors import InvalidRequest, NotFound, Unsupported
 from mapyard.forms import places
 from mapyard.forms.graphhopper.answers import (
     COPYRIGHTS,
@@ -40,7 +41,7 @@ from mapyard.forms.graphhopper.params import (
     read_profile,
     read_stops,
 )
-from mapyard.forms.roads import measure, share_way
+from mapyard.forms.roads import check_pairs, measure, share_way
 from mapyard.geo.bbox import Bbox
 from mapyard.http.answer import Answer
 from mapyard.http.context import Context
@@ -54,7 +55,7 @@ from mapyard.routing.engine import NoRoute
 from mapyard.routing.gpx import GPX, read_gpx, write_gpx_route
 from mapyard.routing.isochrone import find_isochrones
 from mapyard.routing.matching.match import MAX_RADIUS_M, match_trace
-from mapyard.routing.matrix import MAX_PAIRS, compute_matrix
+from mapyard.routing.matrix import compute_matrix
 from mapyard.routing.modes import Mode, make_costing
 from mapyard.routing.nearest import MAX_RADIUS_M as NEAREST_RADIUS_M
 from mapyard.routing.nearest import find_nearest
@@ -216,11 +217,10 @@ def matrix(ctx: Context, params: Matrix) -> Answer:
     targets = targets if len(targets) else all_points
     check_count(origins, 1)
     check_count(targets, 1)
-    if len(origins) * len(targets) > MAX_PAIRS:
-        raise TooLarge(f"{len(origins)} × {len(targets)} pairs, at most {MAX_PAIRS}")
+    most = check_pairs(ctx, len(origins), len(targets))
     mode, own = read_profile(params)
     found = compute_matrix(
-        get_engine(ctx), origins, targets, mode, deadline=ctx.deadline,
+        get_engine(ctx), origins, targets, mode, max_pairs=most, deadline=ctx.deadline,
         choice=Choice(CostingOptions(**own) if own else None),
     )  # fmt: skip
     empty = np.argwhere(np.isnan(found.durations_s))
@@ -235,17 +235,23 @@ def matrix(ctx: Context, params: Matrix) -> Answer:
             "point_pairs": empty.tolist(),
         }]  # fmt: skip
     if "times" in params.out_array:
-        body["times"] = _write_whole(found.durations_s)
+        body["times"] = _write_whole(ctx, found.durations_s)
     if "distances" in params.out_array:
-        body["distances"] = _write_whole(found.distances_m)
+        body["distances"] = _write_whole(ctx, found.distances_m)
     if "weights" in params.out_array:
         body["weights"] = np.round(found.durations_s, 3)
     return answer(ctx, body)
 
 
-def _write_whole(cells: Any) -> list[list[int | None]]:
-    # Numbers that are none become null.
-    return [[None if cell != cell else round(cell) for cell in row] for row in cells.tolist()]
+def _write_whole(ctx: Context, cells: NDArray[np.float64]) -> list[orjson.Fragment]:
+    """Return the rows; each is written at once, as objects per cell would take much memory."""
+    rows = []
+    for row in cells:
+        ctx.deadline.check()
+        # Numbers that are none become null.
+        whole = [None if cell != cell else round(cell) for cell in row.tolist()]
+        rows.append(orjson.Fragment(orjson.dumps(whole)))
+    return rows
 
 
 _TRACE: Final = (

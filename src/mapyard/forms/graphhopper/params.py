@@ -11,9 +11,9 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from mapyard.errors import InvalidRequest, TooLarge, Unsupported
+from mapyard.library.questions.roads import MAX_POINTS
 from mapyard.params.parser import Params, Positions, spelled
 from mapyard.routing.isochrone import MAX_DISTANCE_M, MAX_TIME_S
-from mapyard.routing.matrix import MAX_PAIRS
 from mapyard.routing.modes import MODES, Mode
 from mapyard.routing.route import MOST_POSITIONS
 from mapyard.routing.stops import Stop, Unsnappable
@@ -164,22 +164,22 @@ class Matrix(Common, kw_only=True):
     """Times and distances between points."""
 
     point: Annotated[
-        tuple[str, ...], spelled("lat,lon (GET)", split=False, max_length=MAX_PAIRS)
+        tuple[str, ...], spelled("lat,lon (GET)", split=False, max_length=MAX_POINTS)
     ] = ()
     from_point: Annotated[
-        tuple[str, ...], spelled("lat,lon (GET)", split=False, max_length=MAX_PAIRS)
+        tuple[str, ...], spelled("lat,lon (GET)", split=False, max_length=MAX_POINTS)
     ] = ()
     to_point: Annotated[
-        tuple[str, ...], spelled("lat,lon (GET)", split=False, max_length=MAX_PAIRS)
+        tuple[str, ...], spelled("lat,lon (GET)", split=False, max_length=MAX_POINTS)
     ] = ()
     points: Annotated[
-        Positions | None, spelled("lon and lat of each", max_points=MAX_PAIRS, lng_first=True)
+        Positions | None, spelled("lon and lat of each", max_points=MAX_POINTS, lng_first=True)
     ] = None
     from_points: Annotated[
-        Positions | None, spelled("lon and lat of each", max_points=MAX_PAIRS, lng_first=True)
+        Positions | None, spelled("lon and lat of each", max_points=MAX_POINTS, lng_first=True)
     ] = None
     to_points: Annotated[
-        Positions | None, spelled("lon and lat of each", max_points=MAX_PAIRS, lng_first=True)
+        Positions | None, spelled("lon and lat of each", max_points=MAX_POINTS, lng_first=True)
     ] = None
     out_array: Annotated[
         tuple[Literal["weights", "times", "distances"], ...],

@@ -28,7 +28,7 @@ from mapyard.forms.ors.params import (
     read_profile,
     read_ranges,
 )
-from mapyard.forms.roads import find_road_ends
+from mapyard.forms.roads import check_pairs, find_road_ends
 from mapyard.http.answer import Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Asked, Example, endpoint
@@ -39,7 +39,7 @@ from mapyard.params.parser import NoParams, Params
 from mapyard.params.positions import Problem, read_positions
 from mapyard.results.pages import ATTRIBUTION
 from mapyard.routing.isochrone import find_isochrones
-from mapyard.routing.matrix import MAX_PAIRS, compute_matrix
+from mapyard.routing.matrix import compute_matrix
 from mapyard.routing.nearest import RoadEnd, find_ends
 from mapyard.routing.polyline import decode_polyline, encode_polyline
 from mapyard.routing.snapping import DEFAULT_RADIUS_M
@@ -76,12 +76,11 @@ def matrix(ctx: Context, params: Matrix) -> Answer:
     mode, choice = read_choice(params.profile, params.options)
     rows = read_indexes("sources", params.sources, len(lonlat))
     columns = read_indexes("destinations", params.destinations, len(lonlat))
-    if len(rows) * len(columns) > MAX_PAIRS:
-        raise TooLarge(f"{len(rows)} × {len(columns)} pairs, at most {MAX_PAIRS}")
+    most = check_pairs(ctx, len(rows), len(columns))
     ends = find_road_ends(ctx, lonlat, mode, DEFAULT_RADIUS_M)
     found = compute_matrix(
         get_engine(ctx), lonlat[rows], lonlat[columns], mode, choice=choice, deadline=ctx.deadline,
-        are_on_roads=True,
+        max_pairs=most, are_on_roads=True,
     )  # fmt: skip
     body: dict[str, Any] = {}
     if "duration" in params.metrics:

@@ -11,13 +11,13 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from mapyard.errors import InvalidRequest, Unsupported
+from mapyard.library.questions.roads import MAX_POINTS
 from mapyard.params.parser import Geometry, Params, Positions, parser_of, spelled
 from mapyard.routing.avoid import write_avoided
 from mapyard.routing.choice import Choice
 from mapyard.routing.config import MAX_AVOID_VERTICES
 from mapyard.routing.costing import CostingOptions
 from mapyard.routing.isochrone import MAX_DISTANCE_M
-from mapyard.routing.matrix import MAX_PAIRS
 from mapyard.routing.modes import Mode
 from mapyard.routing.route import MOST_POSITIONS
 from mapyard.routing.stops import Stop
@@ -185,13 +185,13 @@ class Matrix(Profiled, kw_only=True):
     """Durations and distances between locations."""
 
     locations: Annotated[
-        Positions, spelled("lon and lat of each", max_points=MAX_PAIRS, lng_first=True)
+        Positions, spelled("lon and lat of each", max_points=MAX_POINTS, lng_first=True)
     ]
     sources: Annotated[
-        tuple[str, ...], Meta(max_length=MAX_PAIRS, description="indexes of locations, or all")
+        tuple[str, ...], Meta(max_length=MAX_POINTS, description="indexes of locations, or all")
     ] = ()
     destinations: Annotated[
-        tuple[str, ...], Meta(max_length=MAX_PAIRS, description="indexes of locations, or all")
+        tuple[str, ...], Meta(max_length=MAX_POINTS, description="indexes of locations, or all")
     ] = ()
     metrics: Annotated[
         tuple[Literal["duration", "distance"], ...],

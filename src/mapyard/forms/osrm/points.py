@@ -26,12 +26,13 @@ from mapyard.forms.osrm.params import (
     read_radius,
 )
 from mapyard.forms.osrm.services import MONACO, no_route, refuse_unknown, service
-from mapyard.forms.roads import find_road_ends
+from mapyard.forms.roads import check_pairs, find_road_ends
 from mapyard.http.answer import Answer
 from mapyard.http.context import Context
+from mapyard.library.questions.roads import MAX_POINTS
 from mapyard.library.ways import get_engine
 from mapyard.osm.elements import WAY
-from mapyard.routing.matrix import MAX_PAIRS, Matrix, compute_matrix, fill_unreachable
+from mapyard.routing.matrix import Matrix, compute_matrix, fill_unreachable
 from mapyard.routing.nearest import MAX_NUMBER, RoadEnd, find_nearest
 from mapyard.routing.nearest import MAX_RADIUS_M as NEAREST_RADIUS_M
 from mapyard.store.reader import E7
@@ -77,15 +78,14 @@ class Nearest(Common, kw_only=True):
 def table(ctx: Context, params: Table) -> Answer:
     """Return durations, in seconds, and distances from sources to destinations."""
     refuse_unknown(ctx)
-    lonlat = read_coordinates(params.coordinates, MAX_PAIRS)
+    lonlat = read_coordinates(params.coordinates, MAX_POINTS)
     mode, engine = read_mode(params), get_engine(ctx)
     asked = params.annotations.split(",")
     if not set(asked) <= {"duration", "distance"}:
         raise InvalidRequest("annotations: are duration, distance, or both by comma")
     rows = read_indexes("sources", params.sources, len(lonlat))
     columns = read_indexes("destinations", params.destinations, len(lonlat))
-    if len(rows) * len(columns) > MAX_PAIRS:
-        raise TooLarge(f"{len(rows)} × {len(columns)} cells, at most {MAX_PAIRS}")
+    most = check_pairs(ctx, len(rows), len(columns))
     radiuses_m = read_list("radiuses", params.radiuses, len(lonlat), read_radius)
     ends = find_road_ends(ctx, lonlat, mode, [radius or RADIUS_M for radius in radiuses_m])
     origins, destinations = lonlat[rows], lonlat[columns]
@@ -95,6 +95,7 @@ def table(ctx: Context, params: Table) -> Answer:
         destinations,
         mode,
         radius_m=RADIUS_M,
+        max_pairs=most,
         deadline=ctx.deadline,
         are_on_roads=True,
     )

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from mapyard.elevation.profile import MAX_POINTS as MAX_HEIGHTS
 from mapyard.elevation.profile import find_heights, make_profile
 from mapyard.errors import InvalidRequest, MapyardError, NotFound
+from mapyard.forms.roads import check_pairs
 from mapyard.forms.valhalla.heights import MILES, add_heights
 from mapyard.forms.valhalla.params import (
     CARRIED,
@@ -40,6 +41,7 @@ from mapyard.forms.valhalla.params import (
 from mapyard.http.answer import Answer
 from mapyard.http.context import Context
 from mapyard.http.endpoints import Asked, Example, Handler, endpoint
+from mapyard.library.questions.roads import MAX_POINTS as MAX_ENDS
 from mapyard.library.ways import get_engine, get_rasters
 from mapyard.params.parser import Params, parser_of
 from mapyard.routing.matching.match import MAX_POINTS
@@ -166,14 +168,14 @@ def optimized_route(ctx: Context, params: Route) -> Answer:
 def sources_to_targets(ctx: Context, params: Matrix) -> Answer:
     """Return times, in seconds, and distances from each source to each target."""
     params = read_request(params, _MATRIX)
-    sources = read_positions(params.sources, "sources", MAX_PAIRS)
-    targets = read_positions(params.targets, "targets", MAX_PAIRS)
-    if len(sources) * len(targets) > MAX_PAIRS:
-        raise InvalidRequest(f"{len(sources)} × {len(targets)} pairs, at most {MAX_PAIRS}")
+    sources = read_positions(params.sources, "sources", MAX_ENDS)
+    targets = read_positions(params.targets, "targets", MAX_ENDS)
+    most = check_pairs(ctx, len(sources), len(targets), InvalidRequest)
     if _is_plain(params):
         found = compute_matrix(
-            get_engine(ctx), sources, targets, read_mode(params), deadline=ctx.deadline
-        )
+            get_engine(ctx), sources, targets, read_mode(params), max_pairs=most,
+            deadline=ctx.deadline,
+        )  # fmt: skip
         times, meters = found.durations_s, found.distances_m
     else:
         times, meters = _ask_matrix(ctx, params, sources, targets)
@@ -181,15 +183,7 @@ def sources_to_targets(ctx: Context, params: Matrix) -> Answer:
     distances = np.round(meters / unit_m, 3)
     body: dict[str, Any] = {}
     if params.verbose:
-        # Numbers that are none become null.
-        rows = zip(times.tolist(), distances.tolist(), strict=True)
-        body["sources_to_targets"] = [
-            [
-                {"from_index": row, "to_index": column, "time": time_s, "distance": distance}
-                for column, (time_s, distance) in enumerate(zip(*cells, strict=True))
-            ]
-            for row, cells in enumerate(rows)
-        ]
+        body["sources_to_targets"] = _write_cells(ctx, times, distances)
     else:
         body["sources_to_targets"] = {"durations": times, "distances": distances}
     if params.verbose:
@@ -433,6 +427,23 @@ def _is_plain(params: Matrix) -> bool:
     )  # fmt: skip
 
 
+def _write_cells(
+    ctx: Context, times: NDArray[np.float64], distances: NDArray[np.float64]
+) -> list[orjson.Fragment]:
+    """Return the rows; each is written at once, as objects per cell would take much memory."""
+    rows = []
+    for row, (times_s, meters) in enumerate(zip(times, distances, strict=True)):
+        ctx.deadline.check()
+        cells = zip(times_s.tolist(), meters.tolist(), strict=True)
+        # Numbers that are none become null.
+        written = [
+            {"from_index": row, "to_index": column, "time": time_s, "distance": distance}
+            for column, (time_s, distance) in enumerate(cells)
+        ]
+        rows.append(orjson.Fragment(orjson.dumps(written)))
+    return rows
+
+
 def _ask_matrix(
     ctx: Context, params: Matrix, sources: NDArray[np.float64], targets: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -440,6 +451,11 @@ def _ask_matrix(
     engine, mode = get_engine(ctx), read_mode(params)
     everything = np.concatenate([sources, targets])
     check_on_roads(engine, everything, mode, DEFAULT_RADIUS_M)
+    if len(sources) * len(targets) > MAX_PAIRS:  # one call, which cannot be stopped
+        raise InvalidRequest(
+            f"{len(sources)} × {len(targets)} pairs, at most {MAX_PAIRS} with costing_options, "
+            "date_time or options of locations"
+        )
     found = _ask_engine(ctx, params, sources, targets)
     if np.isnan(found[0]).any():
         # Ends on roads without connection go to a connected road nearby, as in routes.
