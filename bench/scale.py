@@ -8,7 +8,8 @@ dictionaries grow: --distinct gives every copy names, addresses, users and chang
 PROGRAM, called as `PROGRAM in.osm.pbf out.osm.pbf -k COPIES`, makes large plain files faster.
 
 Memory is what the processes of the build hold themselves (RssAnon, sampled 20 times a second), not
-the pages of mapped files. Queries are those of bench.features; times are CPU of this process.
+the pages of mapped files, nor what the road engine's own tile builder holds. Queries are those of
+bench.features; times are CPU of this process.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ from mapyard.store.reader import open_store
 
 ID_STEP = 100_000_000_000
 GAP_DEG = 0.02
+#: Begin of the name of the road engine's tile builder, as the system knows it.
+ENGINE = "valhalla_build"
 METADATA = ("version", "timestamp", "changeset", "user")
 #: Tags whose values differ from place to place.
 OWN = ("name", "addr:street", "addr:housenumber", "addr:city", "addr:place", "ref", "website")
@@ -126,13 +129,15 @@ def run_build(pipe: Connection, extract: Path, data: Path, parts: list[str], job
 
 
 def anonymous_bytes(process: int) -> int:
-    """Return what a process and its children hold themselves."""
+    """Return what a process and its children hold themselves, but the engine's tile builder."""
     try:
         text = Path(f"/proc/{process}/status").read_text()
         children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
     except OSError:
         return 0
     own = next((int(line.split()[1]) for line in text.splitlines() if "RssAnon" in line), 0) * 1024
+    if ENGINE in text.partition("\n")[0]:
+        own = 0
     return own + sum(anonymous_bytes(int(child)) for child in children)
 
 
@@ -188,7 +193,33 @@ def show_columns(folder: Path, pbf_bytes: int) -> None:
     print(f"{'all but metadata':24} {bare / 1e6:9.2f} {bare / pbf_bytes:6.2f}")
 
 
-def measure(extract: Path, data: Path, parts: list[str], jobs: int) -> None:
+class Result(NamedTuple):
+    """What one build took."""
+
+    pbf_bytes: int
+    wall_s: float
+    cpu_s: float
+    peak_bytes: int
+    elements_bytes: int
+
+
+def show_results(results: dict[int, Result]) -> None:
+    """Print what builds of several numbers of copies took, and how the CPU time grows."""
+    first = next(iter(results.values()))
+    by_byte = first.cpu_s / first.pbf_bytes
+    print(
+        f"\n{'copies':>6} {'PBF MB':>8} {'CPU s':>9} {'CPU of linear':>13} {'wall ÷ CPU':>10} "
+        f"{'own MB':>8} {'elements ÷ PBF':>14}"
+    )
+    for copies, one in results.items():
+        print(
+            f"{copies:6} {one.pbf_bytes / 1e6:8.1f} {one.cpu_s:9.1f} "
+            f"{one.cpu_s / (by_byte * one.pbf_bytes):13.2f} {one.wall_s / one.cpu_s:10.2f} "
+            f"{one.peak_bytes / 1e6:8,.0f} {one.elements_bytes / one.pbf_bytes:14.2f}"
+        )
+
+
+def measure(extract: Path, data: Path, parts: list[str], jobs: int) -> Result:
     stages = watch_build(extract, data, parts, jobs)
     pbf_bytes = extract.stat().st_size
     print(f"\n{extract.name}: {pbf_bytes / 1e6:,.1f} MB")
@@ -207,6 +238,8 @@ def measure(extract: Path, data: Path, parts: list[str], jobs: int) -> None:
     print(f"\n{'query':40} CPU ms")
     for name, cpu_ms in times.items():
         print(f"{name:40} {cpu_ms:.4f}")
+    size = sum(path.stat().st_size for path in elements.iterdir())
+    return Result(pbf_bytes, wall_s, cpu_s, max(stage.peak_bytes for stage in stages), size)
 
 
 def main() -> None:
@@ -224,6 +257,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
+        results: dict[int, Result] = {}
         for copies in arguments.copies:
             name = f"{arguments.extract.name.split('.')[0]}-{copies}"
             target = folder / f"{name}{'-distinct' if arguments.distinct else ''}.osm.pbf"
@@ -234,7 +268,9 @@ def main() -> None:
                 else:
                     write_copies(arguments.extract, target, copies, distinct=arguments.distinct)
             data = folder / target.name.split(".")[0]
-            measure(target, data, arguments.parts.split(","), arguments.jobs)
+            parts = arguments.parts.split(",")
+            results[copies] = measure(target, data, parts, arguments.jobs)
+        show_results(results)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -49,11 +49,16 @@ from mapyard.store.tag_history import keep_history
 from mapyard.store.writer import NotSorted, write_store
 from mapyard.version import __version__
 
+if TYPE_CHECKING:
+    from mapyard.builder.step_process import StepProcess
+
 #: Parts are built side by side when they are expected to take so long together, seconds.
 _WORTH_S: Final = 10.0
 #: Errors of file systems that cannot give one file two names.
 _NO_LINKS: Final = (errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOSYS)
 _LAST_STAGE: Final = "checking and syncing"
+#: Of the folders of parts that are built side by side, until they are whole.
+APART: Final = ".part-"
 #: PBF bytes → what the step needs.
 EstimateFunction = Callable[[int], Estimate]
 
@@ -62,12 +67,14 @@ EstimateFunction = Callable[[int], Estimate]
 class Step:
     """One part of a dataset: its name, what writes it, and what that needs.
 
-    `run` writes into the context's folder and may return figures for the report.
+    `run` writes into the context's folder and may return figures for the report. `prepare` does
+    what needs the source only: it may run before, in another process, beside the store.
     """
 
     name: str
     run: Callable[[StepContext], Mapping[str, Any] | None]
     estimate: EstimateFunction
+    prepare: Callable[[StepContext], None] | None = None
 
 
 @dataclass
@@ -162,7 +169,7 @@ def build_dataset(
     a dataset of the same data, whose history of tags goes on. Raises MapyardError with one clear
     line for bad input, too little room, a data folder in use or a full disk.
     """
-    from mapyard.builder.side_by_side import can_run_apart, run_side_by_side
+    from mapyard.builder.side_by_side import begin_ahead, can_run_apart, run_side_by_side
 
     started_s, started_cpu_s = time.monotonic(), cpu_seconds()
     for path in inputs:
@@ -184,31 +191,33 @@ def build_dataset(
             progress.stage("source: reading")
             ctx.jobs = jobs
             found: Problems = {}
+            apart = [step for step in steps[1:] if jobs > 1 and can_run_apart(step)]
             parts: dict[str, Part] = {}
 
-            def take(prepare: Callable[[], Header]) -> None:
+            def take(prepare: Callable[[], Header]) -> list[StepProcess]:
                 ctx.header = prepare()
                 if same_data is not None:
                     keep_history(ctx.folder, same_data)
                 parts["source"] = describe_part(ctx.folder, set(), 0.0, {})
-                run_steps(ctx, steps[:1], parts)
+                with begin_ahead(ctx, apart) as ahead:
+                    run_steps(ctx, steps[:1], parts)
+                return ahead
 
             def say(name: str) -> None:
                 progress.stage(f"source: {name}")
 
             limit = sort_bytes(settings)
             try:
-                take(
+                ahead = take(
                     lambda: prepare_source(
                         inputs, ctx.source, say, found, trust=True, memory_bytes=limit
                     )
                 )
             except (NotSorted, NeedsRewrite):
                 shutil.rmtree(ctx.folder / "elements", ignore_errors=True)
-                take(lambda: sort_source(inputs, ctx.source, say, found, limit))
-            apart = [step for step in steps[1:] if jobs > 1 and can_run_apart(step)]
-            if len(apart) > 1:
-                parts |= run_side_by_side(ctx, apart, jobs, size)
+                ahead = take(lambda: sort_source(inputs, ctx.source, say, found, limit))
+            if len(apart) > 1 or ahead:
+                parts |= run_side_by_side(ctx, apart, jobs, size, ahead)
             run_steps(ctx, [step for step in steps[1:] if step.name not in parts], parts)
             manifest = describe_dataset(ctx, parts)
             manifest.sources = sources or [
@@ -357,7 +366,8 @@ def _iso(unix_s: float) -> str:
 def describe_part(folder: Path, known: set[str], seconds: float, figures: dict[str, Any]) -> Part:
     """Return the part that all files not yet known make up."""
     names = sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
-    files = {name: describe_file(folder / name) for name in names if name not in known}
+    mine = [name for name in names if name not in known and not name.startswith(APART)]
+    files = {name: describe_file(folder / name) for name in mine}
     return Part(files, round(seconds, 3), figures)
 
 

@@ -14,7 +14,7 @@ from mapyard.builder.pipeline import Step, StepContext
 from mapyard.builder.preflight import Estimate
 from mapyard.elevation import open_elevation
 from mapyard.geo.bbox import Bbox
-from mapyard.routing.building.graph import build_graph
+from mapyard.routing.building.graph import build_graph, prepare_roads
 from mapyard.routing.building.heights import FindHeights
 from mapyard.routing.meta import GraphMeta
 from mapyard.routing.profiles import PROFILES
@@ -100,4 +100,8 @@ def _estimate(pbf: int) -> Estimate:
     )
 
 
-STEP = Step("routing", _run, _estimate)
+def _prepare(ctx: StepContext) -> None:
+    prepare_roads(ctx.source, ctx.folder / "routing")
+
+
+STEP = Step("routing", _run, _estimate, _prepare)

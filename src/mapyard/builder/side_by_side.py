@@ -7,18 +7,20 @@ others, and moved to its place when it is whole. It is the same as when it is bu
 from __future__ import annotations
 
 import selectors
+import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
 
-from mapyard.builder.pipeline import Step, StepContext, describe_part
+import msgspec
+
+from mapyard.builder.memory import build_bytes
+from mapyard.builder.pipeline import APART, Step, StepContext, describe_part
 from mapyard.builder.preflight import available_memory_bytes
 from mapyard.builder.step_process import StepProcess, Task
 from mapyard.builder.steps import MODULES
 from mapyard.dataset.manifest import Part
-
-_FOLDER: Final = ".part-"
 
 
 def can_run_apart(step: Step) -> bool:
@@ -26,16 +28,39 @@ def can_run_apart(step: Step) -> bool:
     return step.name in MODULES and step.run.__module__ == MODULES[step.name]
 
 
+@contextmanager
+def begin_ahead(ctx: StepContext, steps: Sequence[Step]) -> Iterator[list[StepProcess]]:
+    """Begin in processes what steps can do before there is a store, which the block makes.
+
+    They go on behind the block, but where it fails.
+    """
+    processes = [_start(ctx, step.name, prepares=True) for step in steps if step.prepare]
+    try:
+        yield processes
+    except BaseException:
+        for process in processes:
+            process.close()
+            shutil.rmtree(_folder_of(ctx, process.part), ignore_errors=True)
+        raise
+
+
 def run_side_by_side(
-    ctx: StepContext, steps: Sequence[Step], jobs: int, pbf_bytes: int
+    ctx: StepContext, steps: Sequence[Step], jobs: int, pbf_bytes: int, ahead: list[StepProcess]
 ) -> dict[str, Part]:
-    """Run steps in up to `jobs` processes, as far as memory suffices; return their parts."""
+    """Run steps in up to `jobs` processes, as far as memory suffices; return their parts.
+
+    `ahead` are those that began before: their steps follow when they have ended.
+    """
     needs = {step.name: step.estimate(pbf_bytes) for step in steps}
     waiting = sorted((step.name for step in steps), key=lambda name: -needs[name].cpu_s)
     memory_bytes = available_memory_bytes()
     running: dict[str, tuple[StepProcess, float]] = {}
     parts: dict[str, Part] = {}
     with selectors.DefaultSelector() as selector:
+        for process in ahead:
+            waiting.remove(process.part)
+            running[process.part] = process, time.monotonic()
+            selector.register(process.fd, selectors.EVENT_READ, process)
         try:
             while waiting or running:
                 for name in list(waiting):
@@ -43,12 +68,20 @@ def run_side_by_side(
                     fits = held + needs[name].memory_bytes <= memory_bytes
                     if len(running) < jobs and (fits or not running):
                         waiting.remove(name)
-                        process = _start(ctx, name)
+                        process = _start(ctx, name, lanes=min(jobs, len(needs)))
                         running[name] = process, time.monotonic()
                         selector.register(process.fd, selectors.EVENT_READ, process)
                 for key, _ in selector.select():
                     process = key.data
                     said = process.read()
+                    if process.prepares:
+                        if said is None:
+                            selector.unregister(process.fd)
+                            process.result()
+                            del running[process.part]
+                            ctx.progress.lane(_ahead(process.part)).close()
+                            waiting.insert(0, process.part)
+                        continue
                     lane = ctx.progress.lane(process.part)
                     for word in said or ():
                         if "stage" in word:
@@ -73,14 +106,23 @@ def run_side_by_side(
     return {step.name: parts[step.name] for step in steps}
 
 
+def _ahead(name: str) -> str:
+    return f"{name} ahead"
+
+
 def _folder_of(ctx: StepContext, name: str) -> Path:
-    return ctx.folder / f"{_FOLDER}{name}"
+    return ctx.folder / f"{APART}{name}"
 
 
-def _start(ctx: StepContext, name: str) -> StepProcess:
+def _start(ctx: StepContext, name: str, *, lanes: int = 1, prepares: bool = False) -> StepProcess:
+    """Begin a step, one of so many at a time, which share the memory of the build."""
     folder = _folder_of(ctx, name)
-    folder.mkdir()
-    (folder / "elements").symlink_to(Path("..") / "elements")
-    ctx.progress.lane(name).stage(name)
+    folder.mkdir(exist_ok=True)
+    if not prepares:
+        (folder / "elements").symlink_to(Path("..") / "elements")
+    lane = _ahead(name) if prepares else name
+    ctx.progress.lane(lane).stage(lane)
     folder, source, data = (path.absolute() for path in (folder, ctx.source, ctx.data))
-    return StepProcess(Task(name, folder, source, data, ctx.settings, ctx.header))
+    share = build_bytes(ctx.settings) // lanes
+    settings = msgspec.structs.replace(ctx.settings, build_memory=share)
+    return StepProcess(Task(name, folder, source, data, settings, ctx.header, prepares))

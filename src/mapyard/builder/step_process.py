@@ -39,13 +39,15 @@ class Task(NamedTuple):
     data: Path
     settings: Settings
     header: Header
+    #: Whether it does only what can be done before there is a store.
+    prepares: bool = False
 
 
 class StepProcess:
     """A running step. `fd` can be read when it says something."""
 
     def __init__(self, task: Task) -> None:
-        self.part, self.figures = task.part, None
+        self.part, self.prepares = task.part, task.prepares
         self.fd, writing = os.pipe()
         os.set_blocking(self.fd, False)
         try:
@@ -157,7 +159,12 @@ def main(fd: int) -> int:
         ctx = StepContext(
             task.folder, task.source, task.data, task.settings, reporter, header=task.header
         )
-        reporter.say(figures=dict(step.run(ctx) or {}))
+        if task.prepares:
+            assert step.prepare is not None
+            step.prepare(ctx)
+            reporter.say(figures={})
+        else:
+            reporter.say(figures=dict(step.run(ctx) or {}))
     except MapyardError as error:
         reporter.say(failed=error.message, code=error.code, status=error.status)
     except OSError as error:

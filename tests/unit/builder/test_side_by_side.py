@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import osmium
 import pytest
 
 from mapyard.builder import side_by_side
@@ -56,6 +57,36 @@ def test_for_every_number_of_jobs_the_same_comes_out(tmp_path: Path) -> None:
         for name, part in made[jobs].parts.items():
             assert part.report == made[1].parts[name].report
             assert name == "text" or set(part.files) == set(made[1].parts[name].files)
+
+
+@pytest.mark.slow
+def test_roads_are_read_beside_the_store(tmp_path: Path) -> None:
+    # Not sorted by type: the first attempt ends when the store meets a way before a node.
+    unsorted = tmp_path / "unsorted.osm.pbf"
+    kinds = (osmium.osm.WAY, osmium.osm.NODE, osmium.osm.RELATION)
+    with osmium.SimpleWriter(str(unsorted)) as writer:
+        for kind in kinds:
+            for one in osmium.FileProcessor(str(MONACO), kind):
+                writer.add(one)
+    names = []
+    for source, jobs in ((MONACO, 1), (MONACO, 2), (unsorted, 2)):
+        said: list[str] = []
+        data = tmp_path / f"{source.name}-{jobs}"
+        with LineReporter(said.append) as progress:
+            report = build_dataset([source], data, select_steps(["routing"]), progress, jobs=jobs)
+        assert verify_files(report.folder, report.manifest) == []
+        assert [path.name for path in report.folder.iterdir() if path.name.startswith(".")] == []
+        assert not [name for name in report.manifest.parts["store"].files if "part-" in name]
+        names.append(set(report.manifest.parts["routing"].files))
+        edges = report.manifest.parts["routing"].report["edges"]
+        assert edges > 1_000
+        begun = [line.split(" …")[0] for line in said]
+        assert ("routing ahead" in begun) == (jobs == 2)
+        if jobs == 2:
+            assert (
+                begun.index("routing ahead") < begun.index("store: tags") < begun.index("routing")
+            )
+    assert names[0] == names[1] == names[2]
 
 
 def test_what_a_part_fails_of_ends_the_build(

@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import Final
 
 from mapyard.geo.bbox import Bbox
 from mapyard.routing.building.admins import build_admins
@@ -20,6 +21,8 @@ from mapyard.routing.contraction.tables import TILES_NAME
 from mapyard.routing.meta import GraphMeta, name_engine
 from mapyard.routing.tagging.rewriting import rewrite
 
+#: The roads as the engine is to read them, a working file.
+_ROADS: Final = "roads.osm.pbf"
 #: Lines that the tile builder logs when a stage begins, and the share of the work done by then.
 _STAGES = (
     ("Parsing ways", 0.05, "reading roads"),
@@ -33,6 +36,12 @@ _STAGES = (
     ("Adding complex turn restrictions", 0.88, "adding restrictions"),
     ("Validating", 0.92, "checking"),
 )
+
+
+def prepare_roads(pbf: Path, directory: Path) -> None:
+    """Do what needs nothing but the file, ahead of `build_graph` of the same directory."""
+    directory.mkdir(parents=True, exist_ok=True)
+    rewrite(pbf, directory / _ROADS)
 
 
 def build_graph(
@@ -87,14 +96,16 @@ def build_graph(
             if line.startswith(start):
                 on_progress(share, what)
 
-    on_progress(0.02, "reading tags")
-    roads = work / "roads.osm.pbf"
-    rewrite(pbf, roads)
+    roads = directory / _ROADS
+    if not roads.exists():
+        on_progress(0.02, "reading tags")
+        prepare_roads(pbf, directory)
     try:
         run_tool("valhalla_build_tiles", ["-c", config_path, roads], follow)
     except RoutingBuildFailed:
         if has_roads:
             raise
+    roads.unlink()
     if edge_count == 0:
         shutil.rmtree(directory)
         return None
