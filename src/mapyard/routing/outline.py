@@ -67,7 +67,7 @@ def find_outlines(
     has to say.
     """
     need = NEEDS["destination" if toward else "origin"]
-    moved_to, moved = table.find_connected(position, radius_m, need, DETOUR_M)
+    moved_to, moved = table.find_connected(position, radius_m, need, DETOUR_M, places)
     if moved[0]:
         places = _join(places, table.find_places(moved_to, radius_m))
     most = float(limits[-1])
@@ -76,7 +76,7 @@ def find_outlines(
         return None
     # Ferries are passed, not reached.
     kept = np.flatnonzero(~table.roads.find_ferries(reach.edges))
-    codes = table.roads.find_codes(reach.edges[kept])
+    codes = table.roads.find_codes(reach.edges.take(kept))
     lon, lat = position[0].tolist()
     size_deg = _find_cell_size(mode, most, metric)
     # What it takes to cross a cell where there is no road.
@@ -85,7 +85,7 @@ def find_outlines(
         speed_m_s = _USUAL_SPEEDS_M_S[mode]
         across, slower = across / speed_m_s, speed_m_s / _WALK_M_S
     grid = fill_grid(
-        table.roads, codes, reach.begin[kept], reach.end[kept], (lon, lat), size_deg,
+        table.roads, codes, reach.begin.take(kept), reach.end.take(kept), (lon, lat), size_deg,
         (across * math.cos(math.radians(lat)), across),
         beside=_BESIDE, slower=slower, sure=float(limits[0]) - _SURE * across,
     )  # fmt: skip

@@ -56,11 +56,12 @@ def find_prepared_route(
     trips = _find_trips(table, asked, radius_m)
     if trips is None:
         lonlat = np.array(asked)
-        if len(np.unique(table.find_places(lonlat, radius_m).position)) < len(asked):
+        nearest = table.find_places(lonlat, radius_m)
+        if len(np.unique(nearest.position)) < len(asked):
             raise explain(engine, np.array(positions), mode, radius_m)
         needs = np.full(len(asked), NEEDS["via"], np.uint8)
         needs[0], needs[-1] = NEEDS["origin"], NEEDS["destination"]
-        moved_to, moved = table.find_connected(lonlat, radius_m, needs, DETOUR_M)
+        moved_to, moved = table.find_connected(lonlat, radius_m, needs, DETOUR_M, nearest)
         if moved.any():
             trips = _find_trips(table, moved_to.tolist(), radius_m)
     if trips is None and is_own:

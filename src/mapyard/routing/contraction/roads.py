@@ -372,14 +372,14 @@ class Roads:
 
     def find_codes(self, edges: Ints) -> NDArray[np.int32]:
         """Return per edge twice its road, and 1 more where it leads back on it."""
-        codes = self._arrays.road[edges]
+        codes = self._arrays.road.take(edges)
         if codes.size and codes.min() < 0:
             raise ValueError("an edge without a road")
         return codes
 
     def find_ferries(self, edges: Ints) -> Bools:
         """Return which of the edges are ferries."""
-        return (self._arrays.kinds[edges] & FERRY) > 0
+        return (self._arrays.kinds.take(edges) & FERRY) > 0
 
     def surround(
         self, codes: NDArray[np.int32], center: tuple[float, float]

@@ -395,14 +395,21 @@ class ModeTable:
         return self.roads.find(positions, self._mode, radius_m)
 
     def find_connected(
-        self, positions: Floats, radius_m: float, needs: Ints | int, detour_m: float
+        self,
+        positions: Floats,
+        radius_m: float,
+        needs: Ints | int,
+        detour_m: float,
+        nearest: Places | None = None,
     ) -> tuple[Floats, NDArray[np.bool_]]:
         """Return where positions (n, 2) are moved on to, and which ones are.
 
         A position is moved if its roads do not lead on (a need of 1), or are not led to (2), and
-        there is a road that does both at most `detour_m` farther away, within the radius.
+        there is a road that does both at most `detour_m` farther away, within the radius. `nearest`
+        are its places, where they are known.
         """
-        nearest = self.find_places(positions, radius_m)
+        if nearest is None:
+            nearest = self.find_places(positions, radius_m)
         connected, away_m = np.zeros(len(positions), np.uint8), np.zeros(len(positions))
         known = np.flatnonzero(nearest.edge >= 0)
         at = nearest.position[known]
@@ -589,21 +596,25 @@ class ModeTable:
             most_ms=round(_MS * most) if metric == "time" else NO_WAY,
             most_cm=round(_CM * most) if metric == "distance" else NO_WAY,
         )  # fmt: skip
-        edges = vertices.edge[found.vertex]
+        edges = vertices.edge.take(found.vertex)
         # Of the copies of an edge, those at which ways end, or begin.
-        is_kept = vertices.begin[edges] == found.vertex if toward else vertices.is_end[found.vertex]
+        is_kept = (
+            vertices.begin.take(edges) == found.vertex
+            if toward
+            else vertices.is_end.take(found.vertex)
+        )
         kept = np.flatnonzero(is_kept)
-        edges, sign = edges[kept], -1 if toward else 1
+        edges, sign = edges.take(kept), -1 if toward else 1
         begin, whole, unit = (
             (found.length_cm, self._edges.length_cm, _CM)
             if metric == "distance"
             else (found.time_ms, self._costs.time_ms, _MS)
         )
-        begin = begin[kept]
+        begin = begin.take(kept)
         return Reach(
             edges,
             begin / unit,
-            (begin + sign * whole[edges]) / unit,
+            (begin + sign * whole.take(edges)) / unit,
             not found.is_cut and self._leads_on(places, toward, edges),
         )
 

@@ -137,6 +137,42 @@ static void place(const Field *f, int64_t side, double *point) {
     point[1] = row + (to_north ? share : 0);
 }
 
+/* Per side of a square the one that a line goes on to, -1 for none; only of squares that have lines. */
+typedef struct {
+    int32_t *of;   /* per square its number, from 1; 0: none */
+    int64_t *next; /* SIDES per number */
+    int64_t count, room;
+} Lines;
+
+static int64_t get_next(const Lines *l, int64_t side) {
+    int32_t number = l->of[side / SIDES];
+    return number ? l->next[(number - 1) * (int64_t)SIDES + side % SIDES] : -1;
+}
+
+/* Where the next side is told; NULL without memory. */
+static int64_t *find_next(Lines *l, int64_t side) {
+    int32_t *number = l->of + side / SIDES;
+    if (!*number) {
+        if (l->count == l->room) {
+            l->room = 2 * l->room + 512;
+            int64_t *grown = realloc(l->next, (size_t)l->room * SIDES * sizeof(int64_t));
+            if (!grown) return NULL;
+            l->next = grown;
+        }
+        for (int k = 0; k < SIDES; k++) l->next[l->count * SIDES + k] = -1;
+        *number = (int32_t)++l->count;
+    }
+    return l->next + (*number - 1) * (int64_t)SIDES + side % SIDES;
+}
+
+/* Whether eight cells and those above them are all inside, or none is. */
+static inline int is_alike(const uint8_t *of, const uint8_t *above) {
+    uint64_t one, other;
+    memcpy(&one, of, sizeof one);
+    memcpy(&other, above, sizeof other);
+    return one == other && (one == 0 || one == UINT64_C(0x0101010101010101));
+}
+
 /* Trace the rings around all cells with a value under the limit, these on their left; a cell without a
    value counts as `gap` more than the limit. Cells at the rim have to be without one. Writes points
    and the first point of each ring, as many as there is room for, and counts both. Returns 0, or -1
@@ -146,17 +182,20 @@ int32_t trace_rings(const Grid *g, const float *value, double limit, double gap,
                     int64_t *rings) {
     Field f = {g, value, limit, gap};
     int64_t cells = g->columns * g->rows, begun = 0, begin_room = 0;
-    size_t size = ((size_t)cells * SIDES + 1) * sizeof(int32_t);
-    int32_t *next = malloc(size), result = -1;
+    int32_t result = -1;
     uint8_t *is_inside = malloc((size_t)cells + 1);
     int64_t *begins = NULL; /* sides that lines leave from */
+    Lines lines = {calloc((size_t)cells + 1, sizeof(int32_t)), NULL, 0, 0};
     *points = *rings = 0;
-    if (!next || !is_inside) goto done;
-    memset(next, 0xFF, size);
+    if (!lines.of || !is_inside) goto done;
     for (int64_t i = 0; i < cells; i++) is_inside[i] = value[i] < limit;
     for (int64_t row = 0; row + 1 < g->rows; row++)
         for (int64_t column = 0; column + 1 < g->columns; column++) {
             const uint8_t *of = is_inside + row * g->columns + column;
+            if (column + 8 < g->columns && is_alike(of, of + g->columns)) {
+                column += 6; /* the eighth cell begins another square */
+                continue;
+            }
             int inside = of[0] + of[1] + of[g->columns] + of[g->columns + 1];
             if (inside == 0 || inside == 4) continue;
             double corner[4];
@@ -181,47 +220,52 @@ int32_t trace_rings(const Grid *g, const float *value, double limit, double gap,
                     if (!is_in[j] && is_in[(j + 1) % 3]) enters = side[j];
                 }
                 if (leaves >= 0) {
-                    next[leaves] = (int32_t)enters;
+                    int64_t *on = find_next(&lines, leaves);
+                    if (!on) goto done;
+                    *on = enters;
                     begins[begun++] = leaves;
                 }
             }
         }
     for (int64_t i = 0; i < begun; i++) {
-        if (next[begins[i]] < 0) continue;
+        if (get_next(&lines, begins[i]) < 0) continue;
         if (*rings < ring_room) first[*rings] = *points;
         (*rings)++;
-        for (int64_t side = begins[i]; next[side] >= 0;) {
+        for (int64_t side = begins[i], on; (on = get_next(&lines, side)) >= 0; side = on) {
             if (side % SIDES < 2) { /* the middles only tell which sides belong together */
                 if (*points < point_room) place(&f, side, point + 2 * *points);
                 (*points)++;
             }
-            int32_t on = next[side];
-            next[side] = -1;
-            side = on;
+            *find_next(&lines, side) = -1;
         }
     }
     result = 0;
 done:
-    free(next); free(is_inside); free(begins);
+    free(lines.of); free(lines.next); free(is_inside); free(begins);
     return result;
 }
 
 /* Cells without a road get what the ones beside them lead on to, so many cells far, at what it takes to
    go across a cell and up one. Returns 0, or -1 without memory. */
+static inline float least(float one, float other) { return one < other ? one : other; }
+
 int32_t fill_gaps(const Grid *g, float *value, int64_t steps, float across, float up) {
     int64_t cells = g->columns * g->rows;
     float *before = malloc((size_t)cells * sizeof(float)), aslant = sqrtf(across * across + up * up);
     if (!before) return -1;
     while (steps--) {
-        for (int64_t i = 0; i < cells; i++) before[i] = value[i];
-        for (int64_t row = 1; row + 1 < g->rows; row++)
-            for (int64_t i = row * g->columns + 1; i < (row + 1) * g->columns - 1; i++) {
-                if (isfinite(before[i])) continue;
-                const float *p = before + i, *south = p - g->columns, *north = p + g->columns;
-                float side = fminf(p[-1], p[1]), end = fminf(south[0], north[0]);
-                float corner = fminf(fminf(south[-1], south[1]), fminf(north[-1], north[1]));
-                value[i] = fminf(fminf(side + across, end + up), corner + aslant);
+        memcpy(before, value, (size_t)cells * sizeof(float));
+        for (int64_t row = 1; row + 1 < g->rows; row++) {
+            const float *own = before + row * g->columns, *south = own - g->columns, *north = own + g->columns;
+            float *to = value + row * g->columns;
+            /* Without a branch, so that it is done for several cells at once. */
+            for (int64_t i = 1; i < g->columns - 1; i++) {
+                float side = least(own[i - 1], own[i + 1]), end = least(south[i], north[i]);
+                float corner = least(least(south[i - 1], south[i + 1]), least(north[i - 1], north[i + 1]));
+                float led = least(least(side + across, end + up), corner + aslant);
+                to[i] = own[i] < INFINITY ? own[i] : led;
             }
+        }
     }
     free(before);
     return 0;
