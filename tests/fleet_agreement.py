@@ -394,6 +394,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="keeps what is built; a temporary one else")
     parser.add_argument("--copies", type=int, default=4)
     parser.add_argument("--regions", type=int, default=4)
+    parser.add_argument("--roads", default="1", help="regions of roads; empty: none")
     parser.add_argument("--requests", type=int, default=2_000)
     parser.add_argument("--seed", type=int, default=18)
     options = parser.parse_args()
@@ -403,7 +404,9 @@ def main() -> None:
         source = folder / "map.osm.pbf"
         if not source.exists():
             write_linked_map(options.extracts, source, options.copies)
-        split = build_regions(source, folder / "regions", options.regions, 2_000.0)
+        split = build_regions(
+            source, folder / "regions", options.regions, 2_000.0, options.roads, 20_000.0
+        )
         if not (folder / "data" / "current").exists():
             with Reporter(quiet=True) as progress:
                 build_dataset([source], folder / "data", select_steps(), progress)

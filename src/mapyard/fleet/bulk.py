@@ -14,6 +14,8 @@ from mapyard.fleet.ray import load_ray
 
 #: How long nobody may be ready before the run gives up, seconds.
 _PATIENCE_S: Final = 120.0
+#: In how many processes a block is tried that ends each of them.
+_TRIES: Final = 3
 
 
 def find_data(job: Job) -> str:
@@ -81,11 +83,20 @@ class RayPool:
 
         def wait() -> Part:
             nonlocal handle, answer
+            ended = 0
             while True:
                 try:
                     part: Part = self._ray.get(answer)
                 except self._ray.exceptions.RayActorError:
-                    self._given.pop(handle, None)
+                    # Who waits first for a process that ended has the block that it worked on.
+                    ended += self._given.pop(handle, None) is not None
+                    if ended == _TRIES:
+                        raise BulkFailed(
+                            f"block {block.number + 1} of the input, {len(block):,} rows, ended "
+                            f"{_TRIES} processes that worked on it, perhaps for want of memory; "
+                            "what is done is kept: run the same command again, with a smaller "
+                            "--block, or without these rows"
+                        ) from None
                     handle, answer = self._give(block)
                     continue
                 except self._ray.exceptions.RayTaskError as error:

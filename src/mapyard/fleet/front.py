@@ -24,7 +24,7 @@ from mapyard.fleet.generation import Generation, Region
 from mapyard.fleet.host import Host
 from mapyard.fleet.locality import find_locality
 from mapyard.fleet.map import RegionMap
-from mapyard.fleet.merge import MAY_LACK, MERGES, Asked, Merge, RowMerge
+from mapyard.fleet.merge import MAY_LACK, Asked, Merge, RowMerge, find_merge
 from mapyard.fleet.overpass import (
     FEATURES,
     NATIVE,
@@ -174,7 +174,7 @@ class Front(Snapshots):
             bodies = await self._ask_all(table, table.map.regions, question)
             answer = Answer.json(tags.unite(params, bodies))
             return encode_answer(answer, request.headers, head=request.method == "HEAD")
-        merge = MERGES.get(endpoint.path)
+        merge = find_merge(endpoint.path, params)
         whole = table.map.find_whole(extent)
         regions = whole or table.map.find_meeting(extent)
         is_one = bool(whole) or (len(regions) == 1 and extent is not None)

@@ -25,6 +25,7 @@ from mapyard.http.languages import with_languages
 from mapyard.http.pool import RequestDeadline, WorkPool
 from mapyard.http.reply import Later
 from mapyard.http.request import Request
+from mapyard.http.routes.features import read_limit
 from mapyard.http.services import Services
 from mapyard.library.questions import elements
 from mapyard.library.questions.search import find_tiers, search
@@ -38,9 +39,12 @@ _OWN: Final = frozenset((b"x-request-id", b"x-dataset-timestamp", b"vary", b"con
 #: A body that a node sends to another one; larger ones are to be asked for in pages.
 MAX_BYTES: Final = 64 << 20
 SEARCH_PATH: Final = "/api/v1/search"
+FEATURES_PATH: Final = "/api/v1/features"
 NEARBY_PATH: Final = "/api/v1/features/nearby"
 #: Of a list by distance: each row's, of which its body has it rounded.
 DISTANCES_HEADER: Final = b"x-distances"
+#: Of a list by name: each row's, null where it has none.
+NAMES_HEADER: Final = b"x-names"
 #: Of a search: how well each row fits, which its body does not tell.
 TIERS_HEADER: Final = b"x-tiers"
 #: Of a page in CSV: its header line.
@@ -147,6 +151,8 @@ class Host:
             ctx = Context(self.services, self.snapshot, deadline, request, raw)
             if endpoint.path == NEARBY_PATH:
                 return _answer_nearby(ctx, params)
+            if endpoint.path == FEATURES_PATH and params.output.sort != "osm_id":
+                return _answer_sorted(ctx, params)
             if getattr(params, "format", "json") == "csv":
                 return _answer_csv(ctx, params, endpoint.path)
             try:
@@ -217,8 +223,22 @@ def _answer_csv(ctx: Context, params: Any, path: str) -> Reply:
     return Reply(200, headers, orjson.dumps({"features": features}))
 
 
+def _answer_sorted(ctx: Context, params: Any) -> Reply:
+    """Return a page by name or distance, with that of each row."""
+    found = elements.features(ctx, params)
+    listing = found.listing(read_limit(ctx, params.limit))
+    headers = [(b"x-has-more", b"true" if listing.end.has_more else b"false")]
+    if params.output.sort == "name":
+        names = [found.store.tags(row).get("name") for row in listing.rows.tolist()]
+        headers.append((NAMES_HEADER, orjson.dumps(names)))
+    else:
+        assert listing.distances_m is not None
+        headers.append((DISTANCES_HEADER, orjson.dumps(listing.distances_m.tolist())))
+    return Reply(200, headers, write_collection(found.write(listing.rows, listing.distances_m)))
+
+
 def _answer_nearby(ctx: Context, params: Any) -> Reply:
-    page = elements.nearby(ctx, params).page(params.limit)
+    page = elements.nearby(ctx, params).page(read_limit(ctx, params.limit))
     assert page.distances_m is not None
     headers = [
         (b"x-has-more", b"true" if page.end.has_more else b"false"),

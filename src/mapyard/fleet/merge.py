@@ -15,7 +15,13 @@ import orjson
 import shapely
 
 from mapyard.errors import InvalidRequest, NotFound, Unsupported
-from mapyard.fleet.host import DISTANCES_HEADER, TIERS_HEADER, Collection
+from mapyard.fleet.host import (
+    DISTANCES_HEADER,
+    FEATURES_PATH,
+    NAMES_HEADER,
+    TIERS_HEADER,
+    Collection,
+)
 from mapyard.fleet.wire import Reply
 from mapyard.osm.elements import TYPE_BY_NAME, encode_eid
 from mapyard.results.cursor import decode_cursor, encode_cursor, hash_query, write_place
@@ -103,6 +109,18 @@ def _read_by_distance(replies: Sequence[Reply]) -> Rows:
     return sorted(found.items())
 
 
+def _read_by_name(replies: Sequence[Reply]) -> Rows:
+    """Return the rows of lists by name, by (whether there is none, bytes of the name, eid)."""
+    found: dict[tuple[Any, ...], bytes] = {}
+    for reply in replies:
+        names = orjson.loads(dict(reply.headers)[NAMES_HEADER])
+        features = msgspec.json.decode(reply.body, type=Collection).features
+        for name, raw in zip(names, features, strict=True):
+            eid = _eid_of(msgspec.json.decode(raw, type=_Row))
+            found.setdefault((name is None, (name or "").encode(), eid), bytes(raw))
+    return sorted(found.items())
+
+
 def _read_searched(replies: Sequence[Reply]) -> Rows:
     """Return the rows of searches by (tier, eid).
 
@@ -129,9 +147,10 @@ def _allow_typos(first: Rows) -> Callable[[tuple[Any, ...]], bool]:
 
 
 def _make_list(
-    read: Callable[[Sequence[Reply]], Rows], kind: Any, default: int, order: str, largest: int
-) -> Merge:
-    """Return the merge of a list with pages."""
+    read: Callable[[Sequence[Reply]], Rows], kind: Any, default: int, order: str, largest: int,
+    *, only_offsets: bool = False,
+) -> Merge:  # fmt: skip
+    """Return the merge of a list with pages, by cursors and offsets or by offsets only."""
 
     allow = _allow_typos if order == "relevance" else _allow_all
 
@@ -146,12 +165,16 @@ def _make_list(
         is_stream = getattr(asked.params, "format", "json") != "json"
         if is_stream and order == "osm_id" != asked.params.output.sort:
             raise InvalidRequest.of("output[sort]", "streams come in the order of osm_id")
-        if asked.params.output.sort != order and not (order == "distance"):
+        if asked.params.output.sort not in (order, "osm_id" if order == "distance" else order):
             raise Unsupported(f"several regions are merged in the order of {order} only")
 
     def ask(asked: Asked) -> dict[str, Any]:
         check_order(asked)
         params = asked.params
+        if only_offsets and params.cursor is not None:
+            raise InvalidRequest.of(
+                "output[sort]", f"{order} pages by offset; leave out the cursor"
+            )
         raw = {k: v for k, v in asked.raw.items() if k not in ("cursor", "offset", "limit")}
         raw["limit"] = limit_of(asked)
         if params.cursor is not None:
@@ -159,9 +182,9 @@ def _make_list(
             raw["cursor"] = write_place(place)
         elif params.offset:
             if params.offset + raw["limit"] > largest:
+                how = "ask about a smaller area" if only_offsets else "follow the cursors"
                 raise Unsupported(
-                    f"over several regions, offset and limit are at most {largest} together; "
-                    "follow the cursors"
+                    f"over several regions, offset and limit are at most {largest} together; {how}"
                 )
             raw["limit"] += params.offset
         return raw
@@ -174,7 +197,9 @@ def _make_list(
             found.setdefault(key, raw)
         rows = sorted(found.items())
         limit = limit_of(asked)
-        by_offset = asked.params.cursor is None and asked.params.offset is not None
+        by_offset = only_offsets or (
+            asked.params.cursor is None and asked.params.offset is not None
+        )
         skip = (asked.params.offset or 0) if by_offset else 0
         page = rows[skip : skip + limit]
         # What comes behind rows that do not count does not count either.
@@ -281,5 +306,21 @@ MERGES: Final[Mapping[str, Merge]] = {
     "/api/v1/features/{type}/{id}": Merge(_ask_same, _join_first),
     "/api/v1/features/lookup": Merge(_ask_same, _join_first),
 }
+#: Lists of features in another order, which pages by offset.
+_SORTED: Final[Mapping[str, Merge]] = {
+    "name": _make_list(_read_by_name, tuple[()], 20, "name", MAX_LIMIT, only_offsets=True),
+    "distance": _make_list(
+        _read_by_distance, tuple[()], 20, "distance", MAX_LIMIT, only_offsets=True
+    ),
+}
+
+
+def find_merge(path: str, params: Any) -> Merge | None:
+    """Return how the answers to a request are merged, None where they cannot be."""
+    if path == FEATURES_PATH and params.format == "json" and params.output.sort in _SORTED:
+        return _SORTED[params.output.sort]
+    return MERGES.get(path)
+
+
 #: Merges where a region may say that it has nothing.
 MAY_LACK: Final = ("/api/v1/nearest", "/api/v1/features/{type}/{id}", "/api/v1/features/lookup")

@@ -107,6 +107,50 @@ def test_pages_over_regions_are_the_whole(
     assert len(set(walked[0])) == len(walked[0])
 
 
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"tags": "shop", "output[sort]": "name", "limit": 30},
+        {"tags": "amenity", "output[sort]": "name", "limit": 200, "output[fields]": "amenity"},
+        {"bbox": "43.72,7.40,43.76,7.45", "tags": "highway", "output[sort]": "name", "limit": 90},
+        {"around": "43.738,7.4246", "radius": 2_000, "tags": "amenity", "limit": 70,
+         "output[sort]": "distance", "output[include]": "distance"},
+        {"around": "43.738,7.4246", "radius": 2_000, "tags": "shop", "output[sort]": "name"},
+    ],
+)  # fmt: skip
+def test_sorted_lists_over_regions_are_the_whole(
+    applications: tuple[Front, Application, Application], params: dict[str, Any]
+) -> None:
+    """Page by page, with those that have no name at the end; in all figures of the pages."""
+    _, application, single = applications
+    names = ("x-limit", "x-has-more", "x-next-offset")
+    offset, seen = 0, 0
+    while offset < 900:
+        asked = {**params, "offset": offset} if offset else params
+        expected, found = (ask(app, "/api/v1/features", asked) for app in (single, application))
+        assert (found.status_code, found.content) == (200, expected.content), offset
+        assert [found.headers.get(n) for n in names] == [expected.headers.get(n) for n in names]
+        seen += 1
+        if "x-next-offset" not in expected.headers:
+            break
+        offset = int(expected.headers["x-next-offset"])
+    assert seen > 2
+    for wrong in (
+        {**params, "cursor": "at.kQ"}, {**params, "format": "ndjson"}, {**params, "limit": 1_001},
+    ):  # fmt: skip
+        expected, found = (ask(app, "/api/v1/features", wrong) for app in (single, application))
+        assert (found.status_code, found.content) == (expected.status_code, expected.content)
+
+
+def test_pages_are_not_larger_than_those_of_one_machine(
+    applications: tuple[Front, Application, Application],
+) -> None:
+    _, application, single = applications
+    params = {"near": "43.738,7.4246", "radius": 5_000, "limit": 1_001}
+    expected, found = (ask(app, "/api/v1/features/nearby", params) for app in (single, application))
+    assert (found.status_code, found.content) == (400, expected.content)
+
+
 def walk(application: Application, path: str, params: dict[str, Any]) -> list[str]:
     ids, cursor = [], None
     while True:
@@ -285,8 +329,11 @@ def test_what_a_generation_lacks_is_said(
     [
         ("/api/v1/route", {"origin": "43.7255,7.4100", "destination": "43.7500,7.4380"}),
         ("/api/v1/isochrone", {"near": "43.738,7.4246", "time": 1200}),
-        ("/api/v1/features", {"tags": "shop", "output[sort]": "name"}),
         ("/api/v1/features", {"tags": "shop", "offset": 990, "limit": 20}),
+        (
+            "/api/v1/features",
+            {"tags": "building", "offset": 990, "limit": 20, "output[sort]": "name"},
+        ),
         ("/api/v1/tags", {"key": "amenity", "combinations": "true"}),
     ],
 )

@@ -57,11 +57,12 @@ def features(ctx: Context, params: FeaturesParams) -> Answer:
         if params.output.sort != "osm_id":
             raise InvalidRequest.of("output[sort]", "streams come in the order of osm_id")
         return stream_elements(ctx, found, params.format)
-    page = found.page(_read_limit(ctx, params.limit))
+    page = found.page(read_limit(ctx, params.limit))
     return answer_page(ctx, page.written, page.end)
 
 
-def _read_limit(ctx: Context, limit: int | None) -> int:
+def read_limit(ctx: Context, limit: int | None) -> int:
+    """Return how many rows a page has; raise for more than there may be."""
     if is_early_path(ctx):
         return min(limit or DEFAULT_EARLY_LIMIT, MAX_LIMIT)
     if limit is not None and limit > MAX_LIMIT:
@@ -141,7 +142,7 @@ def nearby(ctx: Context, params: library.Nearby) -> Answer:
 
     An area that holds the position is at distance 0.
     """
-    page = library.nearby(ctx, params).page(_read_limit(ctx, params.limit))
+    page = library.nearby(ctx, params).page(read_limit(ctx, params.limit))
     return answer_page(ctx, page.written, page.end)
 
 
