@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl
 import orjson
 
 from mapyard.errors import MapyardError, Overloaded, TooLarge, Unsupported
-from mapyard.fleet import sparql, tags
+from mapyard.fleet import plaza, sparql, tags
 from mapyard.fleet.choice import ANY, PICTURES, find_choice
 from mapyard.fleet.extent import ABOUT_ROADS, find_request_extent
 from mapyard.fleet.generation import Generation, Region
@@ -167,6 +167,8 @@ class Front(Snapshots):
             return await self._find_overpass(table, request, endpoint, body)
         if endpoint.path in sparql.PATHS and len(table.map.regions) > 1:
             return await self._find_sparql(table, request, endpoint, body)
+        if endpoint.path == plaza.PATH and len(table.map.regions) > 1 and _is_plaza(params):
+            return await self._find_plaza(table, request, endpoint)
         if endpoint.path == tags.PATH and len(table.map.regions) > 1 and tags.is_plain(params):
             asked_for = {"key": params.key, "prefix": params.prefix}
             question = _make_question(request, endpoint, asked_for, table.map.regions)
@@ -306,6 +308,31 @@ class Front(Snapshots):
 
         return await asyncio.to_thread(work)
 
+    async def _find_plaza(self, table: Table, request: Request, endpoint: Endpoint) -> Sent:
+        """Answer a PlazaQL query of searches, each by the regions that own what it finds."""
+        assert request.read is not None
+        params = request.read[1]
+        regions = table.map.regions
+        try:
+            outputs = plaza.read_query(params.data)
+        except plaza.NotLocal as why:
+            raise _refuse(endpoint, regions, str(why)) from None
+        raw = {"data": params.data, "most": plaza.limit_rows(outputs, params, table.generation.id)}
+        question = _make_question(request, endpoint, raw, regions)
+        question.path = plaza.PART_PATH
+        bodies = await self._ask_all(table, regions, question)
+        query = parse_qsl(request.scope["query_string"].decode("utf-8", "replace"))
+        reader = plaza.Reader(
+            params, request.scope["path"], query, table.generation.id,
+            "x-stainless-lang" in request.headers,
+        )  # fmt: skip
+
+        def work() -> Sent:
+            answer = plaza.write_answer(reader, outputs, bodies)
+            return encode_answer(answer, request.headers, head=request.method == "HEAD")
+
+        return await asyncio.to_thread(work)
+
     async def _ask_all(
         self, table: Table, regions: Sequence[Region], question: Question
     ) -> list[bytes]:
@@ -409,6 +436,11 @@ class Front(Snapshots):
         finally:
             for task in waiting:
                 task.cancel()
+
+
+def _is_plaza(params: Any) -> bool:
+    """Return whether a request has a query that is to be read, not a list's parameters."""
+    return bool(getattr(params, "data", "")) and params.steps is None
 
 
 def _make_question(

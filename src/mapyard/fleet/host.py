@@ -14,7 +14,7 @@ import orjson
 
 from mapyard.dataset.catalog import GUESTS_NAME
 from mapyard.errors import MapyardError, Overloaded, TooLarge
-from mapyard.fleet import sparql, tags
+from mapyard.fleet import plaza, sparql, tags
 from mapyard.fleet.overpass import PART_PATH, answer_part
 from mapyard.fleet.wire import Question, Reply
 from mapyard.http.app import Application
@@ -136,7 +136,7 @@ class Host:
 
     async def _ask_raw(self, question: Question, raw: dict[str, Any]) -> Reply:
         """Answer parameters, without paths, keys and compression around."""
-        if question.path in (PART_PATH, sparql.PART_PATH, tags.PART_PATH):
+        if question.path in (PART_PATH, plaza.PART_PATH, sparql.PART_PATH, tags.PART_PATH):
             return await self._ask_part(question, raw)
         found = self.application.router.find(question.path)
         assert found is not None, "the asking node found it"
@@ -181,6 +181,8 @@ class Host:
             ctx = Context(self.services, self.snapshot, deadline, request, raw)
             if question.path == sparql.PART_PATH:
                 body = sparql.answer_part(ctx, raw["query"], raw["form"], self.guests)
+            elif question.path == plaza.PART_PATH:
+                body = plaza.answer_part(ctx, raw["data"], raw["most"], self.guests)
             elif question.path == tags.PART_PATH:
                 body = tags.answer_part(ctx, raw["key"], raw["prefix"], self.guests)
             else:

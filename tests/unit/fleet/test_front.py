@@ -510,6 +510,96 @@ def test_sparql_that_joins_elements_is_refused(
     assert broken[0].status_code == broken[1].status_code == 400
 
 
+_PLAZA = [
+    'search(node, amenity: "cafe").limit(12);',
+    'search(way, highway: *).bbox(43.73, 7.41, 43.75, 7.43).limit(30).tags();',
+    'search(shop: *).around(500, point(43.738, 7.42)).distance(point(43.738, 7.42));',
+    'search(amenity: *).offset(7).limit(9);',
+    'search(nwr, name: ~"^Rue").first();',
+    'search(node, amenity: "restaurant").count();',
+    'search(shop: *).offset(20).limit(11).count();',
+    'search(way, building: *).within(polygon(point(43.72, 7.40), point(43.76, 7.40), '
+    'point(43.76, 7.43), point(43.72, 7.43))).filter(area() > 500).area().fields("name");',
+    'search(way, highway: *).filter(length() > 100, t["name"] != "x").length().ids();',
+    'search(amenity: *).group_by(t["amenity"]).count();',
+    'search(nwr, leisure: *).filter(t["name"] == "nothing");',
+    '$$.cafes = search(node, amenity: "cafe"); $$.n = search(shop: *).count(); search(tourism: *);',
+    'search(amenity: "cafe").limit(3); search(shop: "bakery").count();',
+    '#bbox(43.73, 7.41, 43.74, 7.42); search(shop: *); search(tourism: *).count();',
+    'search(shop: *).count(); #bbox(43.73, 7.41, 43.74, 7.42); search(shop: *);',
+    'search(relation, type: "route").not_within(circle(point(43.738, 7.42), 300)).geom();',
+    'search(way, leisure: "park").centroid().include("bbox").precision(4);',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("query", _PLAZA)
+def test_plazaql_over_regions_is_that_of_one_machine(
+    applications: tuple[Front, Application, Application], query: str
+) -> None:
+    _, application, single = applications
+    for more in (
+        {}, {"limit": 7}, {"limit": 7, "offset": 5}, {"format": "geojson"}, {"format": "ndjson"},
+    ):  # fmt: skip
+        asked = {"data": query, **more}
+        expected, found = (ask(a, "/api/v1/query", None, asked) for a in (single, application))
+        assert expected.status_code == 200, expected.text
+        assert (found.status_code, normalize_lines(found)) == (200, normalize_lines(expected))
+        for name in ("content-type", "x-has-more", "x-next-offset", "x-limit"):
+            assert found.headers.get(name) == expected.headers.get(name), name
+
+
+def normalize_lines(answer: Any) -> Any:
+    """Each line by itself, where there are several."""
+    return [normalize(line) for line in answer.content.split(b"\n")]
+
+
+def test_plazaql_pages_over_regions_are_walked(
+    applications: tuple[Front, Application, Application],
+) -> None:
+    _, application, single = applications
+    pages = []
+    for app in (application, single):
+        ids, cursor = [], {}
+        while True:
+            body = {"data": "search(shop: *); search(tourism: *);", "limit": 40, **cursor}
+            page = ask(app, "/api/v1/query", None, body)
+            assert page.status_code == 200, page.text
+            ids += [feature["id"] for feature in page.json()["features"]]
+            if "x-next-cursor" not in page.headers:
+                break
+            cursor = {"cursor": page.headers["x-next-cursor"]}
+        pages.append(ids)
+    assert pages[0] == pages[1] and len(pages[0]) > 120
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ('search(amenity: *).sort(t["name"]);', ".sort() looks at several elements"),
+        ("$a = search(shop: *); $a;", "$a is used by other statements"),
+        ('search(shop: *).around(50, search(amenity: "cafe"));', "search() looks at more"),
+        ("search(way, highway: *).sum(length());", ".sum() looks at several elements"),
+        ('search(shop: *).within(boundary(name: "Monaco"));', "boundary() looks at more"),
+        ("nearest(point(43.738, 7.42));", "nearest() is no search"),
+        ("#limit(5); search(shop: *);", "#limit() is about all outputs"),
+        ("search(way, highway: *).filter(elevation() > 3);", "elevation() looks at more"),
+        ('search(shop: *).limit(4).group_by(t["shop"]).count();', "groups of a part"),
+        ("node[amenity=cafe];out;", "asked at /api/v1/overpass"),
+    ],
+)
+def test_plazaql_that_relates_elements_is_refused(
+    applications: tuple[Front, Application, Application], query: str, told: str
+) -> None:
+    _, application, single = applications
+    refused = ask(application, "/api/v1/query", None, {"data": query})
+    assert refused.status_code == 422 and told in refused.json()["error"]["message"], refused.text
+    named = ask(application, "/api/v1/query", None, {"data": query}, {"X-Region": "r001"})
+    assert named.status_code == ask(single, "/api/v1/query", None, {"data": query}).status_code
+    for wrong in ("search(;", "search(shop: *).limit(-1);", "search(node, way);"):
+        broken = [ask(app, "/api/v1/query", None, {"data": wrong}) for app in (single, application)]
+        assert broken[0].status_code == 400 and broken[1].status_code in (400, 422)
+
+
 def test_overpass_and_sparql_ask_a_named_region(
     applications: tuple[Front, Application, Application], folder: Path
 ) -> None:
