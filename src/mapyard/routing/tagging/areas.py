@@ -6,7 +6,8 @@ that lie on a shortest way are added, under the id and with the tags of the area
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -77,9 +78,7 @@ def is_walked_area(tags: Tags) -> bool:
     return is_area and tags.get("highway") in WALKED
 
 
-def find_square_lines(
-    pbf: Path, areas: list[Area], positions: dict[int, tuple[float, float]]
-) -> dict[int, list[Line]]:
+def find_square_lines(pbf: Path, areas: list[Area], positions: Positions) -> dict[int, list[Line]]:
     """Return the lines across areas that are walked on, by the id of the way they belong to."""
     if not areas:
         return {}
@@ -155,10 +154,43 @@ def join_rings(ways: list[Ring]) -> list[Ring]:
     return rings
 
 
-def read_positions(pbf: Path, ids: set[int]) -> dict[int, tuple[float, float]]:
+class Positions(Mapping[int, tuple[float, float]]):
+    """The lon, lat of nodes by id, in a tenth of what a dictionary takes."""
+
+    def __init__(self, ids: NDArray[np.int64], lon: Floats, lat: Floats) -> None:
+        """Take nodes in the order of their ids."""
+        self._columns = ids, lon, lat
+        self._ids, self._lon, self._lat = memoryview(ids), memoryview(lon), memoryview(lat)
+
+    def __getitem__(self, node: int) -> tuple[float, float]:
+        at = bisect_left(self._ids, node)
+        if at == len(self._ids) or self._ids[at] != node:
+            raise KeyError(node)
+        return self._lon[at], self._lat[at]
+
+    def __contains__(self, node: object) -> bool:
+        at = bisect_left(self._ids, cast("int", node))
+        return at < len(self._ids) and self._ids[at] == node
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._ids)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def join(self, others: Positions) -> Positions:
+        """Return these and those of other nodes."""
+        ids, lon, lat = (
+            np.concatenate(pair) for pair in zip(self._columns, others._columns, strict=True)
+        )
+        order = np.argsort(ids)
+        return Positions(ids[order], lon[order], lat[order])
+
+
+def read_positions(pbf: Path, ids: set[int]) -> Positions:
     """Return the lon, lat of nodes; those that the file lacks are left out."""
     wanted = np.sort(np.fromiter(ids, np.int64, len(ids)))
-    found: dict[int, tuple[float, float]] = {}
+    parts = [(wanted[:0], np.empty(0), np.empty(0))]
     for of_block, lon, lat in iter_positions(pbf):
         if not len(of_block):
             continue
@@ -167,9 +199,8 @@ def read_positions(pbf: Path, ids: set[int]) -> dict[int, tuple[float, float]]:
         place = np.searchsorted(of_block, some)
         there = of_block[np.minimum(place, len(of_block) - 1)] == some
         at = place[there]
-        degrees = zip((lon[at] / E7).tolist(), (lat[at] / E7).tolist(), strict=True)
-        found.update(zip(some[there].tolist(), degrees, strict=True))
-    return found
+        parts.append((some[there], lon[at] / E7, lat[at] / E7))
+    return Positions(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
 def _find_entrances(
@@ -203,9 +234,7 @@ def _find_entrances(
     return entrances, taken
 
 
-def draw_lines(
-    area: Area, positions: dict[int, tuple[float, float]], entrances: set[int]
-) -> list[Line]:
+def draw_lines(area: Area, positions: Positions, entrances: set[int]) -> list[Line]:
     """Return the lines that shortest ways between the entrances of an area go along."""
     rings = [*area.outers, *area.holes]
     if any(node not in positions for ring in rings for node in ring):
@@ -239,9 +268,7 @@ def _find_neighbors(rings: list[Ring]) -> set[frozenset[int]]:
     return {frozenset(pair) for ring in rings for pair in pairwise(ring)}
 
 
-def _project(
-    nodes: list[int], positions: dict[int, tuple[float, float]], lon0: float, lat0: float
-) -> Floats:
+def _project(nodes: list[int], positions: Positions, lon0: float, lat0: float) -> Floats:
     lonlat = np.array([positions[node] for node in nodes])
     return np.asarray(project(lonlat[:, 0], lonlat[:, 1], lon0, lat0))
 

@@ -16,10 +16,9 @@ from mapyard.osm.area_rule import AREA, NOT_AREA, area_bits
 from mapyard.osm.elements import NODE, WAY
 from mapyard.osm.pbf import Block, iter_blocks
 from mapyard.routing.tagging.access import is_open_by_kind, read_states
-from mapyard.routing.tagging.areas import Area, Ring, Tags
+from mapyard.routing.tagging.areas import Area, Positions, Ring, Tags
 
 type Ints = NDArray[np.int64]
-type Positions = dict[int, tuple[float, float]]
 
 #: What people do not walk over: key → values; None for all values but `no`.
 OBSTACLES: Final[dict[str, frozenset[str] | None]] = {

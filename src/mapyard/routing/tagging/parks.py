@@ -23,6 +23,7 @@ from mapyard.routing.tagging.access import read_access
 from mapyard.routing.tagging.areas import (
     Area,
     Line,
+    Positions,
     Ring,
     Tags,
     find_reflex,
@@ -34,7 +35,6 @@ from mapyard.routing.tagging.areas import (
 from mapyard.routing.tagging.around import (
     AROUND_DEG,
     Around,
-    Positions,
     leads_onto,
     read_around,
 )
@@ -81,7 +81,8 @@ def find_park_lines(
         return {}
     around = read_around(pbf, parks, positions)
     needed = {node for refs in around.refs.values() for node in refs}
-    positions = positions | read_positions(pbf, needed - positions.keys())
+    positions = positions.join(read_positions(pbf, needed - positions.keys()))
+    del needed
     drawn = {line.ends for found in lines.values() for line in found}
     return _draw_all(parks, around, positions, drawn)
 
