@@ -43,7 +43,6 @@ from mapyard.routing.contraction.speeds import (
     spread_speeds,
     write_speeds,
 )
-from mapyard.routing.contraction.table import write_mode
 from mapyard.routing.contraction.tables import (
     TILES_NAME,
     OwnSpeeds,
@@ -55,6 +54,7 @@ from mapyard.routing.contraction.tables import (
     write_own,
 )
 from mapyard.routing.contraction.tiles import RoadGraph, read_graph
+from mapyard.routing.contraction.writing import write_mode
 from mapyard.routing.modes import TABLE_MODES, Mode
 from mapyard.settings import get_settings
 

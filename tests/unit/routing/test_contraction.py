@@ -11,19 +11,18 @@ import pytest
 
 from mapyard.deadline import no_deadline
 from mapyard.routing import compute_matrix, find_routes, open_routing
-from mapyard.routing.contraction import build
-from mapyard.routing.contraction import table as table_module
+from mapyard.routing.contraction import build, writing
 from mapyard.routing.contraction.build import build_tables
 from mapyard.routing.contraction.hierarchy import NO_WAY, Hierarchy, HierarchyArrays, contract
 from mapyard.routing.contraction.levels import read_level
 from mapyard.routing.contraction.mapping import MEMORY_BYTES, Scratch
 from mapyard.routing.contraction.places import Places
 from mapyard.routing.contraction.profiles import MODE_COSTS
-from mapyard.routing.contraction.table import write_mode
 from mapyard.routing.contraction.tables import ModeCheck, Tables, read_checks
 from mapyard.routing.contraction.tiles import UnknownTiles, read_graph
 from mapyard.routing.contraction.turns import find_turns
 from mapyard.routing.contraction.vertices import VertexGraph, _forbid_paths
+from mapyard.routing.contraction.writing import write_mode
 from mapyard.routing.engine import NoRoad, NoRoute
 from mapyard.routing.kernels import load_kernels
 from mapyard.routing.modes import ASSUMED_TIME, TABLE_MODES, make_costing
@@ -384,7 +383,7 @@ def test_blocks_of_turns_are_priced_as_all_at_once(road_graph, tmp_path, monkeyp
     costs = MODE_COSTS["auto"]
     scratch = Scratch(tmp_path, MEMORY_BYTES)
     write_mode(road_graph, costs, tmp_path / "whole", scratch=scratch)
-    monkeypatch.setattr(table_module, "_TURNS_AT_ONCE", 777)
+    monkeypatch.setattr(writing, "_TURNS_AT_ONCE", 777)
     write_mode(road_graph, costs, tmp_path / "blocks", scratch=scratch)
     files = {path.name: path.read_bytes() for path in (tmp_path / "whole").iterdir()}
     assert len(files) > 30
@@ -398,10 +397,10 @@ def test_a_block_is_priced_in_the_room_of_a_block(road_graph, tmp_path, monkeypa
     edge_s = costs.cost_edges(road_graph)
     peaks = []
     for block in (len(turns), 500):
-        monkeypatch.setattr(table_module, "_TURNS_AT_ONCE", block)
+        monkeypatch.setattr(writing, "_TURNS_AT_ONCE", block)
         tracemalloc.start()
         try:
-            table_module._price_turns(road_graph, costs, turns, *edge_s, scratch)
+            writing._price_turns(road_graph, costs, turns, *edge_s, scratch)
             peaks.append(tracemalloc.get_traced_memory()[1])
         finally:
             tracemalloc.stop()

@@ -9,8 +9,8 @@ import pytest
 from mapyard.routing.contraction import mapping
 from mapyard.routing.contraction.mapping import make_file, open_scratch
 from mapyard.routing.contraction.profiles import MODE_COSTS
-from mapyard.routing.contraction.table import write_mode
 from mapyard.routing.contraction.tiles import read_graph
+from mapyard.routing.contraction.writing import write_mode
 
 
 @pytest.mark.parametrize("shape", [(0,), (0, 4), (5,), (300, 4)])

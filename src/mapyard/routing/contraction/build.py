@@ -20,16 +20,11 @@ from mapyard.routing.contraction.mapping import MEMORY_BYTES, Scratch, open_scra
 from mapyard.routing.contraction.order import rank_edges
 from mapyard.routing.contraction.places import Places
 from mapyard.routing.contraction.profiles import MODE_COSTS, find_costs
-from mapyard.routing.contraction.table import (
-    ModeTable,
-    SharedTable,
-    select_edges,
-    write_mode,
-    write_shared,
-)
+from mapyard.routing.contraction.table import ModeTable, SharedTable
 from mapyard.routing.contraction.tables import TILES_NAME, ModeCheck, get_folder, write_meta
 from mapyard.routing.contraction.tiles import RoadGraph, UnknownTiles, read_graph
 from mapyard.routing.contraction.times import find_closed
+from mapyard.routing.contraction.writing import select_edges, write_mode, write_shared
 from mapyard.routing.costing import CostingOptions
 from mapyard.routing.edges import find_edges
 from mapyard.routing.engine import Engine, NoRoute

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -42,11 +43,11 @@ _IMPASSABLE: Final = 7
 #: Largest height, width and length in centimetres and weight in 10 kg, by kind of limit.
 _VEHICLE: Final = {1: 160, 2: 190, 3: 270, 4: 80}
 
-_DENSITY_FACTORS: Final = 0.85 + 0.025 * np.arange(16)
+DENSITY_FACTORS: Final = 0.85 + 0.025 * np.arange(16)
 _SURFACE_FACTORS: Final = np.array([0, 0, 0, 0.05, 0.1, 0.25, 0.5, 0.5])
-_TRACK_FACTOR: Final = 4.0
+TRACK_FACTOR: Final = 4.0
 _LIVING_STREET_FACTOR: Final = 2.6
-_RAIL_FERRY_FACTOR: Final = 2.8
+RAIL_FERRY_FACTOR: Final = 2.8
 
 _CROSSINGS: Final = CrossingCosts(
     gate_s=20, private_gate_s=450, bollards_are_gates=True, ends_only_s=600, alley_s=0,
@@ -71,31 +72,47 @@ _REVERSE_TIME_S: Final = 20.0
 _REVERSE_DEGREES: Final = (160, 200)
 
 
-def _find_open(graph: RoadGraph) -> Bools:
+def find_open(graph: RoadGraph, access: int = _ACCESS) -> Bools:
+    """Return the edges that are open to a motor vehicle, at whatever hour and of whatever size."""
     edges = graph.edges
     return (
-        (edges.access & _ACCESS > 0) & (edges.surface != _IMPASSABLE) & (edges.shortcut == 0)
+        (edges.access & access > 0) & (edges.surface != _IMPASSABLE) & (edges.shortcut == 0)
         & (edges.use != CONSTRUCTION) & (graph.end >= 0)
     )  # fmt: skip
 
 
 def _find_usable(graph: RoadGraph) -> Bools:
-    usable = _find_open(graph)
-    edge, kind, modes, value = graph.limits.T
-    for limit, own in _VEHICLE.items():
-        usable[edge[(kind == limit) & (modes & _ACCESS > 0) & (value < own)]] = False
+    usable = find_open(graph)
+    usable[find_over_limit(graph, _ACCESS, _VEHICLE)] = False
     close_at_hours(graph.limits, usable, _ACCESS)
     return usable
+
+
+def find_over_limit(
+    graph: RoadGraph, access: int, vehicle: Mapping[int, int], *, exempt: bool | None = None
+) -> Ints:
+    """Return the edges whose limits a vehicle is over.
+
+    Only limits that spare destinations where these are `exempt`, only others where not.
+    """
+    edge, kind, modes, value = graph.limits.T
+    found = np.zeros(len(edge), np.bool_)
+    for limit, own in vehicle.items():
+        found |= (kind == limit) & (value < own)
+    found &= modes & access > 0
+    if exempt is not None:
+        found &= graph.spares_ends == exempt
+    return edge[found]
 
 
 def _cost_edges(graph: RoadGraph) -> tuple[Floats, Floats]:
     edges = graph.edges
     time_s = edges.length_m * seconds_per_meter(np.minimum(edges.speed_kmh, _TOP_SPEED_KMH))
-    factor = _DENSITY_FACTORS[edges.density]
+    factor = DENSITY_FACTORS[edges.density]
     factor = np.where(edges.use == FERRY, 1.0, factor)
-    factor = np.where(edges.use == RAIL_FERRY, _RAIL_FERRY_FACTOR, factor)
+    factor = np.where(edges.use == RAIL_FERRY, RAIL_FERRY_FACTOR, factor)
     factor += _SURFACE_FACTORS[edges.surface]
-    factor *= np.where(edges.use == TRACK, _TRACK_FACTOR, 1.0)
+    factor *= np.where(edges.use == TRACK, TRACK_FACTOR, 1.0)
     factor *= np.where(edges.use == LIVING_STREET, _LIVING_STREET_FACTOR, 1.0)
     return time_s * factor, time_s
 
@@ -195,7 +212,7 @@ def _find_avoided(graph: RoadGraph, turns: Turns) -> list[list[int]]:
 CAR: Final = ModeCosts(
     access=_NODE_ACCESS,
     find_usable=_find_usable,
-    find_open=_find_open,
+    find_open=find_open,
     cost_edges=_cost_edges,
     cost_turns=_cost_turns,
     find_private=find_private,

@@ -7,9 +7,17 @@ from typing import Final
 
 import numpy as np
 
-from mapyard.routing.contraction.car import CAR, cost_waits, time_turns
+from mapyard.routing.contraction.car import (
+    CAR,
+    DENSITY_FACTORS,
+    RAIL_FERRY_FACTOR,
+    TRACK_FACTOR,
+    cost_waits,
+    find_open,
+    find_over_limit,
+    time_turns,
+)
 from mapyard.routing.contraction.costs import (
-    CONSTRUCTION,
     FERRY,
     LIVING_STREET,
     RAIL_FERRY,
@@ -20,26 +28,22 @@ from mapyard.routing.contraction.costs import (
     cost_crossings,
     seconds_per_meter,
 )
-from mapyard.routing.contraction.tiles import RoadGraph
+from mapyard.routing.contraction.tiles import Ints, RoadGraph
 from mapyard.routing.contraction.times import close_at_hours
 from mapyard.routing.contraction.turns import Turns
 
 _ACCESS: Final = 8
 _TOP_SPEED_KMH: Final = 120
-_IMPASSABLE: Final = 7
 #: Largest height, width and length in centimetres, weight and load of an axle in 10 kg, and number
 #: of axles, by kind of limit.
 _VEHICLE: Final = {1: 411, 2: 260, 3: 2164, 4: 2177, 5: 907, 9: 5}
 
-_DENSITY_FACTORS: Final = 0.85 + 0.025 * np.arange(16)
 _SURFACE_FACTORS: Final = np.array([0, 0, 0, 0.1, 0.2, 0.5, 1, 0])
 _TOO_FAST_FACTOR: Final = 0.05
 _LOW_CLASS_FACTOR: Final = 0.5
 _LOW_CLASS_COST_S: Final = 15.0
 _FIRST_LOW_CLASS: Final = 6
-_RAIL_FERRY_FACTOR: Final = 2.8
 _TRUCK_ROUTE_FACTOR: Final = 0.85
-_TRACK_FACTOR: Final = 4.0
 _LIVING_STREET_FACTOR: Final = 3.0
 
 _CROSSINGS: Final = CrossingCosts(
@@ -50,11 +54,7 @@ _ENDS_ONLY_COST_S: Final = 600.0
 
 
 def _find_open(graph: RoadGraph) -> Bools:
-    edges = graph.edges
-    return (
-        (edges.access & _ACCESS > 0) & (edges.surface != _IMPASSABLE) & (edges.shortcut == 0)
-        & (edges.use != CONSTRUCTION) & (graph.end >= 0)
-    )  # fmt: skip
+    return find_open(graph, _ACCESS)
 
 
 def _find_usable(graph: RoadGraph) -> Bools:
@@ -64,19 +64,15 @@ def _find_usable(graph: RoadGraph) -> Bools:
     return usable
 
 
-def _find_too_small(graph: RoadGraph, *, exempt: bool) -> Bools:
+def _find_too_small(graph: RoadGraph, *, exempt: bool) -> Ints:
     """Return the edges whose limits a truck is over: those that spare destinations, or others."""
-    edge, kind, modes, value = graph.limits.T
-    found = np.zeros(len(graph.start), np.bool_)
-    of_trucks = (modes & _ACCESS > 0) & (graph.spares_ends == exempt)
-    for limit, own in _VEHICLE.items():
-        found[edge[(kind == limit) & of_trucks & (value < own)]] = True
-    return found
+    return find_over_limit(graph, _ACCESS, _VEHICLE, exempt=exempt)
 
 
 def _find_private(graph: RoadGraph) -> tuple[Bools, Bools]:
     edges = graph.edges
-    private = (edges.destination_only_hgv == 1) | _find_too_small(graph, exempt=True)
+    private = edges.destination_only_hgv == 1
+    private[_find_too_small(graph, exempt=True)] = True
     return private, private | (edges.destination_only == 1)
 
 
@@ -87,13 +83,13 @@ def _cost_edges(graph: RoadGraph) -> tuple[Floats, Floats]:
         limited, np.minimum(edges.truck_speed_kmh, edges.speed_kmh), edges.speed_kmh
     )
     time_s = edges.length_m * seconds_per_meter(np.minimum(speed_kmh, _TOP_SPEED_KMH))
-    factor = _DENSITY_FACTORS[edges.density] + _SURFACE_FACTORS[edges.surface]
+    factor = DENSITY_FACTORS[edges.density] + _SURFACE_FACTORS[edges.surface]
     factor += _TOO_FAST_FACTOR * np.maximum(speed_kmh - _TOP_SPEED_KMH, 0)
     factor += _LOW_CLASS_FACTOR * (edges.road_class >= _FIRST_LOW_CLASS)
     factor = np.where(edges.use == FERRY, 1.0, factor)
-    factor = np.where(edges.use == RAIL_FERRY, _RAIL_FERRY_FACTOR, factor)
+    factor = np.where(edges.use == RAIL_FERRY, RAIL_FERRY_FACTOR, factor)
     factor *= np.where(edges.truck_route == 1, _TRUCK_ROUTE_FACTOR, 1.0)
-    factor *= np.where(edges.use == TRACK, _TRACK_FACTOR, 1.0)
+    factor *= np.where(edges.use == TRACK, TRACK_FACTOR, 1.0)
     factor *= np.where(edges.use == LIVING_STREET, _LIVING_STREET_FACTOR, 1.0)
     return time_s * factor, time_s
 
