@@ -18,6 +18,8 @@ SIZE_DEG: Final = 0.005
 #: Points that are asked for together: those of squares of this edge, along strips of them.
 _BLOCK_DEG: Final = 0.1
 _BLOCK_POINTS: Final = 20_000
+#: As how many points a further square counts: few points here and there have much around them.
+_COST_OF_SQUARE: Final = 500
 #: A box that meets more squares than this is looked at with every block.
 _MOST_SQUARES: Final = 4_096
 _ROWS: Final = 1 << 17
@@ -98,9 +100,13 @@ def in_blocks(lon: Floats, lat: Floats, compute: Callable[[Ints], Ints]) -> Call
     """
 
     def compute_blocks(open_: Ints) -> Ints:
-        order = np.argsort(_square_of(lon[open_], lat[open_]), kind="stable")
+        squares = _square_of(lon[open_], lat[open_])
+        order = np.argsort(squares, kind="stable")
+        is_new = np.diff(squares[order], prepend=squares[order[:1]]) != 0
+        cost = np.cumsum(np.where(is_new, 1 + _COST_OF_SQUARE, 1))
+        cuts = np.flatnonzero(np.diff(cost // _BLOCK_POINTS)) + 1
         found = np.empty(len(open_), np.int64)
-        for part in np.array_split(order, -(-len(order) // _BLOCK_POINTS)):
+        for part in np.split(order, cuts):
             found[part] = compute(open_[part])
         give_back_freed()  # the shapes of each block
         return found
