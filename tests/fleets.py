@@ -67,7 +67,7 @@ def build_regions(
 
 def open_generation(split: Split, folder: Path) -> tuple[Generation, dict[str, Snapshot]]:
     """Return the regions as a generation, and their datasets, open."""
-    settings = get_settings()
+    settings = get_settings().replace(data=folder)
     snapshots = {}
     regions = []
     for region in split.extracts:
