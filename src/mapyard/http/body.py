@@ -12,7 +12,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Collection, Mapping
-from typing import Any, Final
+from typing import Final
 from urllib.parse import parse_qsl
 
 import orjson
@@ -22,6 +22,7 @@ from mapyard.params.raw import Raw, put_raw
 
 MAX_QUERY_BYTES: Final = 65_536
 MAX_FIELDS: Final = 1_000
+JSON: Final = "application/json"
 FORM: Final = "application/x-www-form-urlencoded"
 MULTIPART: Final = "multipart/form-data"
 _CHARSET: Final = re.compile(r"charset\s*=\s*\"?([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)
@@ -61,6 +62,8 @@ def read_body(
     """
     if not body or body.isspace():
         return {}
+    if content_type == JSON and not texts:  # as most are
+        return _read_json(body)
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type == MULTIPART:
         return _read_parts(body, content_type)
@@ -98,13 +101,9 @@ def merge(query: Raw, body: Raw) -> Raw:
     for name, value in body.items():
         if isinstance(value, dict) and isinstance(merged.get(name), dict):
             merged[name] = merged[name] | value
-        elif not _is_absent(value):
+        elif value is not None and value != "":
             merged[name] = value
-    return {name: value for name, value in merged.items() if not _is_absent(value)}
-
-
-def _is_absent(value: Any) -> bool:
-    return value is None or (isinstance(value, str) and not value)
+    return {name: value for name, value in merged.items() if value is not None and value != ""}
 
 
 def _decode_text(body: bytes, media_type: str, content_type: str) -> str:
@@ -185,13 +184,16 @@ def _read_json(body: bytes) -> Raw:
         raise InvalidRequest.of("body", "must be a JSON object")
     if len(value) > MAX_FIELDS:
         raise _too_many_fields()
-    raw: Raw = {}
     for name, item in value.items():
         if isinstance(item, dict) and len(item) > MAX_FIELDS:
             raise TooLarge(
                 f"{name[:100]} has {len(item)} members, at most {MAX_FIELDS} are read",
                 details={"parameter": name[:100], "limit": MAX_FIELDS, "count": len(item)},
             )
+    if "[" not in "".join(value):
+        return value
+    raw: Raw = {}
+    for name, item in value.items():
         put_raw(raw, name, item)
     return raw
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
@@ -194,11 +195,11 @@ _QUICK: Final = frozenset(
     ("origin", "destination", "mode", "lang", "units", "overview", "geometries", "snap_radius",
      "format")
 )  # fmt: skip
-_PLAIN: Final = {
-    field.name: field.default
-    for field in msgspec.structs.fields(RouteQuestion)
-    if field.name not in _QUICK
-}
+_OTHERS: Final = [
+    field for field in msgspec.structs.fields(RouteQuestion) if field.name not in _QUICK
+]
+_read_others: Final = attrgetter(*(field.name for field in _OTHERS))
+_PLAIN: Final = tuple(field.default for field in _OTHERS)
 
 
 def find_quickly(call: Call, params: RouteQuestion) -> Route | None:
@@ -206,7 +207,7 @@ def find_quickly(call: Call, params: RouteQuestion) -> Route | None:
 
     That is between two positions that are not far apart, by a prepared mode at its defaults.
     """
-    if any(getattr(params, name) != value for name, value in _PLAIN.items()):
+    if _read_others(params) != _PLAIN:
         return None
     engine = get_engine(call)
     found = find_quick_route(

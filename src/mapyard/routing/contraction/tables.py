@@ -114,6 +114,8 @@ class Tables:
         profile = PROFILES[name]
         if name != profile.mode and profile.mode in self.own_modes:
             return None
+        if name in self._opened:
+            return self._opened[name]
         with self._lock:
             if name not in self._opened:
                 self._opened[name] = ModeTable(
