@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from killed import kill_while_building
 from osm_files import EXAMPLES
 
 #: Builds on disks of the sizes that it is told, kB, and prints what came of each.
@@ -77,3 +78,39 @@ def test_nothing_is_left_and_what_is_missing_is_said(tmp_path: Path) -> None:
     assert any("MB more of working files" in said and refused for said, _, refused in made)
     said, left, _ = made[-1]
     assert (said, len(left)) == ("", 1)
+
+
+#: Builds as little in memory as there can be.
+TIGHT = """
+import sys
+from pathlib import Path
+from mapyard.builder import memory, pipeline
+from mapyard.builder.progress import Reporter
+from mapyard.builder.steps import select_steps
+from mapyard.store import sorting, spill
+
+memory._LEAST_SORT_BYTES, memory._BASE_BYTES = 1, 1 << 62
+spill.LARGE_BYTES = 1 << 12
+sorting._LEAST_KEYS = sorting.BLOCK_KEYS = 1_000
+steps = select_steps(["text", "tiles"])
+pipeline.build_dataset([Path(sys.argv[1])], Path(sys.argv[2]), steps, Reporter(quiet=True), jobs=1)
+"""
+
+
+@pytest.mark.slow
+def test_a_kill_among_sorts_and_arrays_in_files_leaves_what_the_next_build_removes(
+    tmp_path: Path,
+) -> None:
+    source, folder = EXAMPLES / "monaco.osm.pbf", tmp_path / "datasets"
+    folder.mkdir()
+    program = ["-c", TIGHT, str(source), str(tmp_path)]
+    interrupted = [
+        kill_while_building(program, tmp_path, after_s) for after_s in (0.3, 0.8, 1.5, 2.5, 4.0)
+    ]
+    assert any(interrupted)
+    # A folder that was killed goes with the next build, so there is one at most.
+    assert len([path for path in folder.iterdir() if path.name.startswith(".")]) <= 1
+    subprocess.run([sys.executable, *program], check=True)
+    assert not [path for path in folder.iterdir() if path.name.startswith(".")]
+    left = ("sort-", "work-", "spill-")
+    assert not [path for path in folder.rglob("*") if path.name.startswith(left)]
