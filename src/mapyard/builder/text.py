@@ -60,6 +60,8 @@ def _build(ctx: StepContext, folder: Path) -> Mapping[str, Any]:
     _write_postings(made, plan, folder, sort_bytes(ctx.settings) // _SHARE_OF_SORTS)
     write_tables(made, folder / "documents")
     remember_words(made)
+    figures, documents, fresh = count_documents(made), made.count, len(plan.fresh)
+    del made, plan  # what names need is in the store
     is_patch = memo.previous is not None and len(names.fresh) <= MAX_FRESH * len(names.searchable)
     rows = names.fresh if is_patch else names.searchable
     report(f"writing {len(rows):,} of {len(names.searchable):,} names")
@@ -74,9 +76,8 @@ def _build(ctx: StepContext, folder: Path) -> Mapping[str, Any]:
     memo.close()
     report("index")
     writer.close()
-    count = len(names.searchable) + made.count
-    written = writer.count + len(plan.fresh)
-    return {"index_documents": count, "written_documents": written, **count_documents(made)}
+    count, written = len(names.searchable) + documents, writer.count + fresh
+    return {"index_documents": count, "written_documents": written, **figures}
 
 
 def _write_postings(made: Assembly, plan: Plan, folder: Path, memory_bytes: int) -> None:

@@ -7,7 +7,7 @@ that lie on a shortest way are added, under the id and with the tags of the area
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -23,7 +23,7 @@ from mapyard.osm.pbf import iter_positions
 from mapyard.routing.tagging.access import read_access
 
 type Tags = dict[str, str]
-type Ring = list[int]
+type Ring = Sequence[int]
 type Floats = NDArray[np.float64]
 type Bools = NDArray[np.bool_]
 
@@ -142,13 +142,13 @@ def join_rings(ways: list[Ring]) -> list[Ring]:
     rings = [way for way in ways if way[0] == way[-1]]
     open_ = [way for way in ways if way[0] != way[-1]]
     while open_:
-        ring = open_.pop()
+        ring = list(open_.pop())
         while ring[0] != ring[-1]:
             at = next((n for n, way in enumerate(open_) if ring[-1] in (way[0], way[-1])), None)
             if at is None:
                 break
             way = open_.pop(at)
-            ring = ring + (way[1:] if way[0] == ring[-1] else way[-2::-1])
+            ring += way[1:] if way[0] == ring[-1] else way[-2::-1]
         if ring[0] == ring[-1]:
             rings.append(ring)
     return rings
@@ -268,7 +268,7 @@ def _find_neighbors(rings: list[Ring]) -> set[frozenset[int]]:
     return {frozenset(pair) for ring in rings for pair in pairwise(ring)}
 
 
-def _project(nodes: list[int], positions: Positions, lon0: float, lat0: float) -> Floats:
+def _project(nodes: Ring, positions: Positions, lon0: float, lat0: float) -> Floats:
     lonlat = np.array([positions[node] for node in nodes])
     return np.asarray(project(lonlat[:, 0], lonlat[:, 1], lon0, lat0))
 

@@ -5,6 +5,7 @@ Read as arrays, in one pass; only what lies near becomes objects.
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -162,7 +163,8 @@ def _add_way(around: Around, block: Block, row: int) -> None:
     assert block.refs is not None and block.offsets is not None
     way_id = int(block.ids[row])
     tags = _read_tags(block, row)
-    around.refs[way_id] = block.refs[block.offsets[row] : block.offsets[row + 1]].tolist()
+    refs = block.refs[block.offsets[row] : block.offsets[row + 1]]
+    around.refs[way_id] = array("q", refs.tobytes())  # a fifth of what a list takes
     if _is_obstacle(tags):
         around.obstacles.add(way_id)
         if _is_area(tags):
