@@ -25,6 +25,7 @@ from mapyard.geocoding.build.changes import Plan, plan_documents, remember_words
 from mapyard.geocoding.build.memo import Memo, Previous
 from mapyard.geocoding.build.tables import write_tables
 from mapyard.geocoding.search.postings import PostingsWriter, open_postings
+from mapyard.settings import get_settings
 from mapyard.store.distinct import distinct
 from mapyard.store.reader import open_store
 from mapyard.store.spill import give_back_freed, spill_arrays
@@ -120,5 +121,10 @@ def _plan_names(memo: Memo) -> _Names:
     return _Names(searchable, np.intersect1d(searchable, changed).astype(np.uint32), dropped)
 
 
-#: Measured in docs/sizing.md.
-STEP = Step("text", _run, lambda pbf: Estimate(150_000_000 + 4 * pbf, 2 * pbf, 0.4 + 0.21e-6 * pbf))
+def _estimate(pbf: int) -> Estimate:
+    """Measured in docs/sizing.md. Arrays are bounded, names and places are held."""
+    bounded = 100_000_000 + round(0.8 * pbf) + array_bytes(get_settings())
+    return Estimate(min(150_000_000 + 4 * pbf, bounded), 3 * pbf, 0.4 + 0.25e-6 * pbf)
+
+
+STEP = Step("text", _run, _estimate)

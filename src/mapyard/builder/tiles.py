@@ -10,6 +10,7 @@ from mapyard.builder.memory import sort_bytes
 from mapyard.builder.pipeline import Step, StepContext
 from mapyard.builder.preflight import Estimate
 from mapyard.dataset.manifest import read_manifest
+from mapyard.settings import get_settings
 from mapyard.store.spill import spill_arrays
 from mapyard.tiles.archive import list_tiles, write_archive
 from mapyard.tiles.build import build_table, find_bounds
@@ -56,7 +57,10 @@ def _find_shapes(ctx: StepContext, before: Path | None) -> ShapesBefore | None:
     return ShapesBefore(before, ctx.patched.touched)
 
 
-#: Measured in docs/sizing.md.
-STEP = Step(
-    "tiles", _run, lambda pbf: Estimate(150_000_000 + 12 * pbf, 3 * pbf, 0.1 + 0.24e-6 * pbf)
-)
+def _estimate(pbf: int) -> Estimate:
+    """Measured in docs/sizing.md. Arrays and sorts are bounded, values of tags are held."""
+    bounded = 100_000_000 + round(0.2 * pbf) + sort_bytes(get_settings())
+    return Estimate(min(150_000_000 + 12 * pbf, bounded), 4 * pbf, 0.1 + 0.24e-6 * pbf)
+
+
+STEP = Step("tiles", _run, _estimate)
