@@ -34,7 +34,7 @@ static uint32_t hash(int32_t vertex) {
 }
 
 static int grow_slots(Spread *s) {
-    uint32_t slots = s->slots ? 2 * s->slots : 1024;
+    uint32_t slots = s->slots ? 4 * s->slots : 4096;
     uint32_t *grown = calloc(slots, sizeof(uint32_t));
     if (!grown) return -1;
     for (int64_t i = 0; i < s->count; i++) {
@@ -55,7 +55,7 @@ static int64_t find_label(Spread *s, int32_t vertex) {
     for (; s->slot[at]; at = (at + 1) & (s->slots - 1))
         if (s->label[s->slot[at] - 1].vertex == vertex) return s->slot[at] - 1;
     if (s->count == s->room) {
-        int64_t room = 2 * s->room + 512;
+        int64_t room = 2 * s->room + 2048;
         Label *grown = realloc(s->label, (size_t)room * sizeof(Label));
         if (!grown) return -1;
         s->label = grown;
@@ -75,7 +75,7 @@ static int add(Spread *s, int32_t vertex, int32_t cost, int32_t time, int32_t le
     label->time = time;
     label->length = length;
     if (s->waiting == s->heap_room) {
-        int64_t room = 2 * s->heap_room + 512;
+        int64_t room = 2 * s->heap_room + 1024;
         Waiting *grown = realloc(s->heap, (size_t)room * sizeof(Waiting));
         if (!grown) return -1;
         s->heap = grown;
