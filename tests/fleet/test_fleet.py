@@ -95,8 +95,8 @@ class Fleet:
         for copy in copies:
             if copy["ready"]:
                 nodes.setdefault(copy["region"], set()).add(copy["node"])
-        # Four regions, and the places of all.
-        return len(nodes) == 5 and all(len(of) == 2 for of in nodes.values()) and len(copies) == 10
+        # Four regions, and the places and the roads of all.
+        return len(nodes) == 6 and all(len(of) == 2 for of in nodes.values()) and len(copies) == 12
 
     def stop(self) -> None:
         for node in self.nodes:
@@ -124,7 +124,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
                 made.add_node()
             ray = ("--ray", f"{made.head}@127.0.0.2")
             made.run("regions", "split", EXAMPLES / "monaco.osm.pbf", "--regions", 4,
-                     "--out", folder / "split", "--margin", 200)  # fmt: skip
+                     "--out", folder / "split", "--margin", 200, "--roads", 1)  # fmt: skip
             made.run(
                 "fleet",
                 "build",
@@ -224,6 +224,12 @@ def test_all_nodes_answer_as_one_machine(fleet: Fleet, monaco: Path) -> None:
         assert found.headers["x-dataset-timestamp"] == expected.headers["x-dataset-timestamp"]
         asked[node.ip] += 1
     assert sum(copy["asked"] for copy in fleet.status()["copies"]) > 20  # over Ray, too
+    trip = {"origin": "43.7255,7.4100", "destination": "43.7500,7.4380"}  # over all regions
+    expected = ask(single, "/api/v1/route", trip)
+    assert expected.status_code == 200
+    for node in fleet.nodes:
+        found = fleet.get(node, "/api/v1/route", trip)
+        assert normalize(found.content) == normalize(expected.content)
 
 
 def test_pages_are_walked_over_nodes_and_regions(fleet: Fleet, monaco: Path) -> None:
@@ -312,7 +318,7 @@ def test_a_generation_is_switched_under_load(fleet: Fleet) -> None:
         "text,routing",
         *ray,
     )
-    assert told.count("updated ") == 5 and "built " not in told
+    assert told.count("updated ") == 6 and "built " not in told
     before = fleet.get(fleet.nodes[0], "/api/v1/features", {"tags": "amenity", "limit": 50})
     cursor = before.headers["x-next-cursor"]
     seen: set[bool] = set()

@@ -11,48 +11,56 @@ PICTURES: Final = "pictures"
 #: Answered from what a node has besides its datasets (heights, fonts), or from none.
 ANY: Final = "any"
 
-_FORWARD: Final = (
-    "/api/v1/geocode",
-    "/api/v1/geocode/autocomplete",
-    "/api/v1/geocode/batch",
-    "/graphhopper/geocode",
-    "/nominatim/search",
-    "/pelias/v1/search",
-    "/pelias/v1/search/structured",
-    "/pelias/v1/autocomplete",
-    "/photon/api",
-    "/photon/structured",
+_FORWARD: Final = frozenset(
+    (
+        "/api/v1/geocode",
+        "/api/v1/geocode/autocomplete",
+        "/api/v1/geocode/batch",
+        "/graphhopper/geocode",
+        "/nominatim/search",
+        "/pelias/v1/search",
+        "/pelias/v1/search/structured",
+        "/pelias/v1/autocomplete",
+        "/photon/api",
+        "/photon/structured",
+    )
 )
 #: Where tags are asked for, they answer with elements that are no places, and a region has these.
-_REVERSE: Final = (
-    "/api/v1/geocode/reverse",
-    "/nominatim/reverse",
-    "/pelias/v1/reverse",
-    "/photon/reverse",
+_REVERSE: Final = frozenset(
+    (
+        "/api/v1/geocode/reverse",
+        "/nominatim/reverse",
+        "/pelias/v1/reverse",
+        "/photon/reverse",
+    )
 )
-_TILES: Final = ("/api/v1/tiles/{z}/{x}/{y}", "/ogc/tiles/{set}/{z}/{row}/{column}")
-_PICTURES: Final = ("/api/v1/static/{size}", "/api/v1/raster/{z}/{x}/{y}")
-_OF_TILES: Final = (
-    "/api/v1/tiles.json",
-    "/api/v1/tiles/style.json",
-    "/ogc/tiles/{set}/tilejson",
+_TILES: Final = frozenset(("/api/v1/tiles/{z}/{x}/{y}", "/ogc/tiles/{set}/{z}/{row}/{column}"))
+_PICTURES: Final = frozenset(("/api/v1/static/{size}", "/api/v1/raster/{z}/{x}/{y}"))
+_OF_TILES: Final = frozenset(
+    (
+        "/api/v1/tiles.json",
+        "/api/v1/tiles/style.json",
+        "/ogc/tiles/{set}/tilejson",
+    )
 )
-_ANY: Final = (
-    "/api/v1/elevation",
-    "/api/v1/elevation/batch",
-    "/api/v1/elevation/profile",
-    "/api/v1/terrain.json",
-    "/api/v1/terrain/{z}/{x}/{y}",
-    "/api/v1/contours.json",
-    "/api/v1/contours/{z}/{x}/{y}",
-    "/api/v1/tiles/glyphs/{fontstack}/{range}",
-    "/api/v1/tiles/sprites/{file}",
-    "/api/v1/tiles/world.json",
-    "/nominatim/status",
-    "/ors/elevation/line",
-    "/ors/elevation/point",
-    "/photon/status",
-    "/valhalla/height",
+_ANY: Final = frozenset(
+    (
+        "/api/v1/elevation",
+        "/api/v1/elevation/batch",
+        "/api/v1/elevation/profile",
+        "/api/v1/terrain.json",
+        "/api/v1/terrain/{z}/{x}/{y}",
+        "/api/v1/contours.json",
+        "/api/v1/contours/{z}/{x}/{y}",
+        "/api/v1/tiles/glyphs/{fontstack}/{range}",
+        "/api/v1/tiles/sprites/{file}",
+        "/api/v1/tiles/world.json",
+        "/nominatim/status",
+        "/ors/elevation/line",
+        "/ors/elevation/point",
+        "/photon/status",
+        "/valhalla/height",
+    )
 )
 
 
