@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mapyard.builder.memory import build_bytes
+from mapyard.builder.memory import array_bytes, build_bytes
 from mapyard.builder.pipeline import Step, StepContext
 from mapyard.builder.preflight import Estimate
 from mapyard.elevation import open_elevation
@@ -19,6 +19,7 @@ from mapyard.routing.building.heights import FindHeights
 from mapyard.routing.meta import GraphMeta
 from mapyard.routing.profiles import PROFILES
 from mapyard.settings import get_settings
+from mapyard.store.spill import spill_arrays
 
 _UNITS_PER_DEG = 10_000_000
 #: Disk of a prepared profile as a multiple of the .osm.pbf, by mode; others are cars.
@@ -58,16 +59,19 @@ def _run(ctx: StepContext) -> Mapping[str, Any]:
     bbox = find_bbox(store.lon, store.lat)
     # An update shares the machine with the server.
     threads = 1 if ctx.previous is not None else None
-    meta: GraphMeta | None = build_graph(
-        ctx.source,
-        ctx.folder / "routing",
-        bbox,
-        threads=threads,
-        find_heights=_open_heights(ctx.data / "elevation"),
-        chosen=ctx.settings.prepared_profiles,
-        memory_bytes=build_bytes(ctx.settings),
-        on_progress=follow,
-    )
+    folder = ctx.folder / "routing"
+    folder.mkdir(exist_ok=True)
+    with spill_arrays(folder, array_bytes(ctx.settings)):
+        meta: GraphMeta | None = build_graph(
+            ctx.source,
+            folder,
+            bbox,
+            threads=threads,
+            find_heights=_open_heights(ctx.data / "elevation"),
+            chosen=ctx.settings.prepared_profiles,
+            memory_bytes=build_bytes(ctx.settings),
+            on_progress=follow,
+        )
     if meta is None:
         return {"edges": 0}
     return {
