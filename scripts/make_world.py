@@ -1,4 +1,4 @@
-"""Make src/mapyard/tiles/data/world.json.gz out of npm's world-atlas (Natural Earth).
+"""Make src/mapyard/tiles/data/world.json.xz out of npm's world-atlas (Natural Earth).
 
 npm pack world-atlas && tar xzf world-atlas-*.tgz
 python scripts/make_world.py package/land-110m.json
@@ -8,8 +8,8 @@ The land of the world for low zooms, as one GeoJSON MultiPolygon in hundredths o
 
 from __future__ import annotations
 
-import gzip
 import json
+import lzma
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import shapely
 
-TARGET = Path(__file__).parents[1] / "src" / "mapyard" / "tiles" / "data" / "world.json.gz"
+TARGET = Path(__file__).parents[1] / "src" / "mapyard" / "tiles" / "data" / "world.json.xz"
 
 
 def main() -> None:
@@ -35,7 +35,7 @@ def main() -> None:
         "geometry": {"type": "MultiPolygon", "coordinates": polygons},
     }
     TARGET.parent.mkdir(exist_ok=True)
-    packed = gzip.compress(json.dumps(feature, separators=(",", ":")).encode(), 9, mtime=0)
+    packed = lzma.compress(json.dumps(feature, separators=(",", ":")).encode(), preset=9)
     TARGET.write_bytes(packed)
     print(f"{len(polygons)} polygons, {len(packed):,} bytes")
 

@@ -7,12 +7,12 @@
 
 The tables are part of the source tree, so that neither set-up nor use needs npm:
 
-- text/data/han.txt.gz: traditional and Japanese characters and the simplified ones;
+- text/data/han.txt.xz: traditional and Japanese characters and the simplified ones;
 - geocoding/data/kinds.txt.xz: words for kinds of things in `LANGS`;
-- geocoding/data/brands.txt.gz: other names of brands;
+- geocoding/data/brands.txt.xz: other names of brands;
 - geocoding/data/country_names.txt.xz: what countries are called in all languages of CLDR;
 - geocoding/data/country_labels.txt.xz: what countries are called, by language;
-- geocoding/data/subdivisions.txt.gz: codes and names of states and provinces (ISO 3166-2);
+- geocoding/data/subdivisions.txt.xz: codes and names of states and provinces (ISO 3166-2);
 - geocoding/data/address_formats.txt.gz: the order of the parts of an address in each country.
 """
 
@@ -107,7 +107,7 @@ def write_han(package: Path) -> None:
     simple = {one: simple.get(other, other) for one, other in simple.items()}
     kept = sorted((one, other) for one, other in simple.items() if one != other)
     write(
-        SOURCE / "text/data/han.txt.gz", ["".join(a for a, _ in kept), "".join(b for _, b in kept)]
+        SOURCE / "text/data/han.txt.xz", ["".join(a for a, _ in kept), "".join(b for _, b in kept)]
     )
 
 
@@ -198,7 +198,7 @@ def write_brands(package: Path) -> None:
                     if 2 < len(single.strip()) <= 40 and fold(single.strip()) != key:
                         found[key][fold(single.strip())] = None
     lines = [f"{key}\t{'|'.join(names)}" for key, names in sorted(found.items())]
-    write(SOURCE / "geocoding/data/brands.txt.gz", lines)
+    write(SOURCE / "geocoding/data/brands.txt.xz", lines)
 
 
 # ---- countries --------------------------------------------------------------------------------
@@ -271,7 +271,7 @@ def write_subdivisions(package: Path) -> None:
             name = row["name"]
             names = [name] if isinstance(name, str) else list(dict.fromkeys(name.values()))
             lines.append(f"{country}\t{row['key']}\t{'|'.join(names)}")
-    write(SOURCE / "geocoding/data/subdivisions.txt.gz", lines)
+    write(SOURCE / "geocoding/data/subdivisions.txt.xz", lines)
 
 
 # ---- address formats --------------------------------------------------------------------------

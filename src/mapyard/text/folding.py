@@ -8,7 +8,7 @@ the Indic scripts stay, because there they are the vowels.
 
 from __future__ import annotations
 
-import gzip
+import lzma
 import re
 import unicodedata
 from functools import lru_cache
@@ -52,8 +52,8 @@ _MARKS = re.compile(
 @lru_cache(maxsize=1)
 def _letters() -> dict[int, str | int | None]:
     """Return what single characters become; read when the first text needs it."""
-    packed = resources.files("mapyard.text").joinpath("data/han.txt.gz").read_bytes()
-    one, other = gzip.decompress(packed).decode().split()
+    packed = resources.files("mapyard.text").joinpath("data/han.txt.xz").read_bytes()
+    one, other = lzma.decompress(packed).decode().split()
     digits = {
         ord(letter): str(unicodedata.digit(letter))
         for letter in map(chr, range(0x660, 0x20000))

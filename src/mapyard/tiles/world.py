@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
+import lzma
 from functools import lru_cache
 from importlib import resources
 
@@ -10,5 +10,5 @@ from importlib import resources
 @lru_cache(maxsize=1)
 def read_world() -> bytes:
     """Return one GeoJSON feature, a MultiPolygon in hundredths of a degree."""
-    packed = resources.files("mapyard.tiles").joinpath("data/world.json.gz").read_bytes()
-    return gzip.decompress(packed)
+    packed = resources.files("mapyard.tiles").joinpath("data/world.json.xz").read_bytes()
+    return lzma.decompress(packed)

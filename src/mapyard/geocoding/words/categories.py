@@ -6,7 +6,6 @@ data/kinds.txt.xz: names and terms of the editor's presets in many languages (da
 
 from __future__ import annotations
 
-import gzip
 import lzma
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
@@ -114,7 +113,7 @@ def _read(name: str) -> str:
     file = resources.files("mapyard.geocoding").joinpath(name)
     if name.endswith(".xz"):
         return lzma.decompress(file.read_bytes()).decode()
-    return gzip.decompress(file.read_bytes()).decode() if name.endswith(".gz") else file.read_text()
+    return file.read_text()
 
 
 def _own_phrases() -> dict[str, str]:
@@ -152,7 +151,7 @@ def indexed_tags() -> frozenset[str]:
 
 @lru_cache(maxsize=1)
 def _brands() -> dict[str, list[str]]:
-    lines = (line.split("\t") for line in _read("data/brands.txt.gz").splitlines())
+    lines = (line.split("\t") for line in _read("data/brands.txt.xz").splitlines())
     return {brand: names.split("|") for brand, names in lines}
 
 

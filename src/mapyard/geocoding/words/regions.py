@@ -6,7 +6,7 @@ tiger:county) then stands for their town, or, where nearly all agree, for the co
 
 from __future__ import annotations
 
-import gzip
+import lzma
 from collections.abc import Iterable
 from functools import lru_cache
 from importlib import resources
@@ -45,9 +45,9 @@ _FEWEST_VOTES: Final = 10
 @lru_cache(maxsize=1)
 def _subdivisions() -> dict[str, dict[str, tuple[str, tuple[str, ...]]]]:
     """Return country → key of a name or lower-case code → (code, names)."""
-    packed = resources.files("mapyard.geocoding").joinpath("data/subdivisions.txt.gz").read_bytes()
+    packed = resources.files("mapyard.geocoding").joinpath("data/subdivisions.txt.xz").read_bytes()
     found: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {}
-    for line in gzip.decompress(packed).decode().splitlines():
+    for line in lzma.decompress(packed).decode().splitlines():
         country, code, names = line.split("\t")
         entry = code, tuple(names.split("|"))
         table = found.setdefault(country, {})
