@@ -36,6 +36,7 @@ from bench.features import answer_all, choose_questions
 from mapyard.builder.pipeline import build_dataset
 from mapyard.builder.progress import Lane, Reporter
 from mapyard.builder.steps import select_steps
+from mapyard.routing.kernels import load_kernels
 from mapyard.store.reader import open_store
 
 ID_STEP = 100_000_000_000
@@ -252,6 +253,8 @@ def main() -> None:
     parser.add_argument("--replicate", type=Path)
     parser.add_argument("--keep", type=Path, help="where copies and datasets are left")
     arguments = parser.parse_args()
+    if "routing" in arguments.parts:
+        load_kernels()  # a build without them leaves ways unprepared
     print(f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}")
     print("command:", " ".join(sys.argv))
     with tempfile.TemporaryDirectory() as temporary:
