@@ -40,7 +40,7 @@ _FRESH_NAMES: Final = "name_fresh_eids"
 
 def _run(ctx: StepContext) -> Mapping[str, Any]:
     folder = ctx.folder / "text"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     with spill_arrays(folder, array_bytes(ctx.settings)):
         return _build(ctx, folder)
 

@@ -25,7 +25,7 @@ from mapyard.version import __version__
 def _run(ctx: StepContext) -> Mapping[str, Any]:
     folder = ctx.folder / TABLE_FOLDER
     ctx.progress.stage("tiles: features")
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     before = _find_before(ctx)
     memory_bytes = sort_bytes(ctx.settings)
     with spill_arrays(folder, memory_bytes):
