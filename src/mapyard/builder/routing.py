@@ -70,6 +70,7 @@ def _run(ctx: StepContext) -> Mapping[str, Any]:
             find_heights=_open_heights(ctx.data / "elevation"),
             chosen=ctx.settings.prepared_profiles,
             memory_bytes=build_bytes(ctx.settings),
+            jobs=ctx.jobs,
             on_progress=follow,
         )
     if meta is None:

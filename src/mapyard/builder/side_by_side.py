@@ -125,4 +125,4 @@ def _start(ctx: StepContext, name: str, *, lanes: int = 1, prepares: bool = Fals
     folder, source, data = (path.absolute() for path in (folder, ctx.source, ctx.data))
     share = build_bytes(ctx.settings) // lanes
     settings = msgspec.structs.replace(ctx.settings, build_memory=share)
-    return StepProcess(Task(name, folder, source, data, settings, ctx.header, prepares))
+    return StepProcess(Task(name, folder, source, data, settings, ctx.header, prepares, ctx.jobs))

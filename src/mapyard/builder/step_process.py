@@ -41,6 +41,8 @@ class Task(NamedTuple):
     header: Header
     #: Whether it does only what can be done before there is a store.
     prepares: bool = False
+    #: On how many cores it may work where others do not.
+    jobs: int = 1
 
 
 class StepProcess:
@@ -157,8 +159,9 @@ def main(fd: int) -> int:
         threading.Thread(target=_end_with_the_build, daemon=True).start()
         step = select_steps([task.part])[-1]
         ctx = StepContext(
-            task.folder, task.source, task.data, task.settings, reporter, header=task.header
-        )
+            task.folder, task.source, task.data, task.settings, reporter, header=task.header,
+            jobs=task.jobs,
+        )  # fmt: skip
         if task.prepares:
             assert step.prepare is not None
             step.prepare(ctx)

@@ -11,7 +11,7 @@ import pytest
 
 from mapyard.deadline import no_deadline
 from mapyard.routing import compute_matrix, find_routes, open_routing
-from mapyard.routing.contraction import build, writing
+from mapyard.routing.contraction import build, mapping, writing
 from mapyard.routing.contraction.build import build_tables
 from mapyard.routing.contraction.hierarchy import NO_WAY, Hierarchy, HierarchyArrays, contract
 from mapyard.routing.contraction.levels import read_level
@@ -28,6 +28,7 @@ from mapyard.routing.kernels import load_kernels
 from mapyard.routing.modes import ASSUMED_TIME, TABLE_MODES, make_costing
 from mapyard.routing.profiles import PROFILES
 from mapyard.routing.snapping import find_roads, make_locations
+from mapyard.store import spill
 
 CASINO = (7.4281, 43.7392)
 SEA = (7.45, 43.70)
@@ -341,6 +342,31 @@ def test_a_mode_that_disagrees_leaves_no_arrays(copy, monkeypatch):
     monkeypatch.setattr(build, "_agrees", lambda *arguments: False)
     build_tables(copy)
     assert [path.name for path in (copy / "hierarchy").iterdir() if path.is_dir()] == []
+
+
+def test_modes_side_by_side_give_the_same_bytes(copy, monkeypatch):
+    """Also where all large arrays lie in files, those of numpy in each thread, too."""
+    monkeypatch.setattr(build, "_check", lambda *arguments: ModeCheck(1, 1, True, None))
+    monkeypatch.setattr(mapping, "_LARGE_BYTES", 1 << 12)
+    monkeypatch.setattr(spill, "LARGE_BYTES", 1 << 14)
+
+    def read() -> dict[str, bytes]:
+        files = [copy / "matrix.json", *(copy / "hierarchy").rglob("*.npy")]
+        return {str(file.relative_to(copy)): file.read_bytes() for file in files}
+
+    build_tables(copy, ["foot-shortest"])
+    in_memory = read()
+    assert len(in_memory) > 100
+    in_files_bytes = {}
+    for jobs in (1, 3):
+        with spill.spill_arrays(copy, 1 << 16):
+            build_tables(copy, ["foot-shortest"], 1 << 16, jobs)
+            in_files_bytes[jobs] = spill.tell_spilled().spilled_bytes
+        found = read()
+        assert in_memory.keys() == found.keys()
+        assert [name for name in found if in_memory[name] != found[name]] == [], jobs
+    # Of 630 MB; those that no other thread would put into files are 430.
+    assert in_files_bytes[3] > 0.9 * in_files_bytes[1] > 50_000_000
 
 
 def test_all_that_a_mode_needs_is_mapped(engine):

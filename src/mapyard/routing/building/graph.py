@@ -53,15 +53,16 @@ def build_graph(
     find_heights: FindHeights | None = None,
     chosen: Collection[str] = (),
     memory_bytes: int = MEMORY_BYTES,
+    jobs: int = 1,
     on_progress: Callable[[float, str], None] = lambda share, what: None,
 ) -> GraphMeta | None:
     """Build the graph of `pbf` into `directory` (made if missing): tiles.tar and routing.json.
 
     `pbf` is sorted by type and id, `bbox` surrounds the data. With `find_heights` roads have
-    grades; `chosen` profiles are prepared beside the modes, in about `memory_bytes`. `on_progress`
-    gets the share done in
-    0..1 and what is being done. Working files lie in `directory`/work and are removed at the end.
-    Returns None, and leaves nothing, where the file holds no roads. Raises `RoutingBuildFailed`.
+    grades; `chosen` profiles are prepared beside the modes, `jobs` modes at a time, in about
+    `memory_bytes`. `on_progress` gets the share done in 0..1 and what is being done. Working files
+    lie in `directory`/work and are removed at the end. Returns None, and leaves nothing, where the
+    file holds no roads. Raises `RoutingBuildFailed`.
     """
     work = directory / "work"
     shutil.rmtree(work, ignore_errors=True)
@@ -113,7 +114,7 @@ def build_graph(
     run_module("valhalla.valhalla_build_extract", ["-c", config_path])
     (work / TILES_NAME).replace(directory / TILES_NAME)
     on_progress(0.98, "preparing matrices")
-    build_tables(directory, chosen, memory_bytes)
+    build_tables(directory, chosen, memory_bytes, jobs)
     meta = GraphMeta(name_engine(), edge_count, timezone_count, height_count > 0)
     meta.write(directory)
     shutil.rmtree(work)

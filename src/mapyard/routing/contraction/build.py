@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import math
 import shutil
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -60,20 +62,23 @@ _HIERARCHICAL: Final = ("auto", "truck")
 
 
 def build_tables(
-    directory: Path, chosen: Collection[str] = (), memory_bytes: int = MEMORY_BYTES
+    directory: Path,
+    chosen: Collection[str] = (),
+    memory_bytes: int = MEMORY_BYTES,
+    jobs: int = 1,
 ) -> dict[str, ModeCheck]:
     """Prepare the modes of the graph in `directory`, and the chosen ones of `PROFILES`.
 
-    Writes beside its tiles what was found, and returns the checks. A profile without one has no
-    table: the C of routing is missing, no road is for it, or the tiles are laid out in an unknown
-    way.
+    Up to `jobs` modes at a time, which share the memory. Writes beside its tiles what was found,
+    and returns the checks. A profile without one has no table: the C of routing is missing, no road
+    is for it, or the tiles are laid out in an unknown way.
     """
     checks: dict[str, ModeCheck] = {}
     write_meta(directory, checks, chosen)  # routes are compared as they are without tables
     folder = get_folder(directory)
     shutil.rmtree(folder, ignore_errors=True)
     with open_scratch(directory, memory_bytes) as scratch:
-        return _build_tables(directory, chosen, checks, folder, scratch)
+        return _build_tables(directory, chosen, checks, folder, scratch, jobs)
 
 
 def _build_tables(
@@ -82,6 +87,7 @@ def _build_tables(
     checks: dict[str, ModeCheck],
     folder: Path,
     scratch: Scratch,
+    jobs: int,
 ) -> dict[str, ModeCheck]:
     graph = _read_graph(directory / TILES_NAME, scratch)
     if graph is not None:
@@ -91,21 +97,25 @@ def _build_tables(
     profiles = {
         name: profile for name, profile in PROFILES.items() if name in (*TABLE_MODES, *chosen)
     }
-    connected = dict[Mode, NDArray[np.uint8]]()
-    for mode in dict.fromkeys(profile.mode for profile in profiles.values()):
+
+    def write(mode: Mode) -> NDArray[np.uint8] | None:
+        """Write the profiles of a mode; return what is connected, None where no road is for it."""
         usable, _ = select_edges(graph, MODE_COSTS[mode])
-        if not usable.any():
-            profiles = {name: one for name, one in profiles.items() if one.mode != mode}
-            continue
-        rank = rank_edges(graph, usable)
+        found = None
+        rank = rank_edges(graph, usable) if usable.any() else None
         for name in [name for name, profile in profiles.items() if profile.mode == mode]:
-            connected[mode] = write_mode(
-                graph,
-                find_costs(PROFILES[name]),
-                get_folder(directory, name),
-                rank=rank,
-                scratch=scratch,
-            )
+            if rank is not None:
+                costs, target = find_costs(PROFILES[name]), get_folder(directory, name)
+                found = write_mode(graph, costs, target, rank=rank, scratch=scratch)
+        return found
+
+    modes = list(dict.fromkeys(profile.mode for profile in profiles.values()))
+    connected = {
+        mode: found
+        for mode, found in zip(modes, _map_in_threads(write, modes, jobs), strict=True)
+        if found is not None
+    }
+    profiles = {name: one for name, one in profiles.items() if one.mode in connected}
     write_shared(graph, directory / TILES_NAME, folder, connected)
     shared = SharedTable(folder, directory / TILES_NAME)
     for name, profile in profiles.items():
@@ -116,6 +126,20 @@ def _build_tables(
             shutil.rmtree(get_folder(directory, name))
     write_meta(directory, checks, chosen)
     return checks
+
+
+def _map_in_threads[Task, Result](
+    work: Callable[[Task], Result], tasks: Sequence[Task], threads: int
+) -> list[Result]:
+    """Return the result of each task; loops in C and over large arrays run side by side.
+
+    Each runs in a copy of the context, where numpy is told where to put large arrays.
+    """
+    if threads == 1:
+        return [work(task) for task in tasks]
+    with ThreadPoolExecutor(threads) as pool:
+        running = [pool.submit(copy_context().run, work, task) for task in tasks]
+        return [one.result() for one in running]
 
 
 def _find_hours(graph: RoadGraph) -> Hours:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,10 +40,15 @@ def make_file(path: Path, shape: tuple[int, ...], kind: type[np.generic]) -> NDA
 
 
 class Scratch:
-    """Arrays that are needed for a while: in memory as long as they fit, then in files."""
+    """Arrays that are needed for a while: in memory as long as they fit, then in files.
+
+    Several threads may use one.
+    """
 
     def __init__(self, folder: Path, memory_bytes: int) -> None:
         self._folder = folder
+        # Arrays may be let go while one is counted.
+        self._lock = threading.RLock()
         self._room = int(_SHARE * memory_bytes)
         self._made = 0
 
@@ -50,10 +56,11 @@ class Scratch:
         """Return an array to be filled; its file goes when nobody holds it any more."""
         dtype = np.dtype(kind)
         size = int(np.prod(shape)) * dtype.itemsize
-        if self._fits(size):
-            return self._hold(np.empty(shape, dtype))
-        self._made += 1
-        path = self._folder / f"{self._made}-{name}"
+        with self._lock:
+            if self._fits(size):
+                return self._hold(np.empty(shape, dtype))
+            self._made += 1
+            path = self._folder / f"{self._made}-{name}"
         made = np.memmap(path, dtype, "w+", shape=shape)
         _reserve(path)
         path.unlink()
@@ -61,8 +68,9 @@ class Scratch:
 
     def move[Array: NDArray[Any]](self, array: Array) -> Array:
         """Return what is to be held instead of an array: a copy, or itself where it fits."""
-        if self._fits(array.nbytes):
-            return self._hold(array)
+        with self._lock:
+            if self._fits(array.nbytes):
+                return self._hold(array)
         moved = self.make("moved", array.shape, array.dtype.type)
         moved[...] = array
         return moved  # type: ignore[return-value] # of the same kind
@@ -75,7 +83,8 @@ class Scratch:
         size = array.nbytes
 
         def let_go() -> None:
-            self._room += size
+            with self._lock:
+                self._room += size
 
         if size >= _LARGE_BYTES:
             self._room -= size
