@@ -29,6 +29,7 @@ import pytest
 from code_blocks import Block, group_blocks
 from mapyard.accounts.open import ensure_owner, open_accounts
 from mapyard.dataset.catalog import Catalog
+from mapyard.fleet.split import split_regions
 from osm_files import EXAMPLES, ROOT, TEST_DATA
 from servers import copy_data, free_port, running
 
@@ -153,6 +154,9 @@ def lay_out(folder: Path, page: Path) -> None:
     for name in ("monaco", "liechtenstein", "germany-latest", "north", "europe", "alps"):
         shutil.copy(MONACO, folder / f"{name}.osm.pbf")
     shutil.copy(TEST_DATA / "leeds-cut.osm.pbf", folder / "south.osm.pbf")
+    for printed, number in (("4613", "611"), ("4614", "612")):
+        diff = TEST_DATA / "monaco-updates" / "000" / "004" / f"{number}.osc.gz"
+        shutil.copy(diff, folder / f"{printed}.osc.gz")
     for name in ("docs", "examples"):
         (folder / name).symlink_to(ROOT / name)
     shutil.copy(EXAMPLES / "N43E007.hgt.zip", folder)
@@ -173,6 +177,8 @@ def test_documented_shell_runs(name: str, monaco: Path, mirror: str, tmp_path: P
     (data / "elevation").mkdir(exist_ok=True)
     shutil.copy(EXAMPLES / "N43E007.hgt.zip", data / "elevation")
     lay_out(tmp_path, blocks[0].page)
+    if blocks[0].text.startswith("mapyard regions update split"):
+        split_regions([MONACO], "2", tmp_path / "split")
     with ExitStack() as stack:
         database = open_accounts(data)
         key, address = ensure_owner(database), "http://127.0.0.1:1"

@@ -56,7 +56,7 @@ def split(
 
       mapyard regions split alps.osm.pbf --regions countries.geojson --out alps --margin 5000
 
-      mapyard regions split europe.osm.pbf --regions 24 --roads 4 --out split
+      mapyard regions split europe.osm.pbf --regions 24 --roads 4 --out apart
     """
     from mapyard.fleet.split import split_regions
 
