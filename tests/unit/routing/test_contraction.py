@@ -347,6 +347,7 @@ def test_a_mode_that_disagrees_leaves_no_arrays(copy, monkeypatch):
 def test_modes_side_by_side_give_the_same_bytes(copy, monkeypatch):
     """Also where all large arrays lie in files, those of numpy in each thread, too."""
     monkeypatch.setattr(build, "_check", lambda *arguments: ModeCheck(1, 1, True, None))
+    monkeypatch.setattr(build, "_EDGE_BYTES", 0.1)
     monkeypatch.setattr(mapping, "_LARGE_BYTES", 1 << 12)
     monkeypatch.setattr(spill, "LARGE_BYTES", 1 << 14)
 

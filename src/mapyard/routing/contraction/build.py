@@ -57,6 +57,8 @@ _TIE: Final = 1.03
 #: Ways whose costs are apart by no more than this cost the same.
 _TIE_S: Final = 1.0
 _SEED: Final = 1
+#: What preparing a mode holds for each road edge of a graph, about.
+_EDGE_BYTES: Final = 150
 #: Modes whose routes look at large roads only far from both ends.
 _HIERARCHICAL: Final = ("auto", "truck")
 
@@ -69,16 +71,16 @@ def build_tables(
 ) -> dict[str, ModeCheck]:
     """Prepare the modes of the graph in `directory`, and the chosen ones of `PROFILES`.
 
-    Up to `jobs` modes at a time, which share the memory. Writes beside its tiles what was found,
-    and returns the checks. A profile without one has no table: the C of routing is missing, no road
-    is for it, or the tiles are laid out in an unknown way.
+    Up to `jobs` modes at a time, as many as the memory suffices for. Writes beside its tiles what
+    was found, and returns the checks. A profile without one has no table: the C of routing is
+    missing, no road is for it, or the tiles are laid out in an unknown way.
     """
     checks: dict[str, ModeCheck] = {}
     write_meta(directory, checks, chosen)  # routes are compared as they are without tables
     folder = get_folder(directory)
     shutil.rmtree(folder, ignore_errors=True)
     with open_scratch(directory, memory_bytes) as scratch:
-        return _build_tables(directory, chosen, checks, folder, scratch, jobs)
+        return _build_tables(directory, chosen, checks, folder, scratch, jobs, memory_bytes)
 
 
 def _build_tables(
@@ -88,6 +90,7 @@ def _build_tables(
     folder: Path,
     scratch: Scratch,
     jobs: int,
+    memory_bytes: int,
 ) -> dict[str, ModeCheck]:
     graph = _read_graph(directory / TILES_NAME, scratch)
     if graph is not None:
@@ -109,10 +112,12 @@ def _build_tables(
                 found = write_mode(graph, costs, target, rank=rank, scratch=scratch)
         return found
 
+    suffices_for = memory_bytes / (_EDGE_BYTES * max(1, len(graph.start)))
+    threads = min(jobs, max(1, int(suffices_for)))
     modes = list(dict.fromkeys(profile.mode for profile in profiles.values()))
     connected = {
         mode: found
-        for mode, found in zip(modes, _map_in_threads(write, modes, jobs), strict=True)
+        for mode, found in zip(modes, _map_in_threads(write, modes, threads), strict=True)
         if found is not None
     }
     profiles = {name: one for name, one in profiles.items() if one.mode in connected}
