@@ -80,7 +80,10 @@ def write_copies(extract: Path, target: Path, copies: int, *, distinct: bool) ->
 def copy_width(extract: Path) -> float:
     """Return how many degrees a copy lies east of the one before."""
     box = osmium.io.Reader(str(extract)).header().box()
-    return float(box.top_right.lon - box.bottom_left.lon) + GAP_DEG
+    if box.valid():
+        return float(box.top_right.lon - box.bottom_left.lon) + GAP_DEG
+    lons = [node.lon for node in osmium.FileProcessor(str(extract), osmium.osm.NODE)]
+    return max(lons) - min(lons) + GAP_DEG
 
 
 def own_values(item: Any, copy: int, users: list[str], draw: random.Random) -> dict[str, Any]:
