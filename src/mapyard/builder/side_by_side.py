@@ -121,7 +121,7 @@ def _start(ctx: StepContext, name: str, *, lanes: int = 1, prepares: bool = Fals
     if not prepares:
         (folder / "elements").symlink_to(Path("..") / "elements")
     lane = _ahead(name) if prepares else name
-    ctx.progress.lane(lane).stage(lane)
+    ctx.progress.lane(lane).stage(f"{name}: reading the source" if prepares else name)
     folder, source, data = (path.absolute() for path in (folder, ctx.source, ctx.data))
     share = build_bytes(ctx.settings) // lanes
     settings = msgspec.structs.replace(ctx.settings, build_memory=share)

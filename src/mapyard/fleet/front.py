@@ -27,6 +27,7 @@ from mapyard.fleet.map import RegionMap
 from mapyard.fleet.merge import MAY_LACK, Asked, Merge, RowMerge, find_merge
 from mapyard.fleet.overpass import (
     FEATURES,
+    MAX_BYTES,
     NATIVE,
     PART_PATH,
     Reader,
@@ -341,6 +342,12 @@ class Front(Snapshots):
         for reply in replies:
             if reply.status != 200:
                 raise read_error(reply)
+        if sum(len(reply.body) for reply in replies) > MAX_BYTES:
+            raise TooLarge(
+                f"the regions' answers have more than {MAX_BYTES >> 20} MB together; ask for a "
+                "smaller area or fewer elements",
+                details={"limit": MAX_BYTES},
+            )
         return [reply.body for reply in replies]
 
     async def _stream(

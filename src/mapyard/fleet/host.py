@@ -182,7 +182,7 @@ class Host:
             if question.path == sparql.PART_PATH:
                 body = sparql.answer_part(ctx, raw["query"], raw["form"], self.guests)
             elif question.path == plaza.PART_PATH:
-                body = plaza.answer_part(ctx, raw["data"], raw["most"], self.guests)
+                body = plaza.answer_part(ctx, raw["data"], raw["most"], self.guests, MAX_BYTES)
             elif question.path == tags.PART_PATH:
                 body = tags.answer_part(ctx, raw["key"], raw["prefix"], self.guests)
             else:

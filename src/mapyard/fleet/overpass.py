@@ -155,12 +155,6 @@ def _join(texts: list[bytes]) -> tuple[bytes, bytes]:
 
 def unite(program: Program, bodies: Sequence[bytes]) -> tuple[list[United], list[str]]:
     """Return what all regions have for each `out`, and the warnings that all of them gave."""
-    if sum(map(len, bodies)) > MAX_BYTES:
-        raise TooLarge(
-            f"the regions' answers have more than {MAX_BYTES >> 20} MB together; ask for a smaller "
-            "area or fewer elements",
-            details={"limit": MAX_BYTES},
-        )
     parts = [msgspec.msgpack.decode(body, type=Part) for body in bodies]
     warnings = [w for w in parts[0].warnings if all(w in part.warnings for part in parts[1:])]
     outs = [statement for statement in program.statements if isinstance(statement, Out)]

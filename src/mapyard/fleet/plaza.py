@@ -168,8 +168,13 @@ class Part(msgspec.Struct):
     features: list[bytes] = []
 
 
-def answer_part(call: Asked, text: str, most: list[int], guests: NDArray[np.int64]) -> bytes:
-    """Return what a region owns of each output: at most so many features."""
+def answer_part(
+    call: Asked, text: str, most: list[int], guests: NDArray[np.int64], most_bytes: int
+) -> bytes:
+    """Return what a region owns of each output: at most so many features.
+
+    Features of more than `most_bytes` are not written further: nobody takes so many.
+    """
     services = make_services(call)
     run = Run(call.store, services, call.deadline)
     wanted = zip(read_query(text), most, strict=True)
@@ -195,7 +200,13 @@ def answer_part(call: Asked, text: str, most: list[int], guests: NDArray[np.int6
         if not output.counts:
             shown = Output(output.name, made.value.of_rows(rows[:limit]))
             part.eids = eids[:limit].tolist()
-            part.features = Outputs([shown], services).take(0, len(part.eids))
+            size = 0
+            for chunk in Outputs([shown], services).iter_chunks():
+                call.deadline.check()
+                part.features += chunk
+                size += sum(map(len, chunk))
+                if size > most_bytes:
+                    break
         parts.append(part)
     return msgspec.msgpack.encode(parts)
 

@@ -81,10 +81,12 @@ def test_roads_are_read_beside_the_store(tmp_path: Path) -> None:
         edges = report.manifest.parts["routing"].report["edges"]
         assert edges > 1_000
         begun = [line.split(" …")[0] for line in said]
-        assert ("routing ahead" in begun) == (jobs == 2)
+        assert ("routing: reading the source" in begun) == (jobs == 2)
         if jobs == 2:
             assert (
-                begun.index("routing ahead") < begun.index("store: tags") < begun.index("routing")
+                begun.index("routing: reading the source")
+                < begun.index("store: tags")
+                < begun.index("routing")
             )
     assert names[0] == names[1] == names[2]
 

@@ -648,3 +648,28 @@ def test_another_copy_answers_for_a_lost_one(
         assert refused.headers["retry-after"]
     finally:
         front.table.replicas = whole  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("where", ["host", "front"])
+@pytest.mark.parametrize(
+    ("path", "params"),
+    [
+        ("/api/v1/query", {"data": "search(way, building: *);", "format": "ndjson"}),
+        ("/api/v1/overpass", {"data": "way[building];out geom;", "format": "ndjson"}),
+    ],
+)
+def test_more_bytes_than_regions_may_send_are_refused(
+    applications: tuple[Front, Application, Application],
+    monkeypatch: pytest.MonkeyPatch,
+    where: str,
+    path: str,
+    params: dict[str, str],
+) -> None:
+    """By what each of them sends to another node, and by what all of them send together."""
+    _, application, _ = applications
+    asked = (None, params) if path == "/api/v1/query" else (params,)
+    assert ask(application, path, *asked).status_code == 200
+    monkeypatch.setattr(f"mapyard.fleet.{where}.MAX_BYTES", 20_000)
+    found = ask(application, path, *asked)
+    assert found.status_code == 413
+    assert found.json()["error"]["details"]["limit"] == 20_000
