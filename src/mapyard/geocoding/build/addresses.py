@@ -33,6 +33,11 @@ MAX_NEAREST_M: Final = 150.0
 METERS: Final = 111_195.0
 _PART: Final = 50_000
 _PAIRS: Final = 200_000
+#: Edge of the squares by which streets of a name are looked for.
+_SQUARE_DEG: Final = 0.1
+#: A place that meets more squares is looked at wherever its name is.
+_MOST_SQUARES: Final = 1_024
+_NOWHERE: Final = -(1 << 13)
 
 # How an address came to its parent.
 BY_STREET, BY_PLACE, BY_NEARNESS, ALONE = 0, 1, 2, 3
@@ -250,30 +255,78 @@ def find_of_name(
     """Return the nearest parent of the name in a column for the open points, else −1."""
     found = np.full(len(lon), -1, np.int64)
     keys = np.array([parents.keys.get(name_key(text), -1) for text in column.texts] + [-1])
-    counts = np.append(np.diff(parents.offsets), 0)[keys]
-    starts = parents.offsets[keys]
     chosen = np.flatnonzero(open_)
-    chosen = chosen[counts[column.codes[chosen]] > 0]
-    # All pairs of an address and what has its name, some addresses at a time.
-    pairs = np.cumsum(counts[column.codes[chosen]])
+    chosen = chosen[keys[column.codes[chosen]] >= 0]
+    near = _Near(parents)
+    wanted = keys[column.codes[chosen]]
+    runs = near.runs_of(wanted, lon[chosen], lat[chosen])
+    pairs = np.cumsum(sum(counts for _, counts in runs))
     cuts = np.flatnonzero(np.diff(pairs // _PAIRS)) + 1
-    for part in np.split(chosen, cuts):
-        codes = column.codes[part]
-        choice = parents.documents[ranges(starts[codes], counts[codes])]
-        address = np.repeat(part, counts[codes])
+    for part in np.split(np.arange(len(chosen)), cuts):
+        # All pairs of an address and what has its name and may be in reach.
+        choice = np.concatenate(
+            [near.documents[ranges(starts[part], counts[part])] for starts, counts in runs]
+        )
+        address = np.concatenate([np.repeat(chosen[part], counts[part]) for _, counts in runs])
         cost = _distances_m(lon[address], lat[address], parents, choice)
         far = cost > MAX_STREET_M
         same = parents.municipality[choice] == municipality[address]
         cost = cost + np.where(same, 0.0, OTHER_TOWN_M)
         cost[far] = np.inf
         # Of the choices of each address the best, of equal ones the first.
-        order = np.lexsort((cost, address))
-        first = (
-            order[np.flatnonzero(np.r_[True, address[1:] != address[:-1]])] if len(order) else order
-        )
+        order = np.lexsort((choice, cost, address))
+        is_first = np.diff(address[order], prepend=-1) != 0
+        first = order[is_first]
         first = first[np.isfinite(cost[first])]
         found[address[first]] = choice[first]
     return found
+
+
+class _Near:
+    """Parents by name and square, as a country has thousands of streets of one name."""
+
+    def __init__(self, parents: Parents) -> None:
+        key = np.repeat(np.arange(len(parents.keys)), np.diff(parents.offsets))
+        west, south, east, north = parents.boxes[parents.documents].T
+        reach_deg = MAX_STREET_M / METERS
+        # As far as the distance is measured, at the latitude of any point in reach.
+        farthest = np.minimum(90, np.maximum(np.abs(south), np.abs(north)) + reach_deg)
+        east_deg = np.minimum(360, reach_deg / np.maximum(1e-9, np.cos(np.radians(farthest))))
+        low_x, high_x = _square(west - east_deg), _square(east + east_deg)
+        low_y, high_y = _square(south - reach_deg), _square(north + reach_deg)
+        width, height = high_x - low_x + 1, high_y - low_y + 1
+        is_large = width * height > _MOST_SQUARES
+        width[is_large | ~np.isfinite(west)] = 0
+        item = np.repeat(np.arange(len(key)), width)
+        x = ranges(low_x, width)
+        rows = np.repeat(np.arange(len(item)), height[item])
+        numbers = _name_in_square(key[item[rows]], x[rows], ranges(low_y[item], height[item]))
+        # What is large comes in no square, but with every one of its name.
+        everywhere = np.flatnonzero(is_large)
+        numbers = np.concatenate([numbers, _name_in_square(key[everywhere], _NOWHERE, _NOWHERE)])
+        order = np.argsort(numbers, kind="stable")
+        self._numbers = numbers[order]
+        self.documents = parents.documents[np.concatenate([item[rows], everywhere])[order]]
+
+    def runs_of(self, keys: Ints, lon: Floats, lat: Floats) -> list[tuple[Ints, Ints]]:
+        """Return where in `documents` those of names near points begin, and how many: two runs."""
+        here = _name_in_square(keys, _square(lon), _square(lat))
+        everywhere = _name_in_square(keys, _NOWHERE, _NOWHERE)
+        runs = []
+        for wanted in (here, everywhere):
+            starts = np.searchsorted(self._numbers, wanted)
+            runs.append((starts, np.searchsorted(self._numbers, wanted, side="right") - starts))
+        return runs
+
+
+def _square(degrees: Floats) -> Ints:
+    """Return the columns of lons or the rows of lats; of none, any."""
+    return np.floor(np.nan_to_num(degrees) / _SQUARE_DEG).astype(np.int64)
+
+
+def _name_in_square(keys: Ints, x: Ints | int, y: Ints | int) -> Ints:
+    """Return one number for each name in a square; columns and rows lie within ±2 ** 13."""
+    return np.asarray((keys << 28) + ((x + (1 << 13)) << 14) + (y + (1 << 13)))
 
 
 def _distances_m(lon: Floats, lat: Floats, parents: Parents, choice: Ints) -> Floats:
