@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from itertools import islice, tee
+from itertools import batched
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -55,54 +55,53 @@ def write_archive(
     `processes` 0 takes one per core. `progress` gets the number of tiles looked at. `before` is a
     dataset by the same program, whose prepared tiles are taken where they would be the same.
     """
-    written = done = 0
-    places = (folder, before)
-    for chunk, rendered in _render_chunks(places, tiles, processes or os.cpu_count() or 1):
-        for tile, data in zip(chunk, rendered, strict=True):
-            if data:
-                writer.add(tile, data)
-                written += 1
-        done += len(chunk)
-        progress(done)
+    table = Table(folder)
+    taken = TilesBefore(before, table) if before is not None else None
+    changed = [tile for tile in tiles if taken is None or not taken.has(tile)]
+    drawn = _render(folder, changed, processes or os.cpu_count() or 1)
+    written = 0
+    for done, tile in enumerate(tiles, 1):
+        if taken is not None and taken.has(tile):
+            data = taken.find(tile)
+            if data is None:
+                data = _compressed(table, tile)
+        else:
+            data = next(drawn)
+        if data:
+            writer.add(tile, data)
+            written += 1
+        if done % _CHUNK_TILES == 0 or done == len(tiles):
+            progress(done)
+    if taken is not None:
+        taken.close()
     return written
 
 
-def _render_chunks(
-    places: tuple[Path, Path | None], tiles: list[TileId], processes: int
-) -> Iterator[tuple[list[TileId], list[bytes]]]:
-    rest = iter(tiles)
-    chunks = iter(lambda: list(islice(rest, _CHUNK_TILES)), [])
+def _render(folder: Path, tiles: list[TileId], processes: int) -> Iterator[bytes]:
+    """Yield the compressed tiles, b"" where nothing is in one, in their order."""
     if processes == 1 or len(tiles) < _MIN_PARALLEL_TILES:
-        table, taken = _open_tables(*places)
-        for chunk in chunks:
-            yield chunk, [_compressed(table, taken, tile) for tile in chunk]
+        table = Table(folder)
+        for tile in tiles:
+            yield _compressed(table, tile)
         return
-    done, asked = tee(chunks)  # as far ahead as results wait
-    yield from zip(
-        done, map_in_processes(_render_many, asked, processes, _open, places), strict=False
-    )
+    chunks = batched(tiles, _CHUNK_TILES)
+    for rendered in map_in_processes(_render_many, chunks, processes, _open, (folder,)):
+        yield from rendered
 
 
-_tables: tuple[Table, TilesBefore | None] | None = None
+_table: Table | None = None
 
 
-def _open(folder: Path, before: Path | None) -> None:
-    global _tables
-    _tables = _open_tables(folder, before)
+def _open(folder: Path) -> None:
+    global _table
+    _table = Table(folder)
 
 
-def _open_tables(folder: Path, before: Path | None) -> tuple[Table, TilesBefore | None]:
-    return Table(folder), TilesBefore(before) if before is not None else None
+def _render_many(tiles: tuple[TileId, ...]) -> list[bytes]:
+    assert _table is not None
+    return [_compressed(_table, tile) for tile in tiles]
 
 
-def _render_many(tiles: list[TileId]) -> list[bytes]:
-    assert _tables is not None
-    return [_compressed(*_tables, tile) for tile in tiles]
-
-
-def _compressed(table: Table, before: TilesBefore | None, tile: TileId) -> bytes:
-    known = before.find(table, tile) if before is not None else None
-    if known is not None:
-        return known
+def _compressed(table: Table, tile: TileId) -> bytes:
     data = render_tile(table, tile)
     return compress_tile(data) if data else b""

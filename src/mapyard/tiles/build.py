@@ -195,31 +195,45 @@ def _write_features(
     features: Features, writer: TableWriter, codes: list[str], before: ShapesBefore | None
 ) -> None:
     store, layer = features.store, features.layer
-    minzooms = np.array([rule.minzoom for rule in layer.rules], np.int64)
     names = [attribute.name for attribute in attribute_names(layer, codes)]
-    shapes, source = _find_shapes(features, before)
+    shapes, source, minzoom = _find_shapes(features, before)
     made = features._replace(rows=features.rows[source], rule=features.rule[source])
     writer.append(
         shapes,
         feature_ids(store, made.rows),
-        np.maximum(minzooms[made.rule], _visible_from(made, shapes)),
+        minzoom,
         [make_column(made, name) for name in names],
     )
 
 
-def _find_shapes(features: Features, before: ShapesBefore | None) -> tuple[Shapes, Ints]:
-    """Return the shapes of features and the index of each one's row, made or taken over."""
-    store, layer, rows = features.store, features.layer, features.rows
+def _find_shapes(features: Features, before: ShapesBefore | None) -> tuple[Shapes, Ints, Ints]:
+    """Return the shapes of features, the index of each one's row, and from which zoom it is seen.
+
+    They are made, or taken over.
+    """
+    rows = features.rows
     if before is None:
-        return _snap_in_portions(store, rows, layer.kind)
-    is_known, known, source = before.find(LAYERS.index(layer), rows, feature_ids(store, rows))
+        return _make_shapes(features)
+    ids = feature_ids(features.store, rows)
+    is_known, shapes, source, minzoom = before.find(LAYERS.index(features.layer), rows, ids)
     others = np.flatnonzero(~is_known)
     if not len(others):
-        return known, source
-    made, made_source = _snap_in_portions(store, rows[others], layer.kind)
+        return shapes, source, minzoom.astype(np.int64)
+    made, made_source, made_minzoom = _make_shapes(
+        features._replace(rows=rows[others], rule=features.rule[others])
+    )
     source = np.concatenate([source, others[made_source]])
     order = np.argsort(source, kind="stable")
-    return concatenate([known, made]).take(order), source[order]
+    zooms = np.concatenate([minzoom.astype(np.int64), made_minzoom])
+    return concatenate([shapes, made]).take(order), source[order], zooms[order]
+
+
+def _make_shapes(features: Features) -> tuple[Shapes, Ints, Ints]:
+    layer = features.layer
+    shapes, source = _snap_in_portions(features.store, features.rows, layer.kind)
+    made = features._replace(rows=features.rows[source], rule=features.rule[source])
+    minzooms = np.array([rule.minzoom for rule in layer.rules], np.int64)
+    return shapes, source, np.maximum(minzooms[made.rule], _visible_from(made, shapes))
 
 
 def _snap_in_portions(store: Store, rows: Ints, kind: int) -> tuple[Shapes, Ints]:

@@ -1,26 +1,26 @@
 """What an update takes over from the dataset before: shapes on the grid, and prepared tiles.
 
 A shape depends on its element alone, and the update of the store tells which elements changed. A
-tile is a function of the features whose boxes meet it, in their order: reading these of both tables
-takes a fourteenth of drawing them. For tiles it is not asked which features changed, so nothing can
-be forgotten that is drawn otherwise because of another one.
+tile is a function of the features whose boxes meet it, in their order. Which features differ is
+read out of both tables, by a digest of all that tiles take from each: so nothing can be forgotten
+that is drawn otherwise because of another one.
 """
 
 from __future__ import annotations
 
 import zlib
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mapyard.store.columns import ranges
-from mapyard.tiles.mercator import BUFFER, TileId, tile_box
+from mapyard.store.digests import Digests
+from mapyard.tiles.mercator import TileId
 from mapyard.tiles.pmtiles import PmtilesReader
 from mapyard.tiles.shapes import Shapes
-from mapyard.tiles.source import LOW_ZOOM_FILE, TABLE_FOLDER
-from mapyard.tiles.table import Table
+from mapyard.tiles.source import LOW_ZOOM_FILE, MAX_LOW_ZOOM, TABLE_FOLDER
+from mapyard.tiles.table import Table, find_tiles
 
 Ints = NDArray[np.int64]
 
@@ -37,8 +37,10 @@ class ShapesBefore:
         self._layer = -1
         self._ids, self._order = np.empty(0, np.uint64), np.empty(0, np.int64)
 
-    def find(self, layer: int, rows: Ints, ids: Ints) -> tuple[NDArray[np.bool_], Shapes, Ints]:
-        """Return which rows are known, their shapes, and the index of each one's row in `rows`.
+    def find(
+        self, layer: int, rows: Ints, ids: Ints
+    ) -> tuple[NDArray[np.bool_], Shapes, Ints, NDArray[np.uint8]]:
+        """Return which rows are known, their shapes, the index of each one's row, and its zoom.
 
         `ids` are those of the features of the rows; one of 0 may be anything's. Rows come layer by
         layer. A known row may have no shape: it had none before.
@@ -55,21 +57,38 @@ class ShapesBefore:
         starts = np.searchsorted(self._ids, wanted)
         counts = np.searchsorted(self._ids, wanted, side="right") - starts
         places = self._order[ranges(starts, counts)]
-        return is_known, self._table.shapes.take(places), np.repeat(known, counts)
+        shapes, source = self._table.shapes.take(places), np.repeat(known, counts)
+        return is_known, shapes, source, self._table.minzoom[places]
 
 
 class TilesBefore:
-    """The prepared tiles of an earlier dataset, which the same program has made."""
+    """The prepared tiles of an earlier dataset, made by the same program, that another has too."""
 
-    def __init__(self, folder: Path) -> None:
-        self._table = Table(folder / TABLE_FOLDER)
+    def __init__(self, folder: Path, table: Table) -> None:
+        """Compare the table of the dataset in `folder` with another one."""
+        before = Table(folder / TABLE_FOLDER)
         self._archive = PmtilesReader(folder / LOW_ZOOM_FILE)
+        self._changed: list[Ints] | None = None
+        if before.info.attributes == table.info.attributes:
+            ones, others = find_differences(before.digest(), table.digest())
+            boxes = np.concatenate([before.boxes(ones), table.boxes(others)])
+            minzoom = np.concatenate([before.minzoom[ones], table.minzoom[others]])
+            self._changed = [
+                _number(find_tiles(boxes[minzoom <= zoom], zoom))
+                for zoom in range(MAX_LOW_ZOOM + 1)
+            ]
 
-    def find(self, table: Table, tile: TileId) -> bytes | None:
-        """Return a compressed tile (b"": empty) where that of `table` is the same, else None."""
-        if self._table.info.attributes != table.info.attributes:
-            return None
-        if not _are_equal(_read(self._table, tile), _read(table, tile)):
+    def has(self, tile: TileId) -> bool:
+        """Return whether a tile is the same, empty ones included."""
+        if self._changed is None or tile.z > MAX_LOW_ZOOM:
+            return False
+        changed, number = self._changed[tile.z], tile.x << 32 | tile.y
+        at = int(np.searchsorted(changed, number))
+        return at == len(changed) or bool(changed[at] != number)
+
+    def find(self, tile: TileId) -> bytes | None:
+        """Return a compressed tile (b"": empty), or None where it is not the same, or damaged."""
+        if not self.has(tile):
             return None
         data = self._archive.find(tile)
         if data is None:
@@ -80,22 +99,39 @@ class TilesBefore:
             return None
         return data
 
-
-def _read(table: Table, tile: TileId) -> list[Any]:
-    """Return all that a tile is made of; what is soon read and likely to differ comes first."""
-    found = table.find(tile_box(tile, BUFFER), tile.z)
-    counts, attribute, value = table.tags(found, tile.z)
-    # Values are numbered by their order in the tile, not by what they are in the table.
-    values, rank = np.unique(value, return_inverse=True)
-    shapes = table.shapes.take(found)
-    return [
-        table.ids[found], table.layers_of(found), counts, attribute, rank,
-        table.values.take(values), shapes.features, shapes.rings, shapes.xy,
-    ]  # fmt: skip
+    def close(self) -> None:
+        """Unmap the archive."""
+        self._archive.close()
 
 
-def _are_equal(ones: list[Any], others: list[Any]) -> bool:
-    return all(
-        np.array_equal(one, other) if isinstance(one, np.ndarray) else one == other
-        for one, other in zip(ones, others, strict=True)
-    )
+def _number(tiles: Ints) -> Ints:
+    return tiles[:, 0] << 32 | tiles[:, 1]
+
+
+def find_differences(ones: Digests, others: Digests) -> tuple[Ints, Ints]:
+    """Return the places in two lists without which they are equal, in the same order."""
+    values, counts = np.unique(ones, return_counts=True)
+    other_values, other_counts = np.unique(others, return_counts=True)
+    _, here, there = np.intersect1d(values, other_values, assume_unique=True, return_indices=True)
+    # What is in both as often is the same; of what is not, all of a kind differs.
+    same = counts[here] == other_counts[there]
+    is_other = np.ones(len(values), np.bool_), np.ones(len(other_values), np.bool_)
+    is_other[0][here[same]] = is_other[1][there[same]] = False
+    differing = np.union1d(values[is_other[0]], other_values[is_other[1]])
+    differs = _holds(differing, ones), _holds(differing, others)
+    left = [np.flatnonzero(~one) for one in differs]
+    # Where the rest is in another order, all between what is in the same one at both ends differs.
+    moved = np.flatnonzero(ones[left[0]] != others[left[1]])
+    if len(moved):
+        between = slice(moved[0], moved[-1] + 1)
+        for one, places in zip(differs, left, strict=True):
+            one[places[between]] = True
+    return np.flatnonzero(differs[0]), np.flatnonzero(differs[1])
+
+
+def _holds(values: Digests, wanted: Digests) -> NDArray[np.bool_]:
+    """Return which of the wanted are among a few sorted values."""
+    if not len(values):
+        return np.zeros(len(wanted), np.bool_)
+    place = np.minimum(np.searchsorted(values, wanted), len(values) - 1)
+    return np.asarray(values[place] == wanted)

@@ -39,7 +39,7 @@ class Shapes:
     def take(self, indexes: Ints) -> Shapes:
         """Return the features at the indexes, in their order."""
         ring_starts = self.features[indexes]
-        ring_counts = self.features[indexes + 1] - ring_starts
+        ring_counts = (self.features[indexes + 1] - ring_starts).astype(np.int64, copy=False)
         chosen = ranges(ring_starts, ring_counts)
         starts = self.rings[chosen]
         counts = self.rings[chosen + 1] - starts

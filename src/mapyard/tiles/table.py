@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapyard.store.columns import ColumnWriter, Heap, offsets_of, open_column, ranges, write_heap
+from mapyard.store.digests import digest_runs
 from mapyard.store.distinct import distinct
+from mapyard.store.heaps import OffsetsWriter
 from mapyard.store.rtree import Items, Rtree, write_large_rtree
 from mapyard.tiles.mercator import BUFFER, GRID_BITS, MAX_ZOOM
 from mapyard.tiles.schema import LAYERS, Attribute
@@ -30,9 +32,10 @@ _PORTION: Final = 1 << 18
 _BOXES: Final = "boxes_unsorted"
 
 _COLUMNS = {
-    "ids": np.uint64, "minzoom": np.uint8, "ring_counts": np.uint32, "vertex_counts": np.uint32,
-    "tag_counts": np.uint8, "tag_attribute": np.uint16, "tag_value": np.uint32,
+    "ids": np.uint64, "minzoom": np.uint8, "tag_attribute": np.uint16, "tag_value": np.uint32,
 }  # fmt: skip
+#: Where the vertices of each ring, the rings and the tags of each feature begin.
+_OFFSETS = ("vertex_offsets", "ring_offsets", "tag_offsets")
 
 
 class TableAttribute(msgspec.Struct, frozen=True):
@@ -65,6 +68,7 @@ class TableWriter:
         self._columns = {
             name: ColumnWriter(folder, name, dtype) for name, dtype in _COLUMNS.items()
         }
+        self._offsets = {name: OffsetsWriter(folder, name) for name in _OFFSETS}
         self._columns["xy"] = ColumnWriter(folder, "xy", np.int32, 2)
         self._columns[_BOXES] = ColumnWriter(folder, _BOXES, np.int32, 4)
         self._attributes: list[TableAttribute] = []
@@ -87,13 +91,13 @@ class TableWriter:
         put = self._columns
         put["ids"].append(ids)
         put["minzoom"].append(minzoom)
-        put["ring_counts"].append(np.diff(shapes.features))
-        put["vertex_counts"].append(np.diff(shapes.rings))
+        self._offsets["ring_offsets"].append(np.diff(shapes.features))
+        self._offsets["vertex_offsets"].append(np.diff(shapes.rings))
         put["xy"].append(shapes.xy)
         put[_BOXES].append(shapes.boxes())
         matrix = np.array(columns, np.int64).reshape(len(columns), len(shapes)).T
         present = matrix >= 0
-        put["tag_counts"].append(present.sum(axis=1))
+        self._offsets["tag_offsets"].append(present.sum(axis=1))
         put["tag_attribute"].append(np.nonzero(present)[1] + self._first_attribute)
         put["tag_value"].append(matrix[present])
 
@@ -101,6 +105,8 @@ class TableWriter:
         """Write the index, the values and the description."""
         for column in self._columns.values():
             column.close()
+        for offsets in self._offsets.values():
+            offsets.close()
         self._write_index()
         self._write_values(values)
         info = TableInfo(
@@ -146,10 +152,10 @@ class Table:
         self.minzoom: NDArray[np.uint8] = open_column(folder, "minzoom")
         self.shapes = Shapes(
             open_column(folder, "xy"),
-            offsets_of(open_column(folder, "vertex_counts")),
-            offsets_of(open_column(folder, "ring_counts")),
+            open_column(folder, "vertex_offsets"),
+            open_column(folder, "ring_offsets"),
         )
-        self._tag_offsets = offsets_of(open_column(folder, "tag_counts"))
+        self._tag_offsets = open_column(folder, "tag_offsets")
         self._tag_attribute = open_column(folder, "tag_attribute")
         self._tag_value = open_column(folder, "tag_value")
         self.rtree = Rtree(folder, "rtree")
@@ -176,32 +182,45 @@ class Table:
 
         `box` on the grid keeps to the tiles that meet it.
         """
-        boxes = self._boxes[self.minzoom[self.rtree.rows] <= zoom].astype(np.int64)
-        shift = GRID_BITS - zoom
-        margin = BUFFER << (MAX_ZOOM - zoom)
-        last = (1 << zoom) - 1
-        low = np.clip(boxes[:, :2] - margin >> shift, 0, last)
-        high = np.clip(boxes[:, 2:] + margin >> shift, 0, last)
-        spans = np.unique(np.column_stack([low, high]), axis=0)
-        if box is not None:
-            spans[:, :2] = np.maximum(spans[:, :2], [box[0] >> shift, box[1] >> shift])
-            spans[:, 2:] = np.minimum(spans[:, 2:], [box[2] >> shift, box[3] >> shift])
-            spans = spans[(spans[:, 2] >= spans[:, 0]) & (spans[:, 3] >= spans[:, 1])]
-        keys = [np.empty(0, np.int64)]
-        for start in range(0, len(spans), 10_000):
-            x0, y0, x1, y1 = spans[start : start + 10_000].T
-            columns = ranges(x0, x1 - x0 + 1)
-            owner = np.repeat(np.arange(len(x0)), x1 - x0 + 1)
-            heights = (y1 - y0 + 1)[owner]
-            rows = ranges(y0[owner], heights)
-            keys.append(distinct(np.repeat(columns, heights) << 32 | rows))
-        every = distinct(*keys)
-        return np.column_stack([every >> 32, every & 0xFFFFFFFF])
+        return find_tiles(self._boxes[self.minzoom[self.rtree.rows] <= zoom], zoom, box)
+
+    def boxes(self, features: Ints) -> Ints:
+        """Return the (n, 4) boxes of features."""
+        return self.shapes.take(features).boxes()
+
+    def digest(self) -> NDArray[np.uint64]:
+        """Return a digest of each feature, of all that tiles take from it, in any table the same.
+
+        Which attributes there are is not in it.
+        """
+        digests = self.ids ^ self.layers_of(np.arange(len(self))).astype(np.uint64) << np.uint64(58)
+        texts = np.zeros(len(self.values), np.uint64)
+        heap = np.frombuffer(self.values.raw(0, len(self.values)), np.uint8)
+        digest_runs(texts, heap, np.diff(self.values.offsets))
+        for start in range(0, len(self), _PORTION):
+            part = slice(start, min(len(self), start + _PORTION))
+            self._digest_part(digests[part], texts, part)
+        return digests
+
+    def _digest_part(
+        self, digests: NDArray[np.uint64], texts: NDArray[np.uint64], part: slice
+    ) -> None:
+        edges = slice(part.start, part.stop + 1)
+        rings, tags = (offsets[edges] for offsets in (self.shapes.features, self._tag_offsets))
+        vertices = self.shapes.rings[int(rings[0]) : int(rings[-1]) + 1]
+        xy = self.shapes.xy[int(vertices[0]) : int(vertices[-1])]
+        own = slice(int(tags[0]), int(tags[-1]))
+        ones = np.ones(len(digests), np.int64)
+        digest_runs(digests, self.minzoom[part], ones)
+        digest_runs(digests, self._tag_attribute[own], np.diff(tags))
+        digest_runs(digests, texts[self._tag_value[own]], np.diff(tags))
+        digest_runs(digests, np.diff(vertices).astype(np.uint32), np.diff(rings))
+        digest_runs(digests, xy, np.diff(vertices[rings - rings[0]]))
 
     def tags(self, features: Ints, zoom: int) -> tuple[Ints, Ints, Ints]:
         """Return pairs per feature, and attribute and value of all pairs, of a zoom."""
         starts = self._tag_offsets[features]
-        counts = self._tag_offsets[features + 1] - starts
+        counts = (self._tag_offsets[features + 1] - starts).astype(np.int64)
         place = ranges(starts, counts)
         attribute = self._tag_attribute[place].astype(np.int64)
         value = self._tag_value[place].astype(np.int64)
@@ -211,3 +230,28 @@ class Table:
             counts = np.bincount(owner, minlength=len(features))
             attribute, value = attribute[shown], value[shown]
         return counts, attribute, value
+
+
+def find_tiles(boxes: Ints, zoom: int, box: tuple[int, int, int, int] | None = None) -> Ints:
+    """Return (n, 2) x, y of the tiles of a zoom that boxes on the grid meet, sorted by x, y."""
+    shift = GRID_BITS - zoom
+    margin = BUFFER << (MAX_ZOOM - zoom)
+    last = (1 << zoom) - 1
+    boxes = boxes.astype(np.int64)
+    low = np.clip(boxes[:, :2] - margin >> shift, 0, last)
+    high = np.clip(boxes[:, 2:] + margin >> shift, 0, last)
+    spans = np.unique(np.column_stack([low, high]), axis=0)
+    if box is not None:
+        spans[:, :2] = np.maximum(spans[:, :2], [box[0] >> shift, box[1] >> shift])
+        spans[:, 2:] = np.minimum(spans[:, 2:], [box[2] >> shift, box[3] >> shift])
+        spans = spans[(spans[:, 2] >= spans[:, 0]) & (spans[:, 3] >= spans[:, 1])]
+    keys = [np.empty(0, np.int64)]
+    for start in range(0, len(spans), 10_000):
+        x0, y0, x1, y1 = spans[start : start + 10_000].T
+        columns = ranges(x0, x1 - x0 + 1)
+        owner = np.repeat(np.arange(len(x0)), x1 - x0 + 1)
+        heights = (y1 - y0 + 1)[owner]
+        rows = ranges(y0[owner], heights)
+        keys.append(distinct(np.repeat(columns, heights) << 32 | rows))
+    every = distinct(*keys)
+    return np.column_stack([every >> 32, every & 0xFFFFFFFF])

@@ -13,6 +13,7 @@ from mapyard.native import KernelsMissing, load_library
 from mapyard.osm.elements import NODE, RELATION, WAY
 from mapyard.osm.source import prepare_source
 from mapyard.store.columns import open_column, write_column
+from mapyard.store.digests import digest_runs
 from mapyard.store.frames import Frames, take_runs, write_frames
 from mapyard.store.kernels import describe_runs, load_kernels, place
 from mapyard.store.reader import open_store
@@ -229,3 +230,24 @@ def test_the_runs_that_hold_each_number(kind: type[np.generic]) -> None:
     damaged[100] = len(values) + 1
     runs = describe_runs(values, damaged, 500)
     assert kernels.count_owners(ctypes.addressof(runs), 200, place(places), place(last)) == -1
+
+
+def test_digests_tell_runs_apart_by_what_they_hold() -> None:
+    runs = [[], [0], [0, 0], [1, 2, 3], [1, 2, 4], [3, 2, 1], [1, 2], [3], [1, 2, 3], [0]]
+    for kind in (np.uint8, np.uint16, np.int32, np.uint64):
+        digests = np.zeros(len(runs), np.uint64)
+        values = np.concatenate([np.array(run, kind) for run in runs])
+        digest_runs(digests, values, np.array([len(run) for run in runs]))
+        same = {(a, b) for a in range(10) for b in range(a) if digests[a] == digests[b]}
+        assert same == {(8, 3), (9, 1)}
+    again = np.zeros(2, np.uint64)
+    digest_runs(again, np.array([[1, 2], [3, 4]], np.int32), np.array([1, 1]))
+    first = again.copy()
+    digest_runs(again, np.array([7, 7], np.uint8), np.array([1, 1]))
+    assert len({*first.tolist(), *again.tolist()}) == 4  # what was there is mixed in
+
+
+@pytest.mark.parametrize(("lengths", "digests"), [([1, 3], 2), ([1, 1], 2), ([1, 2], 3)])
+def test_digests_of_other_runs_are_refused(lengths: list[int], digests: int) -> None:
+    with pytest.raises(ValueError, match="runs of 3 values"):
+        digest_runs(np.zeros(digests, np.uint64), np.arange(3), np.array(lengths))

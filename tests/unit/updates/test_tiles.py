@@ -20,7 +20,7 @@ from mapyard.tiles import build as tables
 from mapyard.tiles.archive import list_tiles
 from mapyard.tiles.mercator import TileId
 from mapyard.tiles.render import compress_tile, render_tile
-from mapyard.tiles.reuse import TilesBefore
+from mapyard.tiles.reuse import TilesBefore, find_differences
 from mapyard.tiles.source import LOW_ZOOM_FILE, MAX_LOW_ZOOM, TABLE_FOLDER
 from mapyard.tiles.table import Table
 from mapyard.updates import run as updates
@@ -162,11 +162,12 @@ def test_what_is_taken_over_is_what_would_be_drawn(tmp_path: Path, kind: int) ->
         build(tmp_path / str(i), write_osm(tmp_path / f"{i}.osm", *one))
         for i, one in enumerate((first, second))
     ]
-    before, table = TilesBefore(folders[0]), Table(folders[1] / TABLE_FOLDER)
+    table = Table(folders[1] / TABLE_FOLDER)
+    before = TilesBefore(folders[0], table)
     tiles = list_tiles(table, 0, MAX_LOW_ZOOM)
     taken = 0
     for tile in tiles:
-        found = before.find(table, tile)
+        found = before.find(tile)
         if found is not None:
             taken += 1
             drawn = render_tile(table, tile)
@@ -177,10 +178,33 @@ def test_what_is_taken_over_is_what_would_be_drawn(tmp_path: Path, kind: int) ->
 def test_a_damaged_tile_is_drawn_again(tmp_path: Path) -> None:
     folder = build(tmp_path / "data", EXAMPLES / "monaco.osm.pbf")
     table, tile = Table(folder / TABLE_FOLDER), TileId(0, 0, 0)
-    whole = TilesBefore(folder).find(table, tile)
+    whole = TilesBefore(folder, table).find(tile)
     assert whole
     file = folder / LOW_ZOOM_FILE
     data = file.read_bytes()
     at = data.index(whole) + len(whole) // 2
     file.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
-    assert TilesBefore(folder).find(table, tile) is None
+    assert TilesBefore(folder, table).find(tile) is None
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_differs_is_all_that_keeps_two_lists_from_being_equal(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    ones = rng.integers(0, rng.choice([20, 10**6]), 200).astype(np.uint64)
+    others = ones.copy()
+    others = np.delete(others, rng.choice(200, 3, replace=False))
+    others = np.insert(others, rng.choice(190, 3), rng.integers(0, 10**6, 3).astype(np.uint64))
+    if seed % 2:  # one that moves, such as a street that gets another layer
+        at, to = rng.choice(150, 2, replace=False)
+        others = np.insert(np.delete(others, at), to, others[at])
+    differing, other = find_differences(ones, others)
+    assert np.delete(ones, differing).tolist() == np.delete(others, other).tolist()
+    if seed % 2 == 0 and ones.max() > 1_000:
+        assert (len(differing), len(other)) == (3, 3)
+
+
+def test_equal_lists_differ_nowhere() -> None:
+    ones = np.array([5, 3, 3, 9], np.uint64)
+    assert [len(part) for part in find_differences(ones, ones.copy())] == [0, 0]
+    nothing = np.empty(0, np.uint64)
+    assert [part.tolist() for part in find_differences(nothing, ones)] == [[], [0, 1, 2, 3]]

@@ -13,7 +13,7 @@
 #endif
 
 /* Rises when a function's arguments or a struct change: another library is not loaded. */
-enum { KERNELS_VERSION = 6 };
+enum { KERNELS_VERSION = 7 };
 
 EXPORT int32_t kernels_version(void);
 
@@ -142,6 +142,11 @@ EXPORT int64_t find_tagged(
 
 /* Leave one of each value of a sorted array; returns how many. */
 EXPORT int64_t drop_repeats(uint32_t *values, int64_t count);
+
+/* Mix the bytes of runs into a digest of each: run i are those from ends[i] up to ends[i + 1]. Returns -1, or
+   the number of the first run that does not lie in the `size` bytes. */
+EXPORT int64_t digest_runs(
+    const uint8_t *bytes, int64_t size, const int64_t *ends, int64_t count, uint64_t *digests);
 
 /* What large arrays take: in memory, in files since `spill_begin`, and what was refused last with which
    error. */
