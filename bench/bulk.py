@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mapyard.bulk.run import ProcessPool, plan_bulk, run_plan
+from mapyard.bulk.run import ProcessPool, find_current, plan_bulk, run_plan
 from mapyard.bulk.tasks import Wishes
 from mapyard.dataset.catalog import Catalog
 from mapyard.store.reader import open_store
@@ -63,7 +63,7 @@ def write_addresses(data: Path, target: Path, count: int) -> None:
 def measure(data: Path, source: Path, target: Path, workers: int) -> float:
     """Return the seconds of a run, processes' start included."""
     begun_s = time.perf_counter()
-    plan = plan_bulk("geocode", source, target, Wishes(), data)
+    plan = plan_bulk("geocode", source, target, Wishes(), find_current(data))
     pool = ProcessPool(plan.job, workers)
     try:
         run_plan(plan, pool)

@@ -7,11 +7,14 @@ import fcntl
 import json
 import math
 import random
-from collections.abc import Callable, Iterator, Mapping
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
+import shapely
 
 from mapyard.builder.pipeline import build_dataset
 from mapyard.builder.progress import Reporter
@@ -20,6 +23,7 @@ from mapyard.fleet import build as fleet_build
 from mapyard.fleet.front import Front, Replica, Table
 from mapyard.fleet.generation import Generation, Region, Split, read_split
 from mapyard.fleet.host import Host
+from mapyard.fleet.objects import Objects
 from mapyard.fleet.split import split_regions
 from mapyard.fleet.wire import (
     Question,
@@ -33,6 +37,7 @@ from mapyard.http.services import Services
 from mapyard.library.snapshot import Snapshot, Snapshots
 from mapyard.server.assembly import load_endpoints
 from mapyard.settings import Settings, get_settings
+from osm_files import EXAMPLES
 
 
 def build_regions(
@@ -63,6 +68,67 @@ def build_regions(
                 )
         (folder / "built").touch()
     return split
+
+
+ROADS_FOLDER = "monaco-roads"
+
+
+def build_roads(shared_folder: Path) -> Split:
+    """Monaco in two regions, its roads in one of all and one of the west; only these are built."""
+    folder = shared_folder / ROADS_FOLDER
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if (folder / "built").exists():
+            return read_split(folder)
+        areas = write_areas(
+            shared_folder / "roads.json", all=(7.3, 43.6, 7.6, 43.9), west=(7.3, 43.6, 7.418, 43.9)
+        )
+        made = split_regions(
+            [EXAMPLES / "monaco.osm.pbf"], "2", folder, margin_m=200.0, roads=str(areas),
+            roads_margin_m=100.0,
+        )  # fmt: skip
+        for roads in made.roads:
+            with Reporter(quiet=True) as progress:
+                build_dataset(
+                    [folder / roads.name / "source.osm.pbf"], folder / roads.name / "data",
+                    select_steps(fleet_build.choose_parts(made, roads)), progress,
+                )  # fmt: skip
+        (folder / "built").touch()
+    return made
+
+
+def write_areas(path: Path, **boxes: tuple[float, float, float, float]) -> Path:
+    """Write boxes with names as GeoJSON."""
+    features = [
+        {"type": "Feature", "properties": {"name": name},
+         "geometry": json.loads(shapely.to_geojson(shapely.box(*box)))}
+        for name, box in boxes.items()
+    ]  # fmt: skip
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    return path
+
+
+def upload(url: Path, made: Sequence[tuple[Split, Path]]) -> Generation:
+    """Publish the datasets that splits have built, as one generation; links stand for copies."""
+    regions = []
+    for split, folder in made:
+        for region in split.extracts:
+            dataset = (folder / region.name / "data" / "current").resolve()
+            if not dataset.exists():
+                continue
+            target = url / "datasets" / region.name / dataset.name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copytree(
+                dataset, target, copy_function=lambda a, b: Path(b).hardlink_to(Path(a).resolve())
+            )
+            regions.append(
+                Region(region.name, region.area, region.grown, dataset.name, 0, region.kind)
+            )
+    first = made[0][0]
+    margin_m = max(split.roads_margin_m for split, _ in made)
+    return fleet_build.publish(
+        Objects(str(url)), msgspec.structs.replace(first, roads_margin_m=margin_m), regions
+    )
 
 
 def open_generation(split: Split, folder: Path) -> tuple[Generation, dict[str, Snapshot]]:

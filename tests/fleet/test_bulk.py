@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from fleet_nodes import BIN, RayNode, free_port, wait_for
-from mapyard.bulk.run import Job
-from mapyard.bulk.write import Layout
+from fleets import build_regions, upload
+from mapyard.bulk.run import OneDataset
 from mapyard.fleet.bulk import find_data
+from osm_files import EXAMPLES
 
 pytestmark = [
     pytest.mark.xdist_group("fleet"),
@@ -68,6 +69,32 @@ def run(nodes: list[RayNode], *words: object) -> tuple[int, str, str]:
     return process.returncode, out, said
 
 
+def test_nodes_fetch_the_regions_that_rows_ask_for(
+    nodes: list[RayNode], shared_folder: Path, rows: Path, tmp_path: Path
+) -> None:
+    """Of four regions and all places, in the order of one machine; bad rows in their place."""
+    regions = build_regions(EXAMPLES / "monaco.osm.pbf", shared_folder / "four-regions", 4, 200.0)
+    url = tmp_path / "maps"
+    upload(url, [(regions, shared_folder / "four-regions")])
+    ray = ("--ray", f"{nodes[0].head}@{nodes[0].ip}")
+    before = {path.name for path in nodes[0].datasets()}
+    some = tmp_path / "some.csv"
+    some.write_text("".join(rows.read_text().splitlines(keepends=True)[:1_500]))
+    for name, more in (
+        ("enrich", ("--nearest", "amenity=cafe", "--within", "400", "--inside", "building")),
+        ("reverse", ()),
+    ):
+        one, many = tmp_path / f"{name}-one.csv", tmp_path / f"{name}.csv"
+        code, _, said = run(nodes, name, some, one, "--workers", 1, *more)
+        assert code == 0, said
+        code, _, said = run(nodes, name, some, many, "--block", 150, "--from", url, *ray, *more)
+        assert code == 0, said
+        assert many.read_bytes() == one.read_bytes()
+    fetched = [path for path in nodes[0].datasets() if path.name not in before]
+    names = {json.loads((path / "fetched.json").read_bytes())["region"] for path in fetched}
+    assert names == {"r001", "r002", "r003", "r004", "places"}
+
+
 def test_the_answers_are_those_of_one_process(
     nodes: list[RayNode], rows: Path, tmp_path: Path
 ) -> None:
@@ -99,10 +126,10 @@ def test_a_node_knows_whether_it_has_the_dataset(
     monaco: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dataset = (monaco / "current").resolve().name
-    job = Job(None, Layout("csv", [], []), tmp_path / "on another machine", dataset)  # type: ignore[arg-type]
+    asked = OneDataset(tmp_path / "on another machine", dataset)
     monkeypatch.setenv("MAPYARD_DATA", str(monaco))
-    assert find_data(job) == str(monaco)
-    assert find_data(job._replace(dataset="2020-01-01T000000Z-000000")) == ""
+    assert find_data(asked) == str(monaco)
+    assert find_data(asked._replace(name="2020-01-01T000000Z-000000")) == ""
     monkeypatch.delenv("MAPYARD_DATA")
-    assert find_data(job) == ""
-    assert find_data(job._replace(data=monaco)) == str(monaco)  # a folder that all nodes see
+    assert find_data(asked) == ""
+    assert find_data(asked._replace(data=monaco)) == str(monaco)  # a folder that all nodes see

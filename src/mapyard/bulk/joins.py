@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ import shapely
 from mapyard.bulk.blocks import ERROR, Column
 from mapyard.bulk.places import read_position
 from mapyard.bulk.read import Source
-from mapyard.bulk.tasks import PlacedTask, Wishes
+from mapyard.bulk.tasks import PlacedTask, Spot, Wishes
 from mapyard.errors import InvalidRequest
 from mapyard.features.nearby import list_nearby
 from mapyard.features.query import FeatureQuery, collect_rows
@@ -20,6 +20,7 @@ from mapyard.features.regions import ShapeRegion
 from mapyard.features.tags import TagFilter, parse_tag_filters
 from mapyard.library.call import Call
 from mapyard.osm.elements import RELATION, TYPE_NAMES, WAY
+from mapyard.params.positions import Position
 from mapyard.results.pages import PageRequest
 
 DEFAULT_RADIUS_M: Final = 1_000.0
@@ -33,6 +34,15 @@ class Join(NamedTuple):
     name: str
     tags: tuple[str, ...]
     is_area: bool
+
+
+class _Found(NamedTuple):
+    """The best element of a dataset for a row."""
+
+    call: Call
+    row: int
+    #: How far it is, or how large, and its eid: the least is the best.
+    key: tuple[float, int]
 
 
 def parse_join(text: str, option: str, *, is_area: bool) -> Join:
@@ -82,53 +92,62 @@ class Enriching(PlacedTask):
 
     def answer_row(self, call: Call, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return what all joins add to a row."""
+        return self.join([call], row)
+
+    def locate(self, rows: Sequence[Mapping[str, Any]]) -> Any:
+        """Return where on Earth a row is, and how far it looks."""
+        radius_m = 0.0 if all(join.is_area for join in self.joins) else self.radius_m
+        return Spot(Position(*read_position(rows[0], self.place)), radius_m)
+
+    def join(self, calls: Sequence[Call], row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what all joins add to a row: the best that any of the datasets knows."""
         lon, lat = read_position(row, self.place)
         told: dict[str, Any] = {}
         for join in self.joins:
-            filters = parse_tag_filters(
-                (), join.tags, lambda key: call.store.find_key(key) >= 0, "tags"
-            )
             find = self._find_inside if join.is_area else self._find_nearest
-            told |= find(call, join, filters, lon, lat)
+            found = [best for call in calls if (best := find(call, join, lon, lat)) is not None]
+            if found:
+                best = min(found, key=lambda one: one.key)
+                told |= self._describe(best, join)
         return told
 
-    def _find_nearest(
-        self, call: Call, join: Join, filters: tuple[TagFilter, ...], lon: float, lat: float
-    ) -> dict[str, Any]:
+    def _read_tags(self, call: Call, join: Join) -> tuple[TagFilter, ...]:
+        return parse_tag_filters((), join.tags, lambda key: call.store.find_key(key) >= 0, "tags")
+
+    def _find_nearest(self, call: Call, join: Join, lon: float, lat: float) -> _Found | None:
         found = list_nearby(
             call.store, call.snapshot.id, lon, lat, self.radius_m, PageRequest(1), call.deadline,
-            tags=filters,
+            tags=self._read_tags(call, join),
         )  # fmt: skip
         if not len(found.rows):
-            return {}
+            return None
         assert found.distances_m is not None
-        distance_m = round(float(found.distances_m[0]), 2)
-        return {
-            **self._describe(call, join, int(found.rows[0])),
-            f"{join.name}_distance_m": distance_m,
-        }
+        row = int(found.rows[0])
+        return _Found(
+            call, row, (float(found.distances_m[0]), int(call.store.eids(found.rows[:1])[0]))
+        )
 
-    def _find_inside(
-        self, call: Call, join: Join, filters: tuple[TagFilter, ...], lon: float, lat: float
-    ) -> dict[str, Any]:
+    def _find_inside(self, call: Call, join: Join, lon: float, lat: float) -> _Found | None:
         """Return the smallest area with these tags that holds a position."""
         region = ShapeRegion("intersects", shapely.Point(lon, lat))
-        query = FeatureQuery((WAY, RELATION), filters, region)
+        query = FeatureQuery((WAY, RELATION), self._read_tags(call, join), region)
         rows = collect_rows(call.store, query, call.deadline)
         rows = rows[call.store.is_area(rows)]
         if not len(rows):
-            return {}
-        smallest = np.argmin(shapely.area(call.store.geometries(rows)))
-        return self._describe(call, join, int(rows[smallest]))
+            return None
+        sizes = shapely.area(call.store.geometries(rows))
+        at = int(np.argmin(sizes))
+        return _Found(call, int(rows[at]), (float(sizes[at]), int(call.store.eids(rows[[at]])[0])))
 
-    def _describe(self, call: Call, join: Join, row: int) -> dict[str, Any]:
-        store = call.store
-        tags = store.tags(row)
-        eid = int(store.eids(np.array([row]))[0])
+    def _describe(self, found: _Found, join: Join) -> dict[str, Any]:
+        tags = found.call.store.tags(found.row)
+        size, eid = found.key
         told: dict[str, Any] = {
             f"{join.name}_id": f"{TYPE_NAMES[eid & 3]}/{eid >> 2}",
             f"{join.name}_name": tags.get("name"),
         }
+        if not join.is_area:
+            told[f"{join.name}_distance_m"] = round(size, 2)
         return told | {f"{join.name}_{_as_name(tag)}": tags.get(tag) for tag in self.wishes.tags}
 
 

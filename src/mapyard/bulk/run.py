@@ -11,18 +11,20 @@ import multiprocessing
 import os
 import shutil
 import time
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 import orjson
 
-from mapyard.bulk.blocks import Block, BulkFailed
+from mapyard.bulk.blocks import Answers, Block, BulkFailed
 from mapyard.bulk.read import Source, open_source
 from mapyard.bulk.tasks import Task, Wishes, answer_block, find_task
 from mapyard.bulk.write import Layout, join_parts, make_layout, write_block
@@ -40,13 +42,52 @@ _AHEAD: Final = 3
 _STATE: Final = "job.json"
 
 
+class Datasets(Protocol):
+    """What rows are asked of; handed to every worker."""
+
+    @property
+    def name(self) -> str:
+        """Return what tells them from others."""
+
+    def check(self, task: Task) -> None:
+        """Raise where no row can be answered."""
+
+    def open(self, task: Task) -> Callable[[Block], Answers]:
+        """Open them in this process; return what answers a block."""
+
+
+class OneDataset(NamedTuple):
+    """A dataset of the whole map in a data folder."""
+
+    data: Path
+    name: str
+
+    def check(self, task: Task) -> None:
+        """Raise where the dataset cannot answer any row."""
+        task.check(self._open(task, None))
+
+    def open(self, task: Task, settings: Settings | None = None) -> Callable[[Block], Answers]:
+        """Return what answers a block."""
+        return partial(answer_block, task, self._open(task, settings))
+
+    def _open(self, task: Task, settings: Settings | None) -> Call:
+        chosen = (settings or get_settings()).replace(data=self.data)
+        snapshot = Snapshot(self.data / "datasets" / self.name, chosen)
+        find_question(task.question)  # it says how the parts that it asks are opened
+        return Call(snapshot, no_deadline(), Resources(chosen))
+
+
+def find_current(data: Path) -> OneDataset:
+    """Return the current dataset of a data folder; raise where there is none."""
+    return OneDataset(data, Catalog(data).get_current().name)
+
+
 class Job(NamedTuple):
     """What a worker needs."""
 
     task: Task
     layout: Layout
-    data: Path
-    dataset: str
+    datasets: Datasets
 
 
 class Part(NamedTuple):
@@ -74,14 +115,13 @@ class Progress(NamedTuple):
         return (self.rows - self.kept) / max(1e-6, self.seconds)
 
 
-class Pool(Protocol):
-    """Where blocks are answered."""
+class Answered(NamedTuple):
+    """A block's answers."""
 
-    #: How many blocks are answered at once.
-    workers: int
-
-    def submit(self, block: Block) -> Callable[[], Part]:
-        """Begin with a block; the call that is returned waits for its answers."""
+    number: int
+    #: Share of the input that was read up to it.
+    share: float
+    part: Part
 
 
 class Plan(NamedTuple):
@@ -94,13 +134,48 @@ class Plan(NamedTuple):
     identity: dict[str, Any]
     size: int
 
+    def iter_blocks(self, done: Collection[int]) -> Iterator[tuple[Block, float]]:
+        """Yield the blocks that are not done, with the share of the input read up to each."""
+        for block in self.source.iter_blocks(self.size, self.job.task.group):
+            if block.number not in done:
+                yield block, self.source.share_read()
+
+
+class Cluster(Protocol):
+    """Where all blocks of a plan are answered."""
+
+    def answer(self, plan: Plan, done: Collection[int]) -> Iterator[Answered]:
+        """Yield the answers of blocks that are not done, in any order."""
+
+
+class Pool(ABC):
+    """Processes that are handed one block after the other."""
+
+    #: How many blocks are answered at once.
+    workers: int
+
+    @abstractmethod
+    def submit(self, block: Block) -> Callable[[], Part]:
+        """Begin with a block; the call that is returned waits for its answers."""
+
+    def answer(self, plan: Plan, done: Collection[int]) -> Iterator[Answered]:
+        """Yield the answers of blocks that are not done; a window of them is under way."""
+        window: deque[tuple[int, float, Callable[[], Part]]] = deque()
+        for block, share in plan.iter_blocks(done):
+            window.append((block.number, share, self.submit(block)))
+            if len(window) >= _AHEAD * self.workers:
+                number, share, wait = window.popleft()
+                yield Answered(number, share, wait())
+        for number, share, wait in window:
+            yield Answered(number, share, wait())
+
 
 def plan_bulk(
     name: str,
     source_path: Path,
     target: Path,
     wishes: Wishes,
-    data: Path,
+    datasets: Datasets,
     *,
     encoding: str = "",
     size: int = BLOCK,
@@ -110,18 +185,17 @@ def plan_bulk(
         raise BulkFailed(f"there is no file {source_path}")
     if target.exists() and target.samefile(source_path):
         raise BulkFailed(f"{target} is the input; name another file to write")
-    dataset = Catalog(data).get_current().name
     source = open_source(source_path, encoding)
     task = find_task(name)(source, wishes)
-    task.check(Worker(Job(task, Layout("csv", [], []), data, dataset)).call)
+    datasets.check(task)
     layout = make_layout(source, target, task.added)
     stat = source_path.stat()
     identity = {
-        "command": name, "options": msgspec.to_builtins(wishes), "dataset": dataset,
+        "command": name, "options": msgspec.to_builtins(wishes), "dataset": datasets.name,
         "input": [str(source_path.resolve()), stat.st_size, stat.st_mtime_ns],
         "file of destinations": _stamp(wishes.to), "--block": size, "format": 1,
     }  # fmt: skip
-    return Plan(source, target, Job(task, layout, data, dataset), identity, size)
+    return Plan(source, target, Job(task, layout, datasets), identity, size)
 
 
 def _stamp(path: str) -> list[int]:
@@ -133,7 +207,7 @@ def _stamp(path: str) -> list[int]:
 
 def run_plan(
     plan: Plan,
-    pool: Pool,
+    pool: Cluster,
     show: Callable[[Progress], None] = lambda progress: None,
     *,
     restart: bool = False,
@@ -154,33 +228,19 @@ def run_plan(
 
 def _answer(
     plan: Plan,
-    pool: Pool,
+    pool: Cluster,
     parts: Path,
     done: dict[int, tuple[int, int]],
     show: Callable[[Progress], None],
 ) -> Progress:
     begun_s = time.monotonic()
-    rows = failed = kept = 0
-    window: deque[tuple[int, float, Callable[[], Part]]] = deque()
-
-    def take() -> None:
-        nonlocal rows, failed
-        number, share, wait = window.popleft()
-        part = wait()
-        rows, failed = rows + part.rows, failed + part.failed
+    kept = rows = sum(of_rows for of_rows, _ in done.values())
+    failed = sum(of_failed for _, of_failed in done.values())
+    share = 0.0
+    for number, read, part in pool.answer(plan, done):
+        rows, failed, share = rows + part.rows, failed + part.failed, max(share, read)
         _keep(parts, number, part)
         show(Progress(rows, failed, kept, share, time.monotonic() - begun_s))
-
-    for block in plan.source.iter_blocks(plan.size, plan.job.task.group):
-        if block.number in done:
-            of_rows, of_failed = done[block.number]
-            rows, failed, kept = rows + of_rows, failed + of_failed, kept + of_rows
-            continue
-        window.append((block.number, plan.source.share_read(), pool.submit(block)))
-        if len(window) >= _AHEAD * pool.workers:
-            take()
-    while window:
-        take()
     return Progress(rows, failed, kept, 1.0, time.monotonic() - begun_s)
 
 
@@ -233,22 +293,19 @@ def _check_same(before: dict[str, Any], plan: Plan, parts: Path) -> None:
 
 
 class Worker:
-    """The open dataset of a process, and what it is asked."""
+    """The open datasets of a process, and what they are asked."""
 
-    def __init__(self, job: Job, settings: Settings | None = None) -> None:
-        chosen = (settings or get_settings()).replace(data=job.data)
-        snapshot = Snapshot(job.data / "datasets" / job.dataset, chosen)
-        find_question(job.task.question)  # it says how the parts that it asks are opened
-        self.job = job
-        self.call = Call(snapshot, no_deadline(), Resources(chosen))
+    def __init__(self, job: Job) -> None:
+        self._layout = job.layout
+        self._answer = job.datasets.open(job.task)
 
     def answer(self, block: Block) -> Part:
         """Return the part of the output that a block makes."""
-        answers = answer_block(self.job.task, self.call, block)
-        return Part(write_block(self.job.layout, block, answers), len(block), answers.failed)
+        answers = self._answer(block)
+        return Part(write_block(self._layout, block, answers), len(block), answers.failed)
 
 
-class OwnPool:
+class OwnPool(Pool):
     """Answers in this process."""
 
     workers = 1
@@ -261,7 +318,7 @@ class OwnPool:
         return lambda: self._worker.answer(block)
 
 
-class ProcessPool:
+class ProcessPool(Pool):
     """Answers in processes of this machine."""
 
     def __init__(self, job: Job, workers: int) -> None:

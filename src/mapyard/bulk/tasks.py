@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, ClassVar, Final
@@ -34,6 +35,7 @@ from mapyard.library.call import Call
 from mapyard.library.question import find_question
 from mapyard.library.results.feature import Feature
 from mapyard.library.ways import get_rasters
+from mapyard.params.positions import Position
 
 log = logging.getLogger(__name__)
 
@@ -111,6 +113,24 @@ class Task(ABC):
         """Return the columns that are read; None: all."""
         return None
 
+    def iter_units(self, rows: Sequence[Mapping[str, Any]]) -> Iterator[range]:
+        """Yield the places of rows that are answered together: each row by itself."""
+        yield from (range(place, place + 1) for place in range(len(rows)))
+
+    def locate(self, rows: Sequence[Mapping[str, Any]]) -> Any:
+        """Return a struct whose positions and radius say where on Earth a unit is.
+
+        Raises MapyardError where its rows do not tell.
+        """
+        raise NotImplementedError
+
+
+class Spot(msgspec.Struct):
+    """Where a row is that asks for nothing more."""
+
+    near: Position
+    radius: float = 0.0
+
 
 def answer_block(task: Task, call: Call, block: Block) -> Answers:
     """Return the answers of a block."""
@@ -132,6 +152,10 @@ class PlacedTask(Task):
         """Return the columns that are read."""
         return self.place.columns
 
+    def locate(self, rows: Sequence[Mapping[str, Any]]) -> Any:
+        """Return where on Earth a row is."""
+        return Spot(Position(*read_position(rows[0], self.place)))
+
 
 def ask(question: Callable[[], dict[str, Any]], call: Call) -> dict[str, Any]:
     """Return the values of one row, or what is wrong with it."""
@@ -145,10 +169,12 @@ def ask(question: Callable[[], dict[str, Any]], call: Call) -> dict[str, Any]:
         return {ERROR: f"internal error: {type(error).__name__}: {str(error)[:200]}"}
 
 
+def _read_question(name: str, raw: Mapping[str, Any], wishes: Wishes) -> Any:
+    return find_question(name).parser.parse({**wishes.params, **raw})
+
+
 def _ask_question(name: str, call: Call, raw: Mapping[str, Any], wishes: Wishes) -> Any:
-    question = find_question(name)
-    params = question.parser.parse({**wishes.params, **raw})
-    return question.answer(call, params)
+    return find_question(name).answer(call, _read_question(name, raw, wishes))
 
 
 def _check_params(name: str, raw: Mapping[str, Any], wishes: Wishes) -> None:
@@ -250,8 +276,7 @@ class Snapping(PlacedTask):
 
     def answer_row(self, call: Call, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return the added values of a row."""
-        raw = {"at": list(read_position(row, self.place)), **self._more}
-        feature = _ask_question("nearest", call, raw, self.wishes).features[0]
+        feature = _ask_question("nearest", call, self._read(row), self.wishes).features[0]
         told = feature["properties"]
         lon, lat = Feature(feature).lonlat
         return {
@@ -259,6 +284,13 @@ class Snapping(PlacedTask):
             "road_name": told["name"] or None, "road_highway": told["highway"],
             "road_osm_way_id": told["osm_way_id"],
         }  # fmt: skip
+
+    def locate(self, rows: Sequence[Mapping[str, Any]]) -> Any:
+        """Return where on Earth a row is, and how far it looks."""
+        return _read_question("nearest", self._read(rows[0]), self.wishes)
+
+    def _read(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        return {"at": list(read_position(row, self.place)), **self._more}
 
 
 class Routing(PlacedTask):
@@ -296,17 +328,23 @@ class Routing(PlacedTask):
 
     def answer_row(self, call: Call, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return the added values of a row."""
-        raw = {
-            "origin": list(read_position(row, self.origin)),
-            "destination": list(read_position(row, self.destination)), **self._more,
-        }  # fmt: skip
-        found = _ask_question("route", call, raw, self.wishes)
+        found = _ask_question("route", call, self._read(row), self.wishes)
         told: dict[str, Any] = {
             "route_distance_m": found.distance_m, "route_duration_s": found.duration_s,
         }  # fmt: skip
         if self.wishes.with_line:
             told["route_geometry"] = found.geometry
         return told
+
+    def locate(self, rows: Sequence[Mapping[str, Any]]) -> Any:
+        """Return where on Earth a row is."""
+        return _read_question("route", self._read(rows[0]), self.wishes)
+
+    def _read(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "origin": list(read_position(row, self.origin)),
+            "destination": list(read_position(row, self.destination)), **self._more,
+        }  # fmt: skip
 
 
 def _pair(text: str, option: str) -> tuple[str, str]:
@@ -350,6 +388,9 @@ class Measuring(PlacedTask):
                     raise BulkFailed(f"{wishes.to} has more than {MAX_DESTINATIONS:,} rows")
         if not self.destinations:
             raise BulkFailed(f"{wishes.to} has no rows")
+        ends = np.array(self.destinations)
+        #: Two corners of the box around them.
+        self._corners = [ends.min(axis=0).tolist(), ends.max(axis=0).tolist()]
         self.added = [
             Column("to", "text"), Column("to_rank", "integer"),
             Column("to_distance_m", "number"), Column("to_duration_s", "number"),
@@ -363,6 +404,11 @@ class Measuring(PlacedTask):
         raw = {"origins": [list(read_position(row, self.place))], "destinations": self.destinations}
         found = _ask_question("matrix", call, raw, self.wishes)
         return {"seconds": found.durations_s[0], "meters": found.distances_m[0]}
+
+    def locate(self, rows: Sequence[Mapping[str, Any]]) -> Any:
+        """Return where on Earth a row and the destinations are."""
+        raw = {"origins": [list(read_position(rows[0], self.place))], "destinations": self._corners}
+        return _read_question("matrix", raw, self.wishes)
 
     def answer(self, call: Call, rows: Sequence[Mapping[str, Any]], problems: dict[int, str]
                ) -> Answers:  # fmt: skip
@@ -439,14 +485,27 @@ class Matching(Task):
                ) -> Answers:  # fmt: skip
         """Return the answers of some rows."""
         told: list[dict[str, Any]] = [{} for _ in rows]
+        for places in self.iter_units(rows):
+            self._answer_trace(call, rows, problems, places, told)
+        names = [column.name for column in self.added]
+        return Answers({name: [one.get(name) for one in told] for name in names})
+
+    def iter_units(self, rows: Sequence[Mapping[str, Any]]) -> Iterator[range]:
+        """Yield the places of each trace."""
         begin = 0
         for end in range(1, len(rows) + 1):
             if end < len(rows) and rows[end].get(self.group) == rows[begin].get(self.group):
                 continue
-            self._answer_trace(call, rows, problems, range(begin, end), told)
+            yield range(begin, end)
             begin = end
-        names = [column.name for column in self.added]
-        return Answers({name: [one.get(name) for one in told] for name in names})
+
+    def locate(self, rows: Sequence[Mapping[str, Any]]) -> Any:
+        """Return where on Earth a trace is, as far as its points can be read."""
+        points = []
+        for row in rows:
+            with suppress(InvalidRequest):
+                points.append(read_position(row, self.place))
+        return _read_question("match", {"trace": points}, self.wishes)
 
     def _answer_trace(
         self, call: Call, rows: Sequence[Mapping[str, Any]], problems: dict[int, str],

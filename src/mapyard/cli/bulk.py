@@ -16,7 +16,7 @@ from mapyard.errors import InvalidRequest
 from mapyard.settings import get_settings
 
 if TYPE_CHECKING:
-    from mapyard.bulk.run import Progress
+    from mapyard.bulk.run import Datasets, Progress
 
 app = typer.Typer(
     help="Ask a question of every row of a file: CSV, NDJSON, Parquet or GeoParquet.\n\n"
@@ -45,8 +45,17 @@ Langs = Annotated[str, typer.Option("--lang", help="Languages of names by comma,
 Ray = Annotated[
     str,
     typer.Option(
-        help="Let the nodes of a Ray cluster work: HOST:PORT, or auto for this node's. Each needs "
-        "the same dataset in its data folder."
+        help="Let the nodes of a Ray cluster work: HOST:PORT, or auto for this node's. They ask "
+        "the same dataset in their data folders, or fetch regions."
+    ),
+]
+From = Annotated[
+    str,
+    typer.Option(
+        "--from",
+        metavar="URL",
+        help="Ask the regions that `fleet build` put there, each row of those around it; default, "
+        "where this machine has no dataset: those that the fleet at --ray serves.",
     ),
 ]
 Mode = Annotated[str, typer.Option(help="auto, truck, bicycle, foot, …")]
@@ -68,6 +77,7 @@ def geocode(
     restart: Restart = False,
     encoding: Encoding = "",
     ray: Ray = "",
+    store: From = "",
     as_json: AsJson = False,
 ) -> None:
     """Find the places of addresses.
@@ -82,7 +92,7 @@ def geocode(
 
       mapyard bulk geocode customers.parquet placed.parquet --country MC --workers 8
     """
-    _run("geocode", source, target, data, workers, block, restart, encoding, ray, as_json,
+    _run("geocode", source, target, data, workers, block, restart, encoding, ray, store, as_json,
          country=tuple(code.upper() for code in _split(country)), langs=_split(lang))  # fmt: skip
 
 
@@ -101,6 +111,7 @@ def reverse(
     restart: Restart = False,
     encoding: Encoding = "",
     ray: Ray = "",
+    store: From = "",
     as_json: AsJson = False,
 ) -> None:
     """Find the addresses at positions.
@@ -109,7 +120,7 @@ def reverse(
 
       mapyard bulk reverse stops.csv named.csv --lat y --lon x
     """
-    _run("reverse", source, target, data, workers, block, restart, encoding, ray, as_json,
+    _run("reverse", source, target, data, workers, block, restart, encoding, ray, store, as_json,
          radius_m=radius, langs=_split(lang),
          lat=lat, lon=lon, geometry_column=geometry_column)  # fmt: skip
 
@@ -130,6 +141,7 @@ def nearest(
     restart: Restart = False,
     encoding: Encoding = "",
     ray: Ray = "",
+    store: From = "",
     as_json: AsJson = False,
 ) -> None:
     """Find the nearest road of positions.
@@ -138,7 +150,7 @@ def nearest(
 
       mapyard bulk nearest sensors.ndjson on-roads.ndjson --mode bicycle
     """
-    _run("nearest", source, target, data, workers, block, restart, encoding, ray, as_json,
+    _run("nearest", source, target, data, workers, block, restart, encoding, ray, store, as_json,
          radius_m=radius, params=_params(set, mode),
          lat=lat, lon=lon, geometry_column=geometry_column)  # fmt: skip
 
@@ -156,6 +168,7 @@ def elevation(
     restart: Restart = False,
     encoding: Encoding = "",
     ray: Ray = "",
+    store: From = "",
     as_json: AsJson = False,
 ) -> None:
     """Find the heights of positions, meters above the sea.
@@ -164,7 +177,7 @@ def elevation(
 
       mapyard bulk elevation peaks.csv heights.csv
     """
-    _run("elevation", source, target, data, workers, block, restart, encoding, ray, as_json,
+    _run("elevation", source, target, data, workers, block, restart, encoding, ray, store, as_json,
          lat=lat, lon=lon, geometry_column=geometry_column)  # fmt: skip
 
 
@@ -183,6 +196,7 @@ def route(
     restart: Restart = False,
     encoding: Encoding = "",
     ray: Ray = "",
+    store: From = "",
     as_json: AsJson = False,
 ) -> None:
     """Find the way between two positions of each row: from_lat, from_lon, to_lat, to_lon.
@@ -193,7 +207,7 @@ def route(
 
       mapyard bulk route trips.csv lines.parquet --geometry --set exclude=toll
     """
-    _run("route", source, target, data, workers, block, restart, encoding, ray, as_json,
+    _run("route", source, target, data, workers, block, restart, encoding, ray, store, as_json,
          params=_params(set, mode), with_line=geometry, lat=lat, lon=lon)  # fmt: skip
 
 
@@ -219,6 +233,7 @@ def matrix(
     restart: Restart = False,
     encoding: Encoding = "",
     ray: Ray = "",
+    store: From = "",
     as_json: AsJson = False,
 ) -> None:
     """Measure times and distances from each row to the destinations of another file.
@@ -231,7 +246,7 @@ def matrix(
     """
     if not to.is_file():
         raise InvalidRequest(f"--to: there is no file {to}")
-    _run("matrix", source, target, data, workers, block, restart, encoding, ray, as_json,
+    _run("matrix", source, target, data, workers, block, restart, encoding, ray, store, as_json,
          to=str(to.resolve()), to_id=to_id, best=best, params=_params(set, mode), lat=lat, lon=lon,
          geometry_column=geometry_column)  # fmt: skip
 
@@ -255,6 +270,7 @@ def match(
     restart: Restart = False,
     encoding: Encoding = "",
     ray: Ray = "",
+    store: From = "",
     as_json: AsJson = False,
 ) -> None:
     """Put GPS traces on roads: a row per point, the points of a trace one after another.
@@ -263,7 +279,7 @@ def match(
 
       mapyard bulk match points.parquet matched.parquet --by trip_id --time ts
     """
-    _run("match", source, target, data, workers, block, restart, encoding, ray, as_json,
+    _run("match", source, target, data, workers, block, restart, encoding, ray, store, as_json,
          by=by, time=time, params=_params(set, mode),
          lat=lat, lon=lon, geometry_column=geometry_column)  # fmt: skip
 
@@ -293,6 +309,7 @@ def enrich(
     restart: Restart = False,
     encoding: Encoding = "",
     ray: Ray = "",
+    store: From = "",
     as_json: AsJson = False,
 ) -> None:
     """Join elements of the map to rows: id, name, distance and tags.
@@ -305,7 +322,7 @@ def enrich(
 
       mapyard bulk enrich homes.parquet rated.parquet --inside town:boundary=administrative,admin_level=8 --columns population
     """  # noqa: E501
-    _run("enrich", source, target, data, workers, block, restart, encoding, ray, as_json,
+    _run("enrich", source, target, data, workers, block, restart, encoding, ray, store, as_json,
          nearest=tuple(nearest or ()), inside=tuple(inside or ()), radius_m=within,
          tags=_split(columns), lat=lat, lon=lon, geometry_column=geometry_column)  # fmt: skip
 
@@ -336,14 +353,23 @@ def _run(
     restart: bool,
     encoding: str,
     ray: str,
+    store: str,
     as_json: bool,
     **wishes: Any,
 ) -> None:
-    from mapyard.bulk.run import OwnPool, ProcessPool, plan_bulk, run_plan
+    from mapyard.bulk.run import OwnPool, ProcessPool, find_current, plan_bulk, run_plan
     from mapyard.bulk.tasks import Wishes
 
     folder = (data or get_settings().data).resolve()
-    plan = plan_bulk(name, source, target, Wishes(**wishes), folder, encoding=encoding, size=block)
+    if store or (ray and not (folder / "current").exists()):
+        from mapyard.fleet.bulk import find_datasets
+
+        datasets: Datasets = find_datasets(store, ray, folder)
+    else:
+        datasets = find_current(folder)
+    plan = plan_bulk(
+        name, source, target, Wishes(**wishes), datasets, encoding=encoding, size=block
+    )
     count = workers or len(os.sched_getaffinity(0))
     with ExitStack() as stack:
         show = stack.enter_context(_Meter())

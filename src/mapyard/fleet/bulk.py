@@ -1,148 +1,185 @@
-"""Bulk work on a Ray cluster: a process per core of each node that has the dataset."""
+"""Bulk work on a Ray cluster, as a pipeline of Ray Data: blocks read here, answered on all nodes.
+
+    one task that reads the input  →  a pool of actors that answer blocks  →  parts kept here
+
+Ray Data places the actors, starts them anew, holds the reader back when blocks wait, and answers
+blocks of a node that went on others. What makes a stopped run go on is the parts (bulk/run.py):
+blocks that have one are not read into the pipeline again.
+"""
 
 from __future__ import annotations
 
-import itertools
+import logging
 import os
-from collections.abc import Callable
+import pickle
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from mapyard.bulk.blocks import Block, BulkFailed
-from mapyard.bulk.run import Job, Part, Worker
+from mapyard.bulk.blocks import BulkFailed
+from mapyard.bulk.read import open_source
+from mapyard.bulk.run import Answered, Datasets, Job, OneDataset, Part, Plan, Worker
+from mapyard.errors import MapyardError
+from mapyard.fleet.cluster import read_served
 from mapyard.fleet.ray import load_ray
+from mapyard.fleet.rows import find_regions
+from mapyard.library.results.tables import need
 
-#: How long nobody may be ready before the run gives up, seconds.
+#: How long no core may be free before the run gives up, seconds.
 _PATIENCE_S: Final = 120.0
 #: In how many processes a block is tried that ends each of them.
 _TRIES: Final = 3
+#: Of a core, what a process asks for: copies of regions on the same node ask for a hundredth each.
+_CORE: Final = 0.9
+#: Blocks that a process has: one that it answers, and the next one.
+_AHEAD: Final = 2
 
 
-def find_data(job: Job) -> str:
-    """Return the data folder of this node that has the dataset of a job, "" where none has."""
-    for folder in (os.environ.get("MAPYARD_DATA", ""), str(job.data)):
-        if folder and (Path(folder) / "datasets" / job.dataset / "manifest.json").is_file():
+def find_datasets(url: str, address: str, data: Path) -> Datasets:
+    """Return what is asked: the regions of a URL, else a data folder's, else what is served.
+
+    With an address of Ray nodes fetch regions to their own data folders; else into `data`.
+    """
+    fetched_to = None if address else data
+    if url:
+        return find_regions(url, fetched_to)
+    served = read_served(address)
+    if served is None:
+        raise BulkFailed(
+            f"there is no dataset in {data}, and the fleet at {address} serves none; name where "
+            "regions are: --from URL"
+        )
+    return find_regions(f"{served.url}/generations/{served.generation}.json", fetched_to)
+
+
+def find_data(dataset: OneDataset) -> str:
+    """Return the data folder of this node that has a dataset, "" where none has."""
+    for folder in (os.environ.get("MAPYARD_DATA", ""), str(dataset.data)):
+        if folder and (Path(folder) / "datasets" / dataset.name / "manifest.json").is_file():
             return folder
     return ""
 
 
 class BlockWorker:
-    """An actor of Ray: one process with the dataset open."""
+    """A process of the pool, with its datasets open."""
 
     def __init__(self, job: Job) -> None:
-        self._worker = Worker(job._replace(data=Path(find_data(job))))
+        if isinstance(job.datasets, OneDataset):
+            here = job.datasets._replace(data=Path(find_data(job.datasets)))
+            job = job._replace(datasets=here)
+        self._worker = Worker(job)
 
-    def ready(self) -> bool:
-        """Answer as soon as the dataset is open."""
-        return True
-
-    def answer(self, block: Block) -> Part:
+    def __call__(self, batch: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
         """Return the part of the output that a block makes."""
-        return self._worker.answer(block)
+        block = pickle.loads(batch["block"][0])  # noqa: S301 - it comes of _read_blocks
+        text, rows, failed = self._worker.answer(block)
+        told = {name: list(batch[name]) for name in ("number", "share")}
+        return {**told, "text": [text], "rows": [rows], "failed": [failed]}
 
 
 class RayPool:
-    """Answers on the nodes of a cluster; blocks of a node that goes are answered by the others."""
+    """Answers on the nodes of a cluster."""
 
     def __init__(self, job: Job, address: str, most: int | None = None) -> None:
-        """Start the processes: as many as there are cores, at most `most`.
+        """Find the nodes that can work; at most `most` processes will.
 
-        Raises BulkFailed where no node has the dataset, MapyardError where Ray is not reached.
+        Raises BulkFailed where no node can, MapyardError where Ray is not reached.
         """
         self._ray = load_ray(address)
-        cores, self.without = self._find_nodes(job)
-        # One of each node after the other, so that a few processes are spread over all nodes.
-        turns = itertools.zip_longest(*([node] * count for node, count in cores.items()))
-        nodes = [node for turn in turns for node in turn if node][:most]
-        if not nodes:
+        self._data = need("ray.data", "fleet")
+        alive = [node for node in self._ray.nodes() if node["Alive"]]
+        able = alive
+        if isinstance(job.datasets, OneDataset):
+            able = self._find_nodes(alive, job.datasets)
+        #: How many nodes work, and how many lack the dataset.
+        self.nodes, self.without = len(able), len(alive) - len(able)
+        if not able:
             raise BulkFailed(
-                f"no node of the cluster has the dataset {job.dataset} in its data folder "
-                "(MAPYARD_DATA of ray start), and cores; copy the folder to each node first"
+                f"no node of the cluster has the dataset {job.datasets.name} in its data folder "
+                "(MAPYARD_DATA of ray start); copy the folder to each node first, or let nodes "
+                "fetch regions: --from URL"
             )
-        self.nodes = len(set(nodes))
-        sent = self._ray.put(job)
-        #: Process → blocks that it was given; those that are not ready yet, by their first answer.
-        self._given: dict[Any, int] = {}
-        self._coming: dict[Any, Any] = {}
-        for node in nodes:
-            process = self._ray.remote(BlockWorker).options(
-                num_cpus=1, scheduling_strategy=self._on(node)
-            )
-            handle = process.remote(sent)
-            self._coming[handle.ready.remote()] = handle
-        self._welcome(_PATIENCE_S)
+        cores = sum(int(node["Resources"].get("CPU", 0)) for node in able)
+        self.workers = min(cores, most or cores)
+        self._able = [node["NodeID"] for node in able]
+        self._wait_for_core()
 
-    @property
-    def workers(self) -> int:
-        """How many processes there are, those included that still open the dataset."""
-        return len(self._given) + len(self._coming)
-
-    def submit(self, block: Block) -> Callable[[], Part]:
-        """Hand a block to the process with the fewest."""
-        handle, answer = self._give(block)
-
-        def wait() -> Part:
-            nonlocal handle, answer
-            ended = 0
-            while True:
-                try:
-                    part: Part = self._ray.get(answer)
-                except self._ray.exceptions.RayActorError:
-                    # Who waits first for a process that ended has the block that it worked on.
-                    ended += self._given.pop(handle, None) is not None
-                    if ended == _TRIES:
-                        raise BulkFailed(
-                            f"block {block.number + 1} of the input, {len(block):,} rows, ended "
-                            f"{_TRIES} processes that worked on it, perhaps for want of memory; "
-                            "what is done is kept: run the same command again, with a smaller "
-                            "--block, or without these rows"
-                        ) from None
-                    handle, answer = self._give(block)
-                    continue
-                except self._ray.exceptions.RayTaskError as error:
-                    raise error.cause from None
-                if handle in self._given:
-                    self._given[handle] -= 1
-                return part
-
-        return wait
+    def answer(self, plan: Plan, done: Collection[int]) -> Iterator[Answered]:
+        """Yield the answers of blocks that are not done, as they come."""
+        self._set_up()
+        own = self._ray.get_runtime_context().get_node_id()
+        source = self._make_source(plan, done)
+        read = self._data.read_datasource(
+            source, override_num_blocks=1, num_cpus=0, label_selector={_NODE: own}
+        )
+        answered = read.map_batches(
+            BlockWorker, fn_constructor_args=(plan.job,), batch_size=None, batch_format="numpy",
+            compute=self._data.ActorPoolStrategy(
+                min_size=1, max_size=self.workers, initial_size=self.workers,
+                max_tasks_in_flight_per_actor=_AHEAD,
+            ),
+            num_cpus=_CORE, max_restarts=-1, max_task_retries=_TRIES - 1,
+            label_selector={_NODE: f"in({','.join(self._able)})"},
+        )  # fmt: skip
+        came = set(done)
+        try:
+            for table in answered.iter_batches(
+                batch_size=None, batch_format="pyarrow", prefetch_batches=0
+            ):
+                for row in table.to_pylist():
+                    came.add(row["number"])
+                    part = Part(row["text"], row["rows"], row["failed"])
+                    yield Answered(row["number"], row["share"], part)
+        except self._ray.exceptions.RayError as error:
+            raise _explain(error, came, self._ray.exceptions) from None
 
     def close(self) -> None:
-        """End all processes."""
-        for handle in [*self._given, *self._coming.values()]:
-            self._ray.kill(handle)
+        """Leave the cluster: the processes of this run end with it."""
+        self._ray.shutdown()
 
-    def _give(self, block: Block) -> tuple[Any, Any]:
-        self._welcome(0.0 if self._given else _PATIENCE_S)
-        handle = min(self._given, key=self._given.__getitem__)
-        self._given[handle] += 1
-        return handle, handle.answer.remote(block)
+    def _set_up(self) -> None:
+        """Let each of our blocks be one of Ray Data's, and let it say nothing by itself."""
+        logging.getLogger("ray.data").setLevel(logging.CRITICAL)
+        context = self._data.DataContext.get_current()
+        context.target_max_block_size = context.target_min_block_size = 1
+        context.enable_progress_bars = context.print_on_execution_start = False
+        # Blocks are answered in any order, and kept by their numbers.
+        context.execution_options.preserve_order = False
 
-    def _welcome(self, patience_s: float) -> None:
-        """Take in the processes that have become ready; wait for one where patience is given."""
-        while self._coming:
-            done, _ = self._ray.wait(list(self._coming), timeout=patience_s)
-            if not done:
-                break
-            handle = self._coming.pop(done[0])
-            try:
-                self._ray.get(done[0])
-            except self._ray.exceptions.RayError:
-                continue  # its node went, or the dataset did not open there
-            self._given[handle] = 0
-            patience_s = 0.0
-        if not self._given:
-            raise BulkFailed(
-                "no process of the cluster is left; what is done is kept: run the same command "
-                "again"
-            )
+    def _make_source(self, plan: Plan, done: Collection[int]) -> Any:
+        """Return the input as a source of Ray Data with one task, which reads on this node."""
+        source: Any = need("ray.data.datasource", "fleet")
+        block: Any = need("ray.data.block", "fleet")
+        read = partial(
+            _read_blocks, plan.source.path, getattr(plan.source, "encoding", ""), plan.size,
+            plan.job.task.group, frozenset(done),
+        )  # fmt: skip
 
-    def _find_nodes(self, job: Job) -> tuple[dict[str, int], int]:
-        """Return node → cores of those that have the dataset, and how many have not."""
-        alive = [node for node in self._ray.nodes() if node["Alive"]]
-        ask = self._ray.remote(find_data)
+        class Blocks(source.Datasource):  # type: ignore[misc]
+            def estimate_inmemory_data_size(self) -> int | None:
+                return None
+
+            def get_read_tasks(self, *_: Any, **__: Any) -> list[Any]:
+                return [source.ReadTask(read, block.BlockMetadata(None, None, None, None))]
+
+        return Blocks()
+
+    def _wait_for_core(self) -> None:
+        ends_s = time.monotonic() + _PATIENCE_S
+        while self._ray.available_resources().get("CPU", 0.0) < _CORE:
+            if time.monotonic() > ends_s:
+                raise BulkFailed("no core of the cluster is free: others work on it; try later")
+            time.sleep(0.5)
+
+    def _find_nodes(
+        self, alive: Sequence[dict[str, Any]], dataset: OneDataset
+    ) -> list[dict[str, Any]]:
+        """Return the nodes that have a dataset."""
+        look = self._ray.remote(find_data)
         asked = {
-            ask.options(num_cpus=0, scheduling_strategy=self._on(node["NodeID"])).remote(job): node
+            look.options(num_cpus=0, label_selector={_NODE: node["NodeID"]}).remote(dataset): node
             for node in alive
         }
         done, _ = self._ray.wait(list(asked), num_returns=len(asked), timeout=_PATIENCE_S)
@@ -152,11 +189,44 @@ class RayPool:
                 having += [asked[answer]] if self._ray.get(answer) else []
             except self._ray.exceptions.RayError:
                 continue  # the node went meanwhile
-        cores = {node["NodeID"]: int(node["Resources"].get("CPU", 0)) for node in having}
-        return cores, len(alive) - len(having)
+        return having
 
-    @staticmethod
-    def _on(node: str) -> Any:
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        return NodeAffinitySchedulingStrategy(node, soft=False)
+#: Ray's own label of a node, its id.
+_NODE: Final = "ray.io/node-id"
+
+
+def _read_blocks(
+    path: Path, encoding: str, size: int, group: str, done: Collection[int]
+) -> Iterator[Any]:
+    """Yield the blocks of the input that are not done, a table of one row each."""
+    arrow = need("pyarrow", "fleet")
+    try:
+        source = open_source(path, encoding)
+    except PermissionError:
+        raise BulkFailed(f"{path} cannot be read by the user that Ray runs as") from None
+    for block in source.iter_blocks(size, group):
+        if block.number not in done:
+            data = arrow.array([pickle.dumps(block)], arrow.large_binary())
+            columns = {"number": [block.number], "share": [source.share_read()], "block": data}
+            yield arrow.table(columns)
+
+
+def _explain(error: BaseException, came: Collection[int], exceptions: Any) -> MapyardError:
+    """Return what an error of the pipeline means."""
+    inner: BaseException | None = error
+    while inner is not None:
+        if isinstance(inner, MapyardError):
+            return inner
+        inner = getattr(inner, "cause", None) or inner.__cause__
+    if isinstance(error, (exceptions.RayActorError, exceptions.ActorUnavailableError)):
+        first = next(number for number in range(len(came) + 1) if number not in came)
+        return BulkFailed(
+            f"a block ended {_TRIES} processes that worked on it, perhaps for want of memory; it "
+            f"is block {first + 1} of the input or one soon after it. What is done is kept: run "
+            "the same command again, with a smaller --block, or without these rows"
+        )
+    return BulkFailed(
+        f"the cluster could not go on: {str(error).strip().splitlines()[0]}; what is done is "
+        "kept: run the same command again"
+    )

@@ -454,6 +454,13 @@ def read_table(address: str) -> TableState:
     return msgspec.json.decode(ray.get(get_keeper(ray).table.remote()), type=TableState)
 
 
+def read_served(address: str) -> Served | None:
+    """Return what a fleet serves, None for nothing."""
+    load_ray(address)
+    text = _kv_get(_ENTRY)
+    return msgspec.json.decode(text, type=Served) if text is not None else None
+
+
 def close_fleet(address: str) -> None:
     """End all copies."""
     ray = load_ray(address)

@@ -10,7 +10,17 @@ from typing import Any
 import pytest
 
 from mapyard.bulk.blocks import Block
-from mapyard.bulk.run import OwnPool, Part, Plan, ProcessPool, Progress, plan_bulk, run_plan
+from mapyard.bulk.run import (
+    OwnPool,
+    Part,
+    Plan,
+    Pool,
+    ProcessPool,
+    Progress,
+    find_current,
+    plan_bulk,
+    run_plan,
+)
 from mapyard.bulk.tasks import Wishes
 from mapyard.cli.bulk import write_progress
 from mapyard.errors import MapyardError
@@ -32,10 +42,10 @@ def source(tmp_path: Path) -> Path:
 
 def make_plan(data: Path, source: Path, target: str = "out.csv", **wishes: Any) -> Plan:
     target_path = source.with_name(target)
-    return plan_bulk("reverse", source, target_path, Wishes(**wishes), data, size=7)
+    return plan_bulk("reverse", source, target_path, Wishes(**wishes), find_current(data), size=7)
 
 
-class Stopping:
+class Stopping(Pool):
     """Answers so many blocks, then fails; counts what it was handed."""
 
     workers = 2

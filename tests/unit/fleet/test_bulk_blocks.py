@@ -1,66 +1,88 @@
-"""Blocks of bulk work whose process ends: tried elsewhere, a few times. Ray is played here."""
+"""The two ends of the pipeline that Ray Data runs, joined here without it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from mapyard.bulk.blocks import Block, BulkFailed
-from mapyard.fleet.bulk import RayPool
+from mapyard.bulk.blocks import BulkFailed
+from mapyard.bulk.run import Answered, OwnPool, Part, Plan, find_current, plan_bulk, run_plan
+from mapyard.bulk.tasks import Wishes
+from mapyard.errors import MapyardError
+from mapyard.fleet.bulk import BlockWorker, _explain, _read_blocks
+from osm_files import EXAMPLES
+
+pytest.importorskip("pyarrow")
 
 
 class EndedError(Exception):
     """A process has ended."""
 
 
-class Process:
-    """Works on blocks one after the other, and ends at one that it cannot bear."""
+class Joined:
+    """What is read goes to a worker as it comes, and comes back in another order."""
 
-    def __init__(self, deadly: set[int]) -> None:
-        self.deadly, self.has_ended = deadly, False
-        self.answer = SimpleNamespace(remote=self._work)
+    def __init__(self, plan: Plan) -> None:
+        self.worker = BlockWorker(plan.job)
+        self.read: list[int] = []
 
-    def _work(self, block: Block) -> str | None:
-        self.has_ended = self.has_ended or block.number in self.deadly
-        return None if self.has_ended else f"part {block.number}"
-
-
-class Played:
-    """As much of Ray as the pool asks of it."""
-
-    exceptions = SimpleNamespace(RayActorError=EndedError, RayTaskError=ZeroDivisionError)
-
-    @staticmethod
-    def get(answer: str | None) -> str:
-        if answer is None:
-            raise EndedError
-        return answer
+    def answer(self, plan: Plan, done: Collection[int]) -> Iterator[Answered]:
+        answered = []
+        for table in _read_blocks(plan.source.path, "", plan.size, plan.job.task.group, done):
+            self.read += table.column("number").to_pylist()
+            told = self.worker(table.to_pydict())
+            part = Part(told["text"][0], told["rows"][0], told["failed"][0])
+            answered.append(Answered(told["number"][0], told["share"][0], part))
+        yield from reversed(answered)
 
 
-def make_pool(processes: list[Process]) -> Any:
-    pool: Any = RayPool.__new__(RayPool)
-    pool._ray, pool._coming = Played(), {}
-    pool._given = dict.fromkeys(processes, 0)
-    return pool
+@pytest.fixture(scope="module")
+def data(build_once: Callable[..., Path]) -> Path:
+    return build_once("monaco-text", EXAMPLES / "monaco.osm.pbf", ["text"]).resolve()
 
 
-def test_a_block_that_ends_its_processes_is_given_up() -> None:
-    processes = [Process({4}) for _ in range(10)]
-    pool = make_pool(processes)
-    waits = [pool.submit(Block(number, [{}])) for number in range(8)]
-    assert [wait() for wait in waits[:4]] == [f"part {number}" for number in range(4)]
-    with pytest.raises(BulkFailed, match="block 5 of the input, 1 rows, ended 3 processes"):
-        waits[4]()
-    assert sum(process.has_ended for process in processes) == 3
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "in.csv"
+    path.write_text(
+        "\n".join(["id,lat,lon", *(f"{n},{43.73 + n * 1e-4:.5f},7.42" for n in range(100)), ""])
+    )
+    return path
 
 
-def test_blocks_beside_it_are_not_blamed() -> None:
-    """Six blocks wait for a process that ends under the first of them."""
-    first, second = Process({0}), Process(set())
-    pool = make_pool([first])
-    waits = [pool.submit(Block(number, [{}])) for number in range(6)]
-    pool._given[second] = 0
-    assert [wait() for wait in waits] == [f"part {number}" for number in range(6)]
-    assert pool._given == {second: 0}
+def test_blocks_that_come_in_any_order_are_written_in_theirs(data: Path, source: Path) -> None:
+    plans = [
+        plan_bulk("reverse", source, source.with_name(name), Wishes(), find_current(data), size=7)
+        for name in ("one.csv", "many.csv")
+    ]
+    run_plan(plans[0], OwnPool(plans[0].job))
+    joined = Joined(plans[1])
+    shares: list[float] = []
+    done = run_plan(plans[1], joined, lambda progress: shares.append(progress.share))
+    assert done.rows == 100 and joined.read == list(range(15))
+    assert shares == sorted(shares)
+    assert plans[1].target.read_bytes() == plans[0].target.read_bytes()
+
+
+def test_blocks_that_are_done_are_not_read_again(data: Path, source: Path) -> None:
+    plan = plan_bulk(
+        "reverse", source, source.with_name("x.csv"), Wishes(), find_current(data), size=7
+    )
+    tables = _read_blocks(source, "", 7, "", {0, 1, 5})
+    numbers = [table.column("number")[0].as_py() for table in tables]
+    assert numbers == [2, 3, 4, *range(6, 15)]
+    assert plan.job.task.group == ""
+
+
+def test_what_ended_the_pipeline_is_said() -> None:
+    exceptions = SimpleNamespace(RayActorError=EndedError, ActorUnavailableError=EndedError)
+    wrapped = RuntimeError("a task failed")
+    wrapped.cause = MapyardError("the disk is full")  # type: ignore[attr-defined]
+    assert str(_explain(wrapped, [], exceptions)) == "the disk is full"
+    ended = _explain(EndedError(), [0, 1, 3, 4], exceptions)
+    assert isinstance(ended, BulkFailed) and "is block 3 of the input" in str(ended)
+    other = _explain(RuntimeError("no memory\nat line 5"), [], exceptions)
+    assert "no memory; what is done is kept" in str(other)

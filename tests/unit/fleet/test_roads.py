@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import re
 from collections.abc import Iterator
@@ -14,14 +13,11 @@ import pytest
 import shapely
 
 from fleet_agreement import Requests
-from fleets import Away, ask, make_single, normalize
-from mapyard.builder.pipeline import build_dataset
-from mapyard.builder.progress import Reporter
-from mapyard.builder.steps import select_steps
+from fleets import ROADS_FOLDER, Away, ask, build_roads, make_single, normalize, write_areas
 from mapyard.errors import MapyardError
 from mapyard.fleet.build import choose_parts
 from mapyard.fleet.front import Front, Table
-from mapyard.fleet.generation import Generation, Region, Split, read_split
+from mapyard.fleet.generation import Generation, Region, Split
 from mapyard.fleet.host import Host
 from mapyard.fleet.map import RegionMap
 from mapyard.fleet.split import split_regions
@@ -40,16 +36,6 @@ def read_ids(folder: Path) -> set[str]:
     return {
         f"{item.type_str()}{item.id}" for item in osmium.FileProcessor(folder / "source.osm.pbf")
     }
-
-
-def write_areas(path: Path, **boxes: tuple[float, float, float, float]) -> Path:
-    features = [
-        {"type": "Feature", "properties": {"name": name},
-         "geometry": json.loads(shapely.to_geojson(shapely.box(*box)))}
-        for name, box in boxes.items()
-    ]  # fmt: skip
-    path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
-    return path
 
 
 def test_a_region_of_roads_holds_what_its_ways_are_built_of(tmp_path: Path) -> None:
@@ -130,27 +116,7 @@ def test_the_region_of_roads_is_chosen_whose_border_is_farthest() -> None:
 
 @pytest.fixture(scope="module")
 def split(shared_folder: Path) -> tuple[Split, Path]:
-    """Monaco in two regions, its roads in one of all and one of the west; only these are built."""
-    folder = shared_folder / "monaco-roads"
-    with folder.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if (folder / "built").exists():
-            return read_split(folder), folder
-        areas = write_areas(
-            shared_folder / "roads.json", all=(7.3, 43.6, 7.6, 43.9), west=(7.3, 43.6, 7.418, 43.9)
-        )
-        made = split_regions(
-            [EXAMPLES / "monaco.osm.pbf"], "2", folder, margin_m=200.0, roads=str(areas),
-            roads_margin_m=100.0,
-        )  # fmt: skip
-        for roads in made.roads:
-            with Reporter(quiet=True) as progress:
-                build_dataset(
-                    [folder / roads.name / "source.osm.pbf"], folder / roads.name / "data",
-                    select_steps(choose_parts(made, roads)), progress,
-                )  # fmt: skip
-        (folder / "built").touch()
-    return made, folder
+    return build_roads(shared_folder), shared_folder / ROADS_FOLDER
 
 
 def make_node(split: tuple[Split, Path], *names: str) -> tuple[Front, Application]:
