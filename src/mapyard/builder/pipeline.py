@@ -184,8 +184,7 @@ def build_dataset(
         needs += [step.estimate(size) for step in steps]
         check_room(data, needs)
         if jobs is None:
-            takes_long = sum(need.cpu_s for need in needs) > _WORTH_S
-            jobs = (os.cpu_count() or 1) if takes_long else 1
+            jobs = choose_jobs(needs)
         progress.plan(plan_parts(size, needs, steps), jobs)
         with new_dataset(catalog, settings, progress, sum(n.disk_bytes for n in needs)) as ctx:
             progress.stage("source: reading")
@@ -241,6 +240,12 @@ def build_dataset(
         problems,
         cleaned,
     )
+
+
+def choose_jobs(needs: Iterable[Estimate]) -> int:
+    """Return how many processes pay where nobody says: one per core, or none besides this one."""
+    takes_long = sum(need.cpu_s for need in needs) > _WORTH_S
+    return (os.cpu_count() or 1) if takes_long else 1
 
 
 def cpu_seconds() -> float:

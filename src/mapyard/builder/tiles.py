@@ -38,7 +38,7 @@ def _run(ctx: StepContext) -> Mapping[str, Any]:
     tiles = list_tiles(table, 0, MAX_LOW_ZOOM)
     ctx.progress.stage("tiles: low zooms", unit="tiles")
     writer = PmtilesWriter(ctx.folder / LOW_ZOOM_FILE)
-    count = write_archive(folder, tiles, writer, progress=ctx.progress.advance, before=before)
+    count = write_archive(folder, tiles, writer, ctx.jobs, ctx.progress.advance, before)
     writer.close(describe_archive(table.info), table.info.bounds)
     return {"features": len(table), "low_zoom_tiles": count}
 
