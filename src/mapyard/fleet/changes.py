@@ -22,7 +22,6 @@ from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import osmium
 
 from mapyard.builder.progress import Reporter
 from mapyard.dataset.catalog import GUESTS_NAME, Busy
@@ -44,11 +43,11 @@ from mapyard.fleet.split import (
     find_box,
     format_timestamp,
     list_cuts,
-    make_filter,
 )
 from mapyard.fleet.wholes import ROADS, WHOLES
 from mapyard.geo.bbox import Bbox
 from mapyard.osm.elements import NODE, RELATION, WAY
+from mapyard.osm.extract import Blob, list_blobs, write_extract
 from mapyard.osm.patch import patch_source
 from mapyard.osm.pbf import Header, iter_blocks, read_header
 from mapyard.settings import Settings
@@ -266,14 +265,16 @@ def _update(
         moves.append(_compare(base / cut.area.name / SOURCE_NAME, own, holders, number, changes))
     progress.stage("update: gathering what regions get")
     moving = scratch / "moving.osm.pbf"
-    _extract(source, moving, [_join(move.comes[kind] for move in moves) for kind in _TYPES], header)
+    comes = [_join(move.comes[kind] for move in moves) for kind in _TYPES]
+    _extract(source, list_blobs(source), moving, comes, header)
+    blobs = list_blobs(moving)
     for number, (cut, old) in enumerate(zip(cuts, split.extracts, strict=True)):
         progress.stage(f"update: writing {cut.area.name}")
         target = fresh / cut.area.name
         target.mkdir()
         region = describe_region(holders, number, cut, target)
         own_header = replace(header, bbox=find_box(old_header, cut))
-        _write(base / cut.area.name, target, moving, moves[number], own_header)
+        _write(base / cut.area.name, target, moving, blobs, moves[number], own_header)
         region.files = _describe(target, SOURCE_NAME, GUESTS_NAME)
         region.update = RegionUpdate(old.files, _describe(target, CHANGED_NAME, LEFT_NAME))
         made.list_of(cut.kind).append(region)
@@ -316,16 +317,18 @@ def _join(parts: Iterable[Ints]) -> Ints:
     return np.unique(np.concatenate([np.empty(0, np.int64), *parts]))
 
 
-def _extract(source: Path, target: Path, ids: Sequence[Ints], header: Header) -> None:
+def _extract(
+    source: Path, blobs: Sequence[Blob], target: Path, ids: Sequence[Ints], header: Header
+) -> None:
     """Write the elements of some ids."""
-    filters = [make_filter(kind, ids[kind].tolist()) for kind in _TYPES]
-    with osmium.SimpleWriter(str(target), header=encode_header(header)) as writer:
-        osmium.apply(str(source), *filters, writer)
+    write_extract(source, blobs, target, encode_header(header), [[of_type] for of_type in ids])
 
 
-def _write(before: Path, folder: Path, moving: Path, move: _Move, header: Header) -> None:
+def _write(
+    before: Path, folder: Path, moving: Path, blobs: Sequence[Blob], move: _Move, header: Header
+) -> None:
     """Write an extract out of the one before, and what has changed in it."""
-    _extract(moving, folder / CHANGED_NAME, move.comes, header)
+    _extract(moving, blobs, folder / CHANGED_NAME, move.comes, header)
     eids = [move.left[kind] * 4 + kind for kind in _TYPES]
     np.save(folder / LEFT_NAME, np.sort(np.concatenate(eids)))
     keys, gone = (

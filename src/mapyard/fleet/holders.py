@@ -497,3 +497,7 @@ class Holders:
                 self._part(self.ids[kind], start)[held],
                 self._part(self.owners[kind], start)[held] != number,
             )
+
+    def iter_ids(self, kind: int, number: int) -> Iterator[Ints]:
+        """Yield the ids of what a region holds of a type, ascending."""
+        return (ids for ids, _ in self.iter_held(kind, number))

@@ -6,11 +6,11 @@ The whole extract stays beside them: updates begin with it (changes.py).
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import osmium
@@ -32,6 +32,7 @@ from mapyard.fleet.generation import (
 )
 from mapyard.fleet.holders import KINDS, Extra, Holders, Ints, Nodes
 from mapyard.fleet.wholes import ROADS, WHOLES
+from mapyard.osm.extract import list_blobs, write_extract
 from mapyard.osm.pbf import Header
 from mapyard.osm.source import check_input, prepare_source
 
@@ -85,9 +86,19 @@ def split_regions(
             left_out=holders.left_out, roads_margin_m=roads_margin_m if roads else 0.0,
         )  # fmt: skip
         cuts = list_cuts(areas, margin_m, extras, EARTH if header.bbox else nodes.bounds)
+        blobs = list_blobs(source)
         for number, cut in enumerate(cuts):
             say(f"writing {cut.area.name} ({number + 1} of {len(cuts)})")
-            split.list_of(cut.kind).append(_write_region(source, header, out, holders, number, cut))
+            folder = out / cut.area.name
+            folder.mkdir(exist_ok=True)
+            region = describe_region(holders, number, cut, folder)
+            made = encode_header(replace(header, bbox=find_box(header, cut)))
+            held = [holders.iter_ids(kind, number) for kind in range(len(KINDS))]
+            write_extract(source, blobs, folder / SOURCE_NAME, made, held)
+            region.files = {
+                name: describe_file(folder / name) for name in (SOURCE_NAME, GUESTS_NAME)
+            }
+            split.list_of(cut.kind).append(region)
         write_json(out / SPLIT_NAME, split)
         return split
     finally:
@@ -161,25 +172,6 @@ def describe_region(holders: Holders, number: int, cut: Cut, folder: Path) -> Re
     )  # fmt: skip
 
 
-def _write_region(
-    source: Path, header: Header, out: Path, holders: Holders, number: int, cut: Cut
-) -> RegionFile:
-    folder = out / cut.area.name
-    folder.mkdir(exist_ok=True)
-    target = folder / SOURCE_NAME
-    region = describe_region(holders, number, cut, folder)
-    filters = [
-        # An id at a time, out of some: a list of all would be larger than the region.
-        make_filter(kind, (i for ids, _ in holders.iter_held(kind, number) for i in ids.tolist()))
-        for kind in range(len(KINDS))
-    ]
-    made = encode_header(replace(header, bbox=find_box(header, cut)))
-    with osmium.SimpleWriter(str(target), header=made, overwrite=True) as writer:
-        osmium.apply(str(source), *filters, writer)
-    region.files = {name: describe_file(folder / name) for name in (SOURCE_NAME, GUESTS_NAME)}
-    return region
-
-
 def encode_header(header: Header) -> osmium.io.Header:
     """Return the header of a sorted extract, as the writer takes it."""
     made = osmium.io.Header()
@@ -194,13 +186,6 @@ def encode_header(header: Header) -> osmium.io.Header:
     if header.bbox is not None:
         made.add_box(osmium.osm.Box(*header.bbox))
     return made
-
-
-def make_filter(kind: int, ids: Iterable[int]) -> Any:
-    """Return the filter that lets through elements of a type by their ids."""
-    types = (osmium.osm.NODE, osmium.osm.WAY, osmium.osm.RELATION)
-    wanted: Any = osmium.filter.IdFilter(ids)
-    return wanted.enable_for(types[kind])
 
 
 def find_box(header: Header, cut: Cut) -> Bounds | None:
