@@ -144,8 +144,7 @@ class DocumentTexts:
 
     def _area_terms(self, document: int, text: str) -> dict[str, None]:
         country = str(self._made.country_codes[self._made.country[document]])
-        areas = expand_areas(country, text) if text else []
-        return {term: None for area in areas for term in _context_terms(area)}
+        return _read_area_terms(country, text)
 
     def _find_around_terms(self, chain: int, town: int, part: int, largest: int) -> dict[str, None]:
         found: dict[str, None] = {}
@@ -221,6 +220,12 @@ def find_town_postcodes(made: Assembly) -> tuple[Ints, Ints]:
 def _local_names(tags: dict[str, str]) -> list[str]:
     """Return the names that are in no particular language."""
     return [name for _, lang, name in iter_names(tags) if not lang]
+
+
+@lru_cache(maxsize=8_192)
+def _read_area_terms(country: str, text: str) -> dict[str, None]:
+    areas = expand_areas(country, text) if text else []
+    return {term: None for area in areas for term in _context_terms(area)}
 
 
 @lru_cache(maxsize=8_192)

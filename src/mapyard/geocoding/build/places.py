@@ -124,6 +124,8 @@ def _link(store: Store, areas: list[Place], nodes: list[Place]) -> set[int]:
             by_wikidata.setdefault(wikidata, []).append(index)
         by_key.setdefault(name_key(get_name(node.tags)), []).append(index)
     linked: set[int] = set()
+    boxes = (store.boxes(np.array([area.row for area in areas])) / E7).tolist()
+    box_of = {area.row: tuple(box) for area, box in zip(areas, boxes, strict=True)}
     # The smallest area of a name gets the node: the municipality, not the country around it.
     for area in sorted(areas, key=lambda a: a.area_deg2):
         key = name_key(get_name(area.tags))
@@ -135,7 +137,8 @@ def _link(store: Store, areas: list[Place], nodes: list[Place]) -> set[int]:
         ]  # fmt: skip
         choices += [(1, i) for i in by_wikidata.get(area.tags.get("wikidata", "-"), ())]
         alike = [i for i in by_key.get(key, ()) if _may_be_same(area, nodes[i])]
-        choices += [(2, i) for i in alike if _holds(store, area, nodes[i])]
+        near = [i for i in alike if _lies_in(nodes[i], box_of[area.row])]
+        choices += [(2, i) for i in near if _holds(store, area, nodes[i])]
         for _, index in sorted(choices):
             if index not in linked:
                 linked.add(index)
@@ -155,12 +158,14 @@ def _may_be_same(area: Place, node: Place) -> bool:
     )
 
 
+def _lies_in(node: Place, box: tuple[float, float, float, float]) -> bool:
+    west, south, east, north = box
+    return west <= node.lon <= east and south <= node.lat <= north
+
+
 def _holds(store: Store, area: Place, node: Place) -> bool:
-    rows = np.array([area.row])
-    west, south, east, north = (store.boxes(rows)[0] / E7).tolist()
-    if not (west <= node.lon <= east and south <= node.lat <= north):
-        return False
-    return bool(shapely.contains_xy(store.geometries(rows)[0], node.lon, node.lat))
+    shape = store.geometries(np.array([area.row]))[0]
+    return bool(shapely.contains_xy(shape, node.lon, node.lat))
 
 
 def _label_members(store: Store, areas: list[Place]) -> dict[int, list[int]]:
