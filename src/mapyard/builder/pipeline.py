@@ -87,7 +87,7 @@ class StepContext:
     settings: Settings
     progress: Reporter
     header: Header = field(default_factory=Header)
-    #: How many processes it may use.
+    #: How many processes it may use; updates, which share the machine with the server, one.
     jobs: int = 1
     #: How many stages had ended before: those of an update's earlier rounds.
     stages_before: int = 0
@@ -184,7 +184,8 @@ def build_dataset(
         needs += [step.estimate(size) for step in steps]
         check_room(data, needs)
         if jobs is None:
-            jobs = choose_jobs(needs)
+            takes_long = sum(need.cpu_s for need in needs) > _WORTH_S
+            jobs = (os.cpu_count() or 1) if takes_long else 1
         progress.plan(plan_parts(size, needs, steps), jobs)
         with new_dataset(catalog, settings, progress, sum(n.disk_bytes for n in needs)) as ctx:
             progress.stage("source: reading")
@@ -240,12 +241,6 @@ def build_dataset(
         problems,
         cleaned,
     )
-
-
-def choose_jobs(needs: Iterable[Estimate]) -> int:
-    """Return how many processes pay where nobody says: one per core, or none besides this one."""
-    takes_long = sum(need.cpu_s for need in needs) > _WORTH_S
-    return (os.cpu_count() or 1) if takes_long else 1
 
 
 def cpu_seconds() -> float:

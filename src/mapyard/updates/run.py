@@ -21,7 +21,6 @@ from mapyard.addresses import split_login
 from mapyard.builder.pipeline import (
     Step,
     StepContext,
-    choose_jobs,
     describe_dataset,
     describe_part,
     new_dataset,
@@ -153,7 +152,6 @@ def _run_round(
     needs = [estimate_update(size), *(s.estimate(size) for s in steps)]
     check_room(catalog.data, needs)
     with new_dataset(catalog, settings, progress) as ctx:
-        ctx.jobs = choose_jobs(needs)
         parts = _patch(ctx, current, manifest, fetched, source.url, run)
         parts |= {name: keep_part(ctx, manifest, name) for name in kept}
         run_steps(ctx, steps, parts)
