@@ -128,7 +128,7 @@ def test_no_line_lies_on_another_way(squares: dict[str, Scene], tmp_path: Path) 
         if scene.name in ("street on the rim", "two places")
     ]
     write_scenes(scenes, tmp_path / "two.osm.pbf")
-    drawn = [line.ends for lines in find_lines(tmp_path / "two.osm.pbf").values() for line in lines]
+    drawn = [line.ends for line in find_lines(tmp_path / "two.osm.pbf", tmp_path)]
     street = [number for number, letter in enumerate(scenes[0].positions, 1) if letter in "ab"]
     pairs = [frozenset(ends) for ends in drawn]
     assert frozenset(street) not in pairs

@@ -89,6 +89,8 @@ class StepContext:
     header: Header = field(default_factory=Header)
     #: How many processes it may use; updates, which share the machine with the server, one.
     jobs: int = 1
+    #: In how many threads other programs may work, None for one per core.
+    threads: int | None = None
     #: How many stages had ended before: those of an update's earlier rounds.
     stages_before: int = 0
     #: In an update: the dataset that it starts from, and what changed.
@@ -183,13 +185,14 @@ def build_dataset(
         needs = [estimate_source(size, sorting_bytes if len(inputs) > 1 else 0)]
         needs += [step.estimate(size) for step in steps]
         check_room(data, needs)
+        threads = jobs
         if jobs is None:
             takes_long = sum(need.cpu_s for need in needs) > _WORTH_S
             jobs = (os.cpu_count() or 1) if takes_long else 1
         progress.plan(plan_parts(size, needs, steps), jobs)
         with new_dataset(catalog, settings, progress, sum(n.disk_bytes for n in needs)) as ctx:
             progress.stage("source: reading")
-            ctx.jobs = jobs
+            ctx.jobs, ctx.threads = jobs, threads
             found: Problems = {}
             apart = [step for step in steps[1:] if jobs > 1 and can_run_apart(step)]
             parts: dict[str, Part] = {}
@@ -289,8 +292,8 @@ def find_full_disk(error: Exception) -> str:
     """Return what an error says of a full disk, "" for others; libraries have their own errors."""
     if isinstance(error, OSError):
         return str(error.strerror) if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
-    full = os.strerror(errno.ENOSPC)
-    lines = [line.strip() for line in str(error).splitlines() if full in line]
+    words = (os.strerror(errno.ENOSPC), "database or disk is full")  # SQLite has its own
+    lines = [line.strip() for line in str(error).splitlines() if any(w in line for w in words)]
     return lines[-1] if lines else ""
 
 

@@ -58,7 +58,7 @@ def _run(ctx: StepContext) -> Mapping[str, Any]:
 
     bbox = find_bbox(store.lon, store.lat)
     # An update shares the machine with the server.
-    threads = 1 if ctx.previous is not None else None
+    threads = 1 if ctx.previous is not None else ctx.threads
     folder = ctx.folder / "routing"
     folder.mkdir(exist_ok=True)
     with spill_arrays(folder, array_bytes(ctx.settings)):
@@ -106,7 +106,10 @@ def _estimate(pbf: int) -> Estimate:
 
 
 def _prepare(ctx: StepContext) -> None:
-    prepare_roads(ctx.source, ctx.folder / "routing")
+    folder = ctx.folder / "routing"
+    folder.mkdir(exist_ok=True)
+    with spill_arrays(folder, array_bytes(ctx.settings)):
+        prepare_roads(ctx.source, folder)
 
 
 STEP = Step("routing", _run, _estimate, _prepare)

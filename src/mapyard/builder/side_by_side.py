@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -21,6 +22,9 @@ from mapyard.builder.preflight import available_memory_bytes
 from mapyard.builder.step_process import StepProcess, Task
 from mapyard.builder.steps import MODULES
 from mapyard.dataset.manifest import Part
+
+#: Of so many shares of the memory of a build, one is for what begins before there is a store.
+_AHEAD_LANES: Final = 4
 
 
 def can_run_apart(step: Step) -> bool:
@@ -32,9 +36,17 @@ def can_run_apart(step: Step) -> bool:
 def begin_ahead(ctx: StepContext, steps: Sequence[Step]) -> Iterator[list[StepProcess]]:
     """Begin in processes what steps can do before there is a store, which the block makes.
 
-    They go on behind the block, but where it fails.
+    They have a quarter of the memory of the build, and the block has the rest. They go on behind
+    the block, but where it fails.
     """
-    processes = [_start(ctx, step.name, prepares=True) for step in steps if step.prepare]
+    ahead = [step for step in steps if step.prepare]
+    processes = [
+        _start(ctx, step.name, lanes=_AHEAD_LANES * len(ahead), prepares=True) for step in ahead
+    ]
+    whole = ctx.settings
+    if ahead:
+        rest = build_bytes(whole) * (_AHEAD_LANES - 1) // _AHEAD_LANES
+        ctx.settings = msgspec.structs.replace(whole, build_memory=rest)
     try:
         yield processes
     except BaseException:
@@ -42,6 +54,8 @@ def begin_ahead(ctx: StepContext, steps: Sequence[Step]) -> Iterator[list[StepPr
             process.close()
             shutil.rmtree(_folder_of(ctx, process.part), ignore_errors=True)
         raise
+    finally:
+        ctx.settings = whole
 
 
 def run_side_by_side(
@@ -125,4 +139,6 @@ def _start(ctx: StepContext, name: str, *, lanes: int = 1, prepares: bool = Fals
     folder, source, data = (path.absolute() for path in (folder, ctx.source, ctx.data))
     share = build_bytes(ctx.settings) // lanes
     settings = msgspec.structs.replace(ctx.settings, build_memory=share)
-    return StepProcess(Task(name, folder, source, data, settings, ctx.header, prepares, ctx.jobs))
+    return StepProcess(
+        Task(name, folder, source, data, settings, ctx.header, prepares, ctx.jobs, ctx.threads)
+    )

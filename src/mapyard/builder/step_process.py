@@ -43,6 +43,8 @@ class Task(NamedTuple):
     prepares: bool = False
     #: On how many cores it may work where others do not.
     jobs: int = 1
+    #: In how many threads other programs may work, None for one per core.
+    threads: int | None = None
 
 
 class StepProcess:
@@ -160,7 +162,7 @@ def main(fd: int) -> int:
         step = select_steps([task.part])[-1]
         ctx = StepContext(
             task.folder, task.source, task.data, task.settings, reporter, header=task.header,
-            jobs=task.jobs,
+            jobs=task.jobs, threads=task.threads,
         )  # fmt: skip
         if task.prepares:
             assert step.prepare is not None

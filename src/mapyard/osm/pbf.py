@@ -8,7 +8,7 @@ first rewritten by osm/source.py. Coordinates are int32 in 1e-7 degree.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -78,6 +78,8 @@ class Block:
     member_roles: Ints | None = None  # indexes into strings
 
 
+#: Types by the fields of a group; nodes are dense or by themselves.
+_TYPE_OF_FIELD: Final = {1: NODE, 2: NODE, 3: WAY, 4: RELATION}
 #: What decoding a message of other fields than it should have may raise.
 _CORRUPT: Final = (IndexError, KeyError, ValueError, OverflowError, TypeError, AttributeError)
 
@@ -97,8 +99,10 @@ def read_header(path: Path) -> Header:
         raise UnreadableFile(f"{path.name} is corrupt: its header does not decode") from error
 
 
-def iter_blocks(path: Path) -> Iterator[Block]:
-    """Yield the blocks of a .osm.pbf file in file order.
+def iter_blocks(
+    path: Path, types: Collection[int] = (NODE, WAY, RELATION), *, with_metadata: bool = True
+) -> Iterator[Block]:
+    """Yield the blocks of a .osm.pbf file with elements of some types, in file order.
 
     Raises UnreadableFile with the byte position of the fault, or NeedsRewrite.
     """
@@ -111,7 +115,7 @@ def iter_blocks(path: Path) -> Iterator[Block]:
             if kind == b"OSMData":
                 position = file.tell()
                 try:
-                    yield from _parse_block(_unpack(blob, path))
+                    yield from _parse_block(_unpack(blob, path), types, with_metadata)
                 except _CORRUPT as error:
                     raise UnreadableFile(
                         f"{path.name} is corrupt near byte {position}: a block does not decode"
@@ -331,6 +335,7 @@ class _Scale:
     date_granularity: int = 1000
     lon_offset: int = 0
     lat_offset: int = 0
+    with_metadata: bool = True
 
     def degrees_e7(self, values: Ints, offset: int) -> NDArray[np.int32]:
         # Stored in nanodegrees; 1e-7 degree is 100 of them.
@@ -339,9 +344,12 @@ class _Scale:
         return ((offset + self.granularity * values) // 100).astype(np.int32)
 
 
-def _parse_block(data: bytes) -> Iterator[Block]:
+def _parse_block(data: bytes, types: Collection[int], with_metadata: bool) -> Iterator[Block]:
     scale, groups = _parse_groups(data, has_strings=True)
+    scale.with_metadata = with_metadata
     for group in groups:
+        if _TYPE_OF_FIELD.get(_varint(group, 0)[0] >> 3 if len(group) else 0, NODE) not in types:
+            continue
         kind = 0
         parts = []
         for number, value in _fields(group):
@@ -415,7 +423,7 @@ def _parse_dense(data: memoryview, scale: _Scale) -> Block:
         flat = flat[keep]
         keys, values = flat[0::2], flat[1::2]
     version = timestamp = changeset = uid = user = visible = None
-    if 5 in parts:
+    if 5 in parts and scale.with_metadata:
         info = dict(_fields(parts[5]))
         version = _unsigned(info[1]) if len(info.get(1, b"")) else None
         if version is not None:
@@ -483,7 +491,7 @@ def _split(messages: list[memoryview], fields: tuple[int, ...]) -> tuple[Ints, l
 
 def _parse_info(slices: list[Any], scale: _Scale, count: int) -> dict[str, Any]:
     """Decode Info messages: all their fields are varints, so keys and values alternate."""
-    if not any(map(len, slices)):
+    if not scale.with_metadata or not any(map(len, slices)):
         return dict.fromkeys(("version", "timestamp", "changeset", "uid", "user", "visible"))
     runs = _Runs(slices)
     flat = runs.unsigned()

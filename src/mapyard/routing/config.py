@@ -39,9 +39,17 @@ MAX_AVOID_VERTICES: Final = 10_000
 
 
 def make_build_config(
-    directory: Path, *, admins: Path | None, timezones: Path | None, threads: int
+    directory: Path,
+    *,
+    admins: Path | None,
+    timezones: Path | None,
+    threads: int,
+    memory_bytes: int,
 ) -> dict[str, Any]:
-    """Return the configuration for building tiles in `directory`/tiles."""
+    """Return the configuration for building tiles in `directory`/tiles.
+
+    `memory_bytes` are what all threads may keep of tiles that they have read, its only limit.
+    """
     tiles = directory / "tiles"
     tiles.mkdir(parents=True, exist_ok=True)
     config = _get_defaults(tile_extract="", tile_dir=tiles)
@@ -50,6 +58,7 @@ def make_build_config(
     mjolnir["admin"] = str(admins or "")
     mjolnir["timezone"] = str(timezones or "")
     mjolnir["concurrency"] = threads
+    mjolnir["max_cache_size"] = memory_bytes // threads
     # The table of ids grows with what it meets; the default reserves half a gigabyte at once.
     mjolnir["id_table_size"] = 1
     for unused in ("traffic_extract", "landmarks", "transit_dir", "transit_feeds_dir"):

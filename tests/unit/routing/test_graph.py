@@ -32,8 +32,11 @@ MONACO = Bbox(7.40, 43.72, 7.45, 43.76)
 def databases(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("databases")
     config = make_build_config(
-        folder, admins=folder / "admins.sqlite", timezones=folder / "tz.sqlite", threads=1
-    )
+        folder, admins=folder / "admins.sqlite", timezones=folder / "tz.sqlite", threads=2,
+        memory_bytes=100_000_000,
+    )  # fmt: skip
+    assert config["mjolnir"]["concurrency"] == 2
+    assert config["mjolnir"]["max_cache_size"] == 50_000_000
     import json
 
     path = folder / "valhalla.json"
@@ -114,7 +117,7 @@ def test_a_file_without_roads_gives_no_graph(tmp_path):
 
 def test_a_failing_tool_says_what_it_said(tmp_path):
     with pytest.raises(RoutingBuildFailed, match="valhalla_build_tiles failed with exit code"):
-        run_tool("valhalla_build_tiles", ["-c", tmp_path / "missing.json", "none.osm.pbf"])
+        run_tool("valhalla_build_tiles", ["-c", tmp_path / "none.json", "none.osm.pbf"], tmp_path)
 
 
 def test_the_meta_file_comes_back(tmp_path):

@@ -34,7 +34,7 @@ def build_admins(
     """Write the SQLite database that `valhalla_build_tiles` reads."""
     borders = database.with_suffix(".osm.pbf")
     write_borders(borders, iter_regions(_widen(bbox)))
-    run_tool("valhalla_build_admins", ["-c", config, pbf, borders], on_line)
+    run_tool("valhalla_build_admins", ["-c", config, pbf, borders], database.parent, on_line)
     borders.unlink()
     _finish(database)
 

@@ -58,7 +58,8 @@ def build_graph(
 ) -> GraphMeta | None:
     """Build the graph of `pbf` into `directory` (made if missing): tiles.tar and routing.json.
 
-    `pbf` is sorted by type and id, `bbox` surrounds the data. With `find_heights` roads have
+    `pbf` is sorted by type and id, `bbox` surrounds the data. The engine's own programs work in
+    `threads`, one per core if none are given. With `find_heights` roads have
     grades; `chosen` profiles are prepared beside the modes, `jobs` modes at a time, in about
     `memory_bytes`. `on_progress` gets the share done in 0..1 and what is being done. Working files
     lie in `directory`/work and are removed at the end. Returns None, and leaves nothing, where the
@@ -69,7 +70,11 @@ def build_graph(
     work.mkdir(parents=True)
     admins, timezones = work / "admins.sqlite", work / "timezones.sqlite"
     config = make_build_config(
-        work, admins=admins, timezones=timezones, threads=threads or os.cpu_count() or 1
+        work,
+        admins=admins,
+        timezones=timezones,
+        threads=threads or os.cpu_count() or 1,
+        memory_bytes=memory_bytes // 2,
     )
     heights = work / "heights"
     height_count = 0
@@ -102,7 +107,7 @@ def build_graph(
         on_progress(0.02, "reading tags")
         prepare_roads(pbf, directory)
     try:
-        run_tool("valhalla_build_tiles", ["-c", config_path, roads], follow)
+        run_tool("valhalla_build_tiles", ["-c", config_path, roads], work, follow)
     except RoutingBuildFailed:
         if has_roads:
             raise
@@ -111,7 +116,7 @@ def build_graph(
         shutil.rmtree(directory)
         return None
     on_progress(0.97, "packing")
-    run_module("valhalla.valhalla_build_extract", ["-c", config_path])
+    run_module("valhalla.valhalla_build_extract", ["-c", config_path], work)
     (work / TILES_NAME).replace(directory / TILES_NAME)
     on_progress(0.98, "preparing matrices")
     build_tables(directory, chosen, memory_bytes, jobs)

@@ -36,6 +36,7 @@ from mapyard.routing.modes import ASSUMED_TIME, TABLE_MODES, Mode, make_costing
 from mapyard.routing.polyline import decode_polyline
 from mapyard.routing.profiles import PROFILES, Profile
 from mapyard.routing.snapping import DEFAULT_RADIUS_M, make_locations
+from mapyard.store.distinct import distinct
 
 log = logging.getLogger(__name__)
 
@@ -155,7 +156,7 @@ def _find_hours(graph: RoadGraph) -> Hours:
     ends = np.concatenate([graph.start[closed], graph.end[closed]])
     return Hours(
         turns=locate(graph.timed_turns),
-        roads=locate(np.unique(ends[ends >= 0])),
+        roads=locate(distinct(ends[ends >= 0])),
         longest_m=float(graph.edges.length_m[closed].max(initial=0)),
     )
 

@@ -15,6 +15,7 @@ from mapyard.routing.contraction.hierarchy import LEAST_START_MS, NO_WAY, Int32s
 from mapyard.routing.contraction.places import Places
 from mapyard.routing.contraction.tiles import Ints
 from mapyard.store.columns import ranges
+from mapyard.store.distinct import distinct
 
 _MS: Final = 1000
 _CM: Final = 100
@@ -165,7 +166,7 @@ class Cells:
         `one` and `other` are such pairs of places.
         """
         origins, destinations, width = ends.origins, ends.destinations, ends.destinations.count
-        cells = np.unique(origins.position[one] * width + destinations.position[other])
+        cells = distinct(origins.position[one] * width + destinations.position[other])
         rows, columns = np.divmod(cells, width)
         first, last = ends.starts.first[rows], ends.targets.first[columns]
         counts = ends.starts.first[rows + 1] - first, ends.targets.first[columns + 1] - last

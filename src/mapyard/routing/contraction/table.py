@@ -25,6 +25,7 @@ from mapyard.routing.contraction.trips import Trip, find_trip
 from mapyard.routing.contraction.way import Edges, Network, Way
 from mapyard.routing.modes import Mode
 from mapyard.routing.profiles import Profile
+from mapyard.store.distinct import distinct
 
 #: What is to be within a bound.
 Metric = Literal["time", "distance"]
@@ -215,7 +216,7 @@ class ModeTable:
     def _leads_on(self, places: Places, toward: bool, reached: Ints) -> bool:
         """Return whether places are connected with more than what was reached."""
         need = 2 if toward else 1
-        crossings = np.unique(self._ends[0 if toward else 1][reached])
+        crossings = distinct(self._ends[0 if toward else 1][reached])
         is_connected = bool((self._costs.connected[places.edge] & need).any())
         return is_connected and len(crossings) < CONNECTED_CROSSINGS
 

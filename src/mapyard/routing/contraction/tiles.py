@@ -21,6 +21,7 @@ from valhalla.baldr import GraphTileHeader
 from mapyard.routing.contraction.levels import read_level
 from mapyard.routing.contraction.times import is_active
 from mapyard.store.columns import ranges
+from mapyard.store.distinct import distinct
 
 type Ints = NDArray[np.integer[Any]]
 type Words = NDArray[np.uint64]
@@ -349,7 +350,7 @@ def _find_timed_turns(tiles: list[_Tile], end: Ints, tile_ids: Ints, edge_starts
     ]
     edges = _resolve(_bits(np.array(origins, np.uint64), 0, _ID_BITS), tile_ids, edge_starts)
     nodes = end[edges[edges >= 0]]
-    return np.unique(nodes[nodes >= 0])
+    return distinct(nodes[nodes >= 0])
 
 
 def _holds(origin: int, destination: int, rest: int) -> bool:

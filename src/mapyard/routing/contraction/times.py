@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapyard.routing.tagging.conditions import ASSUMED
+from mapyard.store.distinct import distinct
 
 #: Rows of edge, kind of limit, modes, value.
 type Limits = NDArray[np.integer[Any]]
@@ -52,7 +53,7 @@ def find_closed(limits: Limits) -> NDArray[np.int64]:
     edge, kind, _, value = limits.T
     timed = np.flatnonzero(np.isin(kind, (_ALLOWED, _DENIED, _FOR_ENDS)))
     active = np.array([_read_hours(hours) for hours in value[timed].tolist()], np.bool_)
-    return np.unique(edge[timed[active != (kind[timed] == _ALLOWED)]])
+    return distinct(edge[timed[active != (kind[timed] == _ALLOWED)]])
 
 
 def find_ends_only(limits: Limits, count: int, access: int) -> NDArray[np.bool_]:
@@ -72,5 +73,5 @@ def close_at_hours(limits: Limits, usable: NDArray[np.bool_], access: int) -> No
     active = np.array([_read_hours(hours) for hours in value[timed].tolist()], np.bool_)
     allows = kind[timed] == _ALLOWED
     usable[edge[timed[active & ~allows]]] = False
-    only_then = np.unique(edge[timed[allows]])
+    only_then = distinct(edge[timed[allows]])
     usable[np.setdiff1d(only_then, edge[timed[active & allows]])] = False

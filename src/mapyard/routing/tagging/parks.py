@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final, cast
 
 import numpy as np
@@ -20,33 +19,21 @@ from numpy.typing import NDArray
 
 from mapyard.geo.azimuthal import project
 from mapyard.routing.tagging.access import read_access
-from mapyard.routing.tagging.areas import (
-    Area,
-    Line,
-    Positions,
-    Ring,
-    Tags,
-    find_reflex,
-    find_sight,
-    join_rings,
-    make_polygon,
-    read_positions,
-)
-from mapyard.routing.tagging.around import (
-    AROUND_DEG,
-    Around,
-    leads_onto,
-    read_around,
-)
+from mapyard.routing.tagging.areas import Ends, find_reflex, find_sight, make_polygon
+from mapyard.routing.tagging.around import Around
+from mapyard.routing.tagging.blocks import Ints, Tags
+from mapyard.routing.tagging.rings import Area, Positions, Ring, join_rings
+from mapyard.store.columns import ranges
 
 type Floats = NDArray[np.float64]
-type Ints = NDArray[np.int64]
 #: Neighbors of a node, and the meters to them.
 type Network = dict[int, dict[int, float]]
 
 _MOST_DOORS, _MOST_CORNERS = 60, 40
 #: Between two junctions one leaves a path at steps of this.
 _STEP_M: Final = 20.0
+#: Lines that are kept apart from the sorted ones.
+_MOST_LATEST: Final = 5_000
 #: A line may leave the lawn by so much: positions are rounded.
 _TOLERANCE_M: Final = 0.05
 #: What is drawn as a line is half as thick at least, meters.
@@ -68,74 +55,61 @@ def is_park(tags: Tags) -> bool:
     )
 
 
-def find_park_lines(
-    pbf: Path, parks: list[Area], positions: Positions, lines: dict[int, list[Line]]
-) -> dict[int, list[Line]]:
-    """Return the lines over parks, by the id of the way that they belong to.
+def draw_park(park: Area, around: Around, drawn: Drawn) -> list[Ends]:
+    """Return the lines over a park; `drawn` are there already, and these go to them.
 
-    `positions` has those of their rims; `lines` are there already, over squares. Memory grows with
-    the parks.
+    `around` is what lies around its box, and has the positions of its rims.
     """
-    parks = [park for park in parks if _is_whole(park, positions)]
-    if not parks:
-        return {}
-    around = read_around(pbf, parks, positions)
-    needed = {node for refs in around.refs.values() for node in refs}
-    positions = positions.join(read_positions(pbf, needed - positions.keys()))
-    del needed
-    drawn = {line.ends for found in lines.values() for line in found}
-    return _draw_all(parks, around, positions, drawn)
+    steps_off = {node for way, leads in around.walked.items() if leads for node in around.refs[way]}
+    walked = [around.refs[way] for way in around.walked]
+    meets = Counter(node for refs in walked for node in dict.fromkeys(refs))
+    meets.update(node for refs in walked for node in (refs[0], refs[-1]))
+    positions = around.positions
+    near = [refs for refs in walked if len(refs) > 1 and all(node in positions for node in refs)]
+    if not near:
+        return []
+    plane = _Plane(positions, *positions[park.outers[0][0]])
+    obstacles, rims = _make_obstacles(around, positions)
+    free = _cut_out(park, plane, obstacles)
+    if free is None:
+        return []
+    doors = _choose_doors(near, steps_off, meets, plane, free)
+    if len(doors) < 2:
+        return []
+    corners = _choose_corners(park, rims, plane, free)
+    lines = _draw(doors, corners, near, drawn, plane, free)
+    drawn.add(lines)
+    return lines
 
 
-def _is_whole(park: Area, positions: Positions) -> bool:
-    """Return whether all of a park is in the extract, and on one side of the antimeridian."""
-    nodes = [node for ring in (*park.outers, *park.holes) for node in ring]
-    if any(node not in positions for node in nodes):
-        return False
-    lons = [positions[node][0] for node in nodes]
-    return max(lons) - min(lons) < 1.0
+class Drawn:
+    """Lines that are drawn already, by their nodes: a sorted array, and the latest apart."""
+
+    def __init__(self, ends: Ints) -> None:
+        """Take pairs of nodes, shape (n, 2)."""
+        self._ends = ends[np.argsort(ends[:, 0], kind="stable")]
+        self._latest: list[Ends] = []
+
+    def add(self, lines: list[Ends]) -> None:
+        """Add lines."""
+        self._latest += lines
+        if len(self._latest) >= _MOST_LATEST:
+            ends = np.concatenate([self._ends, np.array(self._latest)])
+            self._ends = ends[np.argsort(ends[:, 0], kind="stable")]
+            self._latest = []
+
+    def among(self, nodes: Collection[int]) -> Iterator[Ends]:
+        """Return the lines between two of the nodes."""
+        wanted = np.fromiter(nodes, np.int64, len(nodes))
+        first = np.searchsorted(self._ends[:, 0], wanted)
+        stop = np.searchsorted(self._ends[:, 0], wanted, side="right")
+        found = self._ends[ranges(first, stop - first)].tolist()
+        for one, other in (*found, *self._latest):
+            if one in nodes and other in nodes:
+                yield one, other
 
 
-def _draw_all(
-    parks: list[Area], around: Around, positions: Positions, drawn: set[tuple[int, int]]
-) -> dict[int, list[Line]]:
-    walked = {way: around.refs[way] for way in around.walked}
-    steps_off = {
-        node for way, tags in around.walked.items() if leads_onto(tags) for node in walked[way]
-    }
-    meets = Counter(node for refs in walked.values() for node in dict.fromkeys(refs))
-    meets.update(node for refs in walked.values() for node in (refs[0], refs[-1]))
-    way_lines, ways = _make_lines(walked.values(), positions)
-    ways_tree = shapely.STRtree(way_lines)
-    obstacles, rings = _make_obstacles(around, positions)
-    obstacles_tree = shapely.STRtree(obstacles)
-    found: dict[int, list[Line]] = {}
-    for park in parks:
-        lonlat = np.array([positions[node] for ring in park.outers for node in ring])
-        west, south = lonlat.min(axis=0) - AROUND_DEG
-        east, north = lonlat.max(axis=0) + AROUND_DEG
-        box = shapely.box(west, south, east, north)
-        near = [ways[at] for at in ways_tree.query(box).tolist()]
-        if not near:
-            continue
-        at = obstacles_tree.query(box)
-        plane = _Plane(positions, *lonlat[0].tolist())
-        free = _cut_out(park, plane, obstacles[at])
-        if free is None:
-            continue
-        doors = _choose_doors(near, steps_off, meets, plane, free)
-        if len(doors) < 2:
-            continue
-        corners = _choose_corners(park, [rings[one] for one in at.tolist()], plane, free)
-        lines = _draw(doors, corners, near, drawn, plane, free)
-        if lines:
-            drawn.update(lines)
-            tags = _tag_line(park.tags)
-            found.setdefault(park.way_id, []).extend(Line(ends, tags) for ends in lines)
-    return found
-
-
-def _tag_line(park: Tags) -> Tags:
+def tag_park_line(park: Tags) -> Tags:
     """Return the tags of a line over a park: walked along at the hours of the park, on grass."""
     kept = {
         key: value
@@ -162,15 +136,6 @@ class _Plane:
             "NDArray[np.object_]",
             shapely.transform(shapes, lambda at: project(at[:, 0], at[:, 1], self.lon0, self.lat0)),
         )
-
-
-def _make_lines(
-    ways: Iterable[Ring], positions: Positions
-) -> tuple[NDArray[np.object_], list[Ring]]:
-    """Return the ways whose nodes are all there as lines in degrees, and their nodes."""
-    whole = [refs for refs in ways if len(refs) > 1 and all(node in positions for node in refs)]
-    lines = [shapely.LineString([positions[node] for node in refs]) for refs in whole]
-    return np.array(lines, np.object_), whole
 
 
 def _make_obstacles(
@@ -290,10 +255,10 @@ def _draw(
     doors: list[int],
     corners: list[int],
     ways: list[Ring],
-    drawn: set[tuple[int, int]],
+    drawn: Drawn,
     plane: _Plane,
     free: shapely.Geometry,
-) -> list[tuple[int, int]]:
+) -> list[Ends]:
     """Return the lines without which a way between two doors would be too long, shortest first."""
     places = [*doors, *(node for node in corners if node not in set(doors))]
     sight_m = find_sight(free, plane.at(places))
@@ -304,7 +269,7 @@ def _draw(
         (float(over_m[a, b]), a, b)
         for a, b in np.argwhere(np.triu(np.isfinite(over_m[:count, :count]), 1)).tolist()
     ]
-    added: list[tuple[int, int]] = []
+    added: list[Ends] = []
     for meters, a, b in sorted(pairs):
         limit_m = max(meters * _MOST_STRETCH, meters + _LEAST_GAIN_M)
         if _reaches(network, doors[a], doors[b], limit_m):
@@ -333,9 +298,7 @@ def _find_shortest(sight_m: Floats) -> tuple[Floats, Ints]:
     return meters, nexts
 
 
-def _make_network(
-    ways: list[Ring], drawn: set[tuple[int, int]], doors: set[int], plane: _Plane
-) -> Network:
+def _make_network(ways: list[Ring], drawn: Drawn, doors: set[int], plane: _Plane) -> Network:
     """Return the ways between junctions, ends and doors, and the lines that are drawn already."""
     meets = Counter(node for refs in ways for node in refs)
     network: Network = {}
@@ -347,11 +310,8 @@ def _make_network(
             if meets[node] > 1 or node in doors or node == refs[-1]:
                 _connect(network, start, node, meters)
                 start, meters = node, 0.0
-    for one, other in drawn:
-        if one in network and other in network:
-            _connect(
-                network, one, other, float(np.hypot(*np.diff(plane.at([one, other]), axis=0)[0]))
-            )
+    for one, other in drawn.among(network.keys()):
+        _connect(network, one, other, float(np.hypot(*np.diff(plane.at([one, other]), axis=0)[0])))
     return network
 
 

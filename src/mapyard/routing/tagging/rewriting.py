@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable
 from itertools import pairwise
 from operator import itemgetter
@@ -11,9 +12,8 @@ from typing import Final, cast
 import osmium
 from osmium.osm import mutable
 
-from mapyard.routing.tagging.areas import Line
 from mapyard.routing.tagging.barriers import LIMITS, read_hours, read_limits, tag_node
-from mapyard.routing.tagging.lines import find_lines
+from mapyard.routing.tagging.lines import Line, find_lines
 from mapyard.routing.tagging.pieces import make_piece_id
 from mapyard.routing.tagging.turns import Member, split_members, tag_turn
 from mapyard.routing.tagging.ways import ROAD_KEYS, tag_way
@@ -32,20 +32,25 @@ _NODE_KEYS: Final = (
 def rewrite(pbf: Path, changed: Path) -> None:
     """Write `changed`: the roads of `pbf` with the tags that the engine is to read.
 
-    Nodes, ways and relations keep their ids and order. Memory does not grow with the file.
+    Nodes, ways and relations keep their ids and order. What lies over areas goes through files
+    beside `changed`; in memory are the nodes that limit ways, and the ways that these cut.
     """
     changed.unlink(missing_ok=True)
     # A working file that is read three times: what packs fastest.
     target = osmium.io.File(str(changed), "pbf,pbf_compression=lz4,add_metadata=false")
-    with osmium.SimpleWriter(target) as writer:
+    with (
+        tempfile.TemporaryDirectory(prefix="areas-", dir=changed.parent) as folder,
+        osmium.SimpleWriter(target) as writer,
+    ):
         gates = _rewrite_nodes(pbf, writer)
-        pieces = _rewrite_ways(pbf, writer, find_lines(pbf), gates)
+        pieces = _rewrite_ways(pbf, writer, find_lines(pbf, Path(folder)), gates)
         _rewrite_relations(pbf, writer, pieces)
 
 
 def _rewrite_nodes(pbf: Path, writer: osmium.SimpleWriter) -> dict[int, Tags]:
     """Write the nodes; return what some say of the ways beside them: hours of gates, limits."""
     gates: dict[int, Tags] = {}
+    known: dict[tuple[tuple[str, str], ...], Tags] = {}  # many say the same
     nodes = osmium.FileProcessor(pbf, osmium.osm.NODE).with_filter(
         osmium.filter.KeyFilter(*_NODE_KEYS)
     )
@@ -58,24 +63,26 @@ def _rewrite_nodes(pbf: Path, writer: osmium.SimpleWriter) -> dict[int, Tags]:
         if hours is not None:
             said["opening_hours"] = hours
         if said:
-            gates[node.id] = said
+            gates[node.id] = known.setdefault(tuple(said.items()), said)
     return gates
 
 
 def _rewrite_ways(
-    pbf: Path, writer: osmium.SimpleWriter, lines: dict[int, list[Line]], gates: dict[int, Tags]
+    pbf: Path, writer: osmium.SimpleWriter, lines: Iterable[Line], gates: dict[int, Tags]
 ) -> Pieces:
     """Write the ways; return the pieces that a way begins and ends with, where it is cut."""
     cut: list[tuple[int, list[int], Tags]] = []
     pieces: Pieces = {}
-    waiting = sorted(lines)[::-1]
+    waiting = iter(lines)
+    line = next(waiting, None)
     ways = osmium.FileProcessor(pbf, osmium.osm.WAY).with_filter(
         osmium.filter.KeyFilter(*ROAD_KEYS)
     )
     for way in cast("Iterable[osmium.osm.Way]", ways):
         # Ids rise; one that several ways have, the engine takes for one way in several pieces.
-        while waiting and waiting[-1] < way.id:
-            _write_lines(waiting[-1], lines[waiting.pop()], writer)
+        while line is not None and line.way_id < way.id:
+            _write_line(line, writer)
+            line = next(waiting, None)
         tags = dict(way.tags)
         changed = tag_way(tags)
         if changed is None:
@@ -93,8 +100,9 @@ def _rewrite_ways(
                 pieces |= {(way.id, end): piece_id for end in {refs[0], refs[-1]} & set(part)}
             continue
         writer.add_way(way if changed == tags else way.replace(tags=changed))
-    for way_id in waiting[::-1]:
-        _write_lines(way_id, lines[way_id], writer)
+    while line is not None:
+        _write_line(line, writer)
+        line = next(waiting, None)
     for piece_id, part, tags in sorted(cut, key=itemgetter(0)):
         writer.add_way(mutable.Way(id=piece_id, nodes=part, tags=tags, version=1))
     return pieces
@@ -112,11 +120,10 @@ def split_at_gates(refs: list[int], gates: dict[int, Tags]) -> list[tuple[list[i
     return parts
 
 
-def _write_lines(way_id: int, lines: list[Line], writer: osmium.SimpleWriter) -> None:
-    for line in lines:
-        tags = tag_way(line.tags)
-        if tags is not None:
-            writer.add_way(mutable.Way(id=way_id, nodes=list(line.ends), tags=tags, version=1))
+def _write_line(line: Line, writer: osmium.SimpleWriter) -> None:
+    tags = tag_way(line.tags)
+    if tags is not None:
+        writer.add_way(mutable.Way(id=line.way_id, nodes=list(line.ends), tags=tags, version=1))
 
 
 def _rewrite_relations(pbf: Path, writer: osmium.SimpleWriter, pieces: Pieces) -> None:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import heapq
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import osmium
 import pytest
 import shapely
+from osmium.osm import mutable
 
+from mapyard.routing.tagging import around, entrances, lines, parks
 from mapyard.routing.tagging.lines import find_lines
+from mapyard.store import spill
 from osm_files import TEST_DATA
 
 #: Told here once more, not read from the code.
@@ -20,6 +26,26 @@ _IN_THE_WAY = (
     ("barrier", ("wall", "fence", "hedge")),
 )
 _MAPS = ("monaco-2025-11-08", "leeds-cut", "baltimore-cut")
+
+
+def make_folder(parent: Path) -> Path:
+    return Path(tempfile.mkdtemp(dir=parent))
+
+
+def find_ends(path: Path, parent: Path) -> set[tuple[int, tuple[int, int]]]:
+    return {(line.way_id, line.ends) for line in find_lines(path, make_folder(parent))}
+
+
+def copy(obj: Any) -> Any:
+    if isinstance(obj, osmium.osm.Node):
+        place = (obj.location.lon, obj.location.lat)
+        return mutable.Node(id=obj.id, location=place, tags=dict(obj.tags), version=1)
+    if isinstance(obj, osmium.osm.Way):
+        nodes = [node.ref for node in obj.nodes]
+        return mutable.Way(id=obj.id, nodes=nodes, tags=dict(obj.tags), version=1)
+    assert isinstance(obj, osmium.osm.Relation)
+    members = [(one.type, one.ref, one.role) for one in obj.members]
+    return mutable.Relation(id=obj.id, members=members, tags=dict(obj.tags), version=1)
 
 
 def read_in_the_way(path: Path) -> list[shapely.Geometry]:
@@ -41,25 +67,55 @@ def read_in_the_way(path: Path) -> list[shapely.Geometry]:
 
 
 @pytest.mark.parametrize("name", _MAPS)
-def test_no_line_over_a_park_leads_over_what_stands_there(name: str) -> None:
+def test_no_line_over_a_park_leads_over_what_stands_there(name: str, tmp_path: Path) -> None:
     path = TEST_DATA / f"{name}.osm.pbf"
-    lines = [
-        line
-        for found in find_lines(path).values()
-        for line in found
-        if line.tags.get("surface") == "grass"
-    ]
-    ends = {node for line in lines for node in line.ends}
+    found = [line for line in find_lines(path, tmp_path) if line.tags.get("surface") == "grass"]
+    ends = {node for line in found for node in line.ends}
     places = {
         node.id: (node.location.lon, node.location.lat)
         for node in osmium.FileProcessor(path, osmium.osm.NODE)
         if node.id in ends
     }
-    drawn = shapely.linestrings([[places[end] for end in line.ends] for line in lines])
-    assert len(lines) > 5
+    drawn = shapely.linestrings([[places[end] for end in line.ends] for line in found])
+    assert len(found) > 5
     tree = shapely.STRtree(read_in_the_way(path))
     pairs = tree.query(drawn, predicate="intersects")
     # A line may touch the corner that it leads around.
     inside = shapely.intersection(drawn[pairs[0]], tree.geometries[pairs[1]])
     assert shapely.length(inside).max(initial=0.0) < 1e-6  # degrees: 0.1 m
-    assert all(np.hypot(*np.subtract(*(places[end] for end in line.ends))) > 0 for line in lines)
+    assert all(np.hypot(*np.subtract(*(places[end] for end in line.ends))) > 0 for line in found)
+
+
+def test_what_else_is_in_a_file_changes_no_line(tmp_path: Path) -> None:
+    """The doors of a large park are chosen in the order of ids, not of where things lie."""
+    paths = [TEST_DATA / f"{name}.osm.pbf" for name in ("monaco-2025-11-08", "baltimore-cut")]
+    alone = [find_ends(path, tmp_path) for path in paths]
+    both = tmp_path / "both.osm.pbf"
+    header = osmium.io.Header()
+    header.set("sorting", "Type_then_ID")
+    with osmium.SimpleWriter(str(both), header=header) as writer:
+        for kind in (osmium.osm.NODE, osmium.osm.WAY, osmium.osm.RELATION):
+            for one in heapq.merge(
+                *([copy(obj) for obj in osmium.FileProcessor(path, kind)] for path in paths),
+                key=lambda obj: obj.id,
+            ):
+                writer.add(one)
+    assert find_ends(both, tmp_path) == alone[0] | alone[1]
+
+
+def test_arrays_in_files_and_small_portions_change_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = TEST_DATA / "monaco-2025-11-08.osm.pbf"
+    whole = list(find_lines(path, make_folder(tmp_path)))
+    for module, name, value in (
+        (around, "_AT_ONCE", 100), (entrances, "_AT_ONCE", 50), (parks, "_MOST_LATEST", 3),
+        (lines, "_AT_ONCE", 7), (spill, "LARGE_BYTES", 4096),
+    ):  # fmt: skip
+        assert hasattr(module, name)
+        monkeypatch.setattr(module, name, value)
+    with spill.spill_arrays(tmp_path, 1):
+        parts = list(find_lines(path, make_folder(tmp_path)))
+        assert spill.tell_spilled().spilled_bytes > 1_000_000
+    assert len(whole) > 500
+    assert parts == whole

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import osmium
 from osmium.osm.mutable import Node, Relation, Way
 
-from mapyard.routing.tagging.areas import read_positions
 from mapyard.routing.tagging.lines import find_lines
 from mapyard.routing.tagging.pieces import make_piece_id, name_ways
 from mapyard.routing.tagging.rewriting import rewrite
+from mapyard.routing.tagging.rings import name_positions, read_nodes
 from osm_files import EXAMPLES
 
 
@@ -98,8 +99,10 @@ def test_ids_that_are_far_apart_take_no_memory(tmp_path: Path) -> None:
             writer.add_way(Way(id=at + 1, nodes=ring, tags=square))
             writer.add_way(Way(id=at + 2, nodes=ring[:2], tags={"highway": "service"}))
     with limited(700_000_000):
-        lines = find_lines(path)
-    assert read_positions(path, {ids[5], ids[299], 7}) == {
+        lines = find_lines(path, tmp_path)
+    asked = np.array([7, ids[5], ids[299]])
+    found = read_nodes(path, asked)
+    assert name_positions(asked, found.lon, found.lat) == {
         ids[5]: (0.011, 47.0), ids[299]: (0.74, 47.001),
     }  # fmt: skip
-    assert lines == {}  # both entrances lie on the rim
+    assert not len(lines)  # both entrances lie on the rim
