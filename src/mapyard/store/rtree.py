@@ -36,21 +36,10 @@ Boxes = NDArray[np.int32]
 
 def hilbert_code(x: NDArray[np.int64], y: NDArray[np.int64]) -> NDArray[np.uint32]:
     """Return the position on the Hilbert curve of order 16 for x, y in [0, 65536)."""
-    x = x.astype(np.uint32)
-    y = y.astype(np.uint32)
-    code = np.zeros(len(x), np.uint32)
-    side = np.uint32(1 << 15)
-    while side:
-        rx = (x & side) > 0
-        ry = (y & side) > 0
-        code += side * side * ((np.uint32(3) * rx) ^ ry.astype(np.uint32))
-        flip = ~ry & rx
-        x = np.where(flip, np.uint32(65535) - x, x)
-        y = np.where(flip, np.uint32(65535) - y, y)
-        swap = ~ry
-        x, y = np.where(swap, y, x), np.where(swap, x, y)
-        side >>= np.uint32(1)
-    return code
+    x, y = (np.ascontiguousarray(values, np.int64) for values in (x, y))
+    codes = np.empty(len(x), np.uint32)
+    load_kernels().hilbert_codes(place(x), place(y), len(x), place(codes))
+    return codes
 
 
 def hilbert_order(center_x: NDArray[np.int64], center_y: NDArray[np.int64]) -> NDArray[np.int64]:

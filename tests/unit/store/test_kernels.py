@@ -17,7 +17,7 @@ from mapyard.store.digests import digest_runs
 from mapyard.store.frames import Frames, take_runs, write_frames
 from mapyard.store.kernels import describe_runs, load_kernels, place
 from mapyard.store.reader import open_store
-from mapyard.store.rtree import find_boxes
+from mapyard.store.rtree import find_boxes, hilbert_code
 from mapyard.store.writer import write_store
 from osm_files import write_osm
 
@@ -251,3 +251,20 @@ def test_digests_tell_runs_apart_by_what_they_hold() -> None:
 def test_digests_of_other_runs_are_refused(lengths: list[int], digests: int) -> None:
     with pytest.raises(ValueError, match="runs of 3 values"):
         digest_runs(np.zeros(digests, np.uint64), np.arange(3), np.array(lengths))
+
+
+@pytest.mark.parametrize(("corner", "size"), [((0, 0), 64), ((65_472, 0), 64), ((32_704, 512), 64)])
+def test_the_curve_goes_from_neighbor_to_neighbor(corner: tuple[int, int], size: int) -> None:
+    x, y = (
+        first + part.ravel() for first, part in zip(corner, np.mgrid[:size, :size], strict=True)
+    )
+    codes = hilbert_code(x, y)
+    order = np.argsort(codes)
+    # A square of the grid is one run of the curve, each step of which is one to a side.
+    assert np.diff(codes[order].astype(np.int64)).tolist() == [1] * (size * size - 1)
+    steps = np.abs(np.diff(x[order])) + np.abs(np.diff(y[order]))
+    assert steps.tolist() == [1] * (size * size - 1)
+
+
+def test_the_curve_begins_and_ends_at_the_lower_corners() -> None:
+    assert hilbert_code(np.array([0, 65_535]), np.array([0, 0])).tolist() == [0, 2**32 - 1]

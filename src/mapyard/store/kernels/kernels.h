@@ -13,7 +13,7 @@
 #endif
 
 /* Rises when a function's arguments or a struct change: another library is not loaded. */
-enum { KERNELS_VERSION = 7 };
+enum { KERNELS_VERSION = 8 };
 
 EXPORT int32_t kernels_version(void);
 
@@ -142,6 +142,9 @@ EXPORT int64_t find_tagged(
 
 /* Leave one of each value of a sorted array; returns how many. */
 EXPORT int64_t drop_repeats(uint32_t *values, int64_t count);
+
+/* Where points of columns and rows in [0, 65536) lie on the Hilbert curve of order 16. */
+EXPORT void hilbert_codes(const int64_t *xs, const int64_t *ys, int64_t count, uint32_t *codes);
 
 /* Mix the bytes of runs into a digest of each: run i are those from ends[i] up to ends[i + 1]. Returns -1, or
    the number of the first run that does not lie in the `size` bytes. */
