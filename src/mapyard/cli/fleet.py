@@ -37,6 +37,14 @@ def build(
         str, typer.Option("--ray", help="Address of Ray; without, this machine alone builds.")
     ] = "",
     only: Annotated[str, typer.Option(help="Build only these parts, by comma.")] = "",
+    elevation: Annotated[
+        str,
+        typer.Option(
+            metavar="FOLDER",
+            help="Elevation rasters, for grades of roads and for all nodes; default: those of the "
+            "generation before. none: no more.",
+        ),
+    ] = "",
     scratch: Annotated[str, typer.Option(help="Folder on the nodes for the work.")] = "",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
@@ -50,13 +58,15 @@ def build(
       mapyard fleet build split --to /srv/maps
 
       mapyard fleet build split --to s3://bucket/maps --ray auto --scratch /nvme
+
+      mapyard fleet build split --to /srv/maps --elevation srtm
     """
     from mapyard.fleet.build import build_generation
 
     console = Console(stderr=True, quiet=quiet)
     names = [part.strip() for part in only.split(",") if part.strip()]
     made = build_generation(
-        split, to, only=names or None, ray_address=ray, scratch=scratch,
+        split, to, only=names or None, ray_address=ray, scratch=scratch, elevation=elevation,
         say=lambda text: console.print(f"  {text}", highlight=False),
     )  # fmt: skip
     size = sum(region.bytes for region in made.regions) / 1e9

@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -40,11 +40,14 @@ from mapyard.fleet.generation import (
     FORMAT,
     SOURCE_NAME,
     Generation,
+    Raster,
     Region,
     RegionFile,
     Split,
+    read_generation,
     read_split,
 )
+from mapyard.fleet.heights import choose_rasters, fetch_rasters, list_rasters, upload_rasters
 from mapyard.fleet.objects import Objects
 from mapyard.fleet.pull import pull_region
 from mapyard.fleet.ray import load_ray
@@ -52,6 +55,9 @@ from mapyard.fleet.wholes import ROADS
 from mapyard.osm.pbf import read_header
 from mapyard.settings import get_settings
 from mapyard.updates.run import apply_changes, estimate_update
+
+#: For no heights, where the generation before had some.
+NO_RASTERS: Final = "none"
 
 type Say = Callable[[str], None]
 
@@ -64,6 +70,8 @@ class Order(msgspec.Struct, frozen=True):
     only: list[str] | None
     #: Folder on the node for the work, "" for the system's temporary one.
     scratch: str = ""
+    #: Rasters that its roads get their grades of.
+    rasters: list[Raster] = []
     #: The dataset that it is updated from; None: it is built.
     before: Region | None = None
 
@@ -87,19 +95,35 @@ class Order(msgspec.Struct, frozen=True):
     def _name(self, files: Mapping[str, FilePart]) -> str:
         parts = [self.region.name, *(file.checksum for file in files.values())]
         parts += [str(FORMAT_VERSION), *(["all"] if self.only is None else self.only)]
+        parts += [f"{raster.name} {raster.file.checksum}" for raster in self.rasters]
         return hashlib.blake2b("\n".join(parts).encode(), digest_size=12).hexdigest()
 
 
 def build_generation(
-    folder: Path, url: str, *, only: Sequence[str] | None, ray_address: str, scratch: str, say: Say
+    folder: Path,
+    url: str,
+    *,
+    only: Sequence[str] | None,
+    ray_address: str,
+    scratch: str,
+    say: Say,
+    elevation: str = "",
 ) -> Generation:
-    """Build all regions of a split that are not built, and publish them."""
+    """Build all regions of a split that are not built, and publish them.
+
+    `elevation` is a folder of rasters, NO_RASTERS, or "" for those of the newest generation there.
+    """
     split = read_split(folder)
     objects = Objects(url)
+    rasters = _find_rasters(objects, elevation, say)
     select_steps(list(only) if only else None)  # refuses unknown ones
     parts = {region.name: choose_parts(split, region, only) for region in split.extracts}
     regions = [region for region in split.extracts if parts[region.name] != [] or not region.kind]
-    orders = [Order(region, objects.url, parts[region.name], scratch) for region in regions]
+    orders = [
+        Order(region, objects.url, parts[region.name], scratch,
+              _choose_rasters(rasters, region, parts[region.name]))
+        for region in regions
+    ]  # fmt: skip
     built: dict[str, Region] = {}
     for order in orders:
         record = objects.get(f"builds/{order.key}.json")
@@ -111,7 +135,25 @@ def build_generation(
     if left:
         _upload_sources(objects, folder / split.folder, left, say)
         built |= _build_all(left, ray_address, say)
-    return publish(objects, split, [built[region.name] for region in regions])
+    return publish(objects, split, [built[region.name] for region in regions], rasters)
+
+
+def _find_rasters(objects: Objects, elevation: str, say: Say) -> list[Raster]:
+    if elevation == NO_RASTERS:
+        return []
+    if elevation:
+        rasters = list_rasters(Path(elevation))
+        upload_rasters(objects, Path(elevation), rasters, say)
+        return rasters
+    return read_generation(objects).rasters if objects.get(CURRENT_NAME) is not None else []
+
+
+def _choose_rasters(
+    rasters: Sequence[Raster], region: RegionFile, only: Sequence[str] | None
+) -> list[Raster]:
+    """Return the rasters that a region's build reads: of its roads."""
+    has_roads = only is None or any(part in ROADS.parts for part in only)
+    return choose_rasters(rasters, region.grown) if has_roads else []
 
 
 def _find_before(objects: Objects, order: Order) -> Order:
@@ -200,6 +242,7 @@ def build_region(order: Order) -> Region:
     try:
         for name, expected in order.files.items():
             objects.get_file(f"sources/{expected.checksum}/{name}", work / name, expected)
+        fetch_rasters(objects, order.rasters, work / "data")
         step = Step("region", _copy_guests, lambda size: Estimate(0, 0, 0.0))
         steps = [*select_steps(order.only), step]
         with Reporter(quiet=True) as progress:
@@ -262,14 +305,17 @@ def _copy_guests(ctx: StepContext) -> Mapping[str, Any] | None:
     return None
 
 
-def publish(objects: Objects, split: Split, regions: list[Region]) -> Generation:
+def publish(
+    objects: Objects, split: Split, regions: list[Region], rasters: Sequence[Raster] = ()
+) -> Generation:
     """Write the manifest of a generation, and that it is the newest."""
-    made_of = "\n".join(f"{region.name} {region.dataset}" for region in regions)
+    names = [f"{region.name} {region.dataset}" for region in regions]
+    made_of = "\n".join([*names, *(raster.place for raster in rasters)])
     number = hashlib.blake2b(made_of.encode(), digest_size=4).hexdigest()
     when = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     generation = Generation(
         FORMAT, f"{(split.osm_timestamp or when).replace(':', '')}-{number}", when,
-        split.osm_timestamp, split.margin_m, regions, split.roads_margin_m,
+        split.osm_timestamp, split.margin_m, regions, split.roads_margin_m, list(rasters),
     )  # fmt: skip
     text = msgspec.json.format(msgspec.json.encode(generation), indent=1)
     objects.put(f"generations/{generation.id}.json", text)

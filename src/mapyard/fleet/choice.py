@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Final
 
 from mapyard.fleet.wholes import OVERVIEW, OVERVIEW_ZOOM, PLACES
@@ -45,9 +46,6 @@ _OF_TILES: Final = frozenset(
 )
 _ANY: Final = frozenset(
     (
-        "/api/v1/elevation",
-        "/api/v1/elevation/batch",
-        "/api/v1/elevation/profile",
         "/api/v1/terrain.json",
         "/api/v1/terrain/{z}/{x}/{y}",
         "/api/v1/contours.json",
@@ -56,16 +54,29 @@ _ANY: Final = frozenset(
         "/api/v1/tiles/sprites/{file}",
         "/api/v1/tiles/world.json",
         "/nominatim/status",
+        "/photon/status",
+    )
+)
+#: By the rasters of a node; where these have voids, peaks tell their heights, which `places` has.
+_HEIGHTS: Final = frozenset(
+    (
+        "/api/v1/elevation",
+        "/api/v1/elevation/batch",
+        "/api/v1/elevation/profile",
         "/ors/elevation/line",
         "/ors/elevation/point",
-        "/photon/status",
         "/valhalla/height",
     )
 )
 
 
-def find_choice(path: str, params: Any) -> str:
-    """Return the name of the dataset that answers an endpoint; "" for what regions answer."""
+def find_choice(path: str, params: Any, wholes: Collection[str]) -> str:
+    """Return the name of the dataset that answers an endpoint; "" for what regions answer.
+
+    `wholes` are the datasets over all regions that there are.
+    """
+    if path in _HEIGHTS:
+        return PLACES if PLACES in wholes else ANY
     if path in _FORWARD or (path in _REVERSE and not _asks_for_tags(params)):
         return PLACES
     if path in _OF_TILES or (path in _TILES and params.z <= OVERVIEW_ZOOM):

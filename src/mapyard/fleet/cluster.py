@@ -18,7 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from mapyard.errors import MapyardError
-from mapyard.fleet.generation import Generation, Region, read_generation
+from mapyard.fleet.generation import Generation, Raster, Region, read_generation
 from mapyard.fleet.objects import Objects
 from mapyard.fleet.ray import NAMESPACE, load_ray
 
@@ -67,7 +67,8 @@ class TableState(msgspec.Struct):
 class RegionActor:
     """Holds one copy of a region: pulls its dataset to this node's disk, opens it, answers."""
 
-    def __init__(self, url: str, region: bytes) -> None:
+    def __init__(self, url: str, region: bytes, rasters: bytes) -> None:
+        from mapyard.fleet.heights import fetch_rasters
         from mapyard.fleet.host import Host
         from mapyard.fleet.pull import pull_region
         from mapyard.http.access_log import set_up_logging
@@ -81,6 +82,7 @@ class RegionActor:
         objects = Objects(url)
         self.url = objects.url
         self.folder = pull_region(objects, self.region, settings.data)
+        fetch_rasters(objects, msgspec.json.decode(rasters, type=list[Raster]), settings.data)
         snapshot = Snapshot(self.folder, settings)
         endpoints = load_endpoints()
         snapshot.open_all()
@@ -195,7 +197,9 @@ class Keeper:
             name=name, namespace=NAMESPACE, lifetime="detached", max_restarts=-1,
             max_concurrency=256, num_cpus=0.01, scheduling_strategy=strategy,
         )  # fmt: skip
-        handle = actor.remote(url, msgspec.json.encode(region))
+        handle = actor.remote(
+            url, msgspec.json.encode(region), msgspec.json.encode(generation.rasters)
+        )
         self._planned[name] = (region.name, self._chosen)
         return CopyState(name, region.name, region.dataset), handle
 

@@ -158,7 +158,7 @@ class Front(Snapshots):
             return await self._find_one(table, [table.generation.get_region(named)], request, body)
         assert request.read is not None
         raw, params, request.ignored = request.read
-        choice = find_choice(endpoint.path, params)
+        choice = find_choice(endpoint.path, params, table.map.wholes)
         if choice:
             return await self._find_one(table, _choose(table, choice), request, body)
         extent = find_request_extent(endpoint.path, params)

@@ -96,6 +96,20 @@ class Region(msgspec.Struct, frozen=True):
     kind: str = ""
 
 
+class Raster(msgspec.Struct, frozen=True):
+    """A file of heights, or one that such a file needs."""
+
+    name: str
+    file: FilePart
+    #: west, south, east, north in degrees; None where the file by itself is no raster.
+    box: tuple[float, float, float, float] | None = None
+
+    @property
+    def place(self) -> str:
+        """Return its name in object storage."""
+        return f"elevation/{self.file.checksum}/{self.name}"
+
+
 class Generation(msgspec.Struct, frozen=True):
     """Datasets of all regions, of the same data time: generations/ID.json."""
 
@@ -106,6 +120,8 @@ class Generation(msgspec.Struct, frozen=True):
     margin_m: float
     regions: list[Region]
     roads_margin_m: float = 0.0
+    #: What nodes have to tell heights by.
+    rasters: list[Raster] = []
 
     def get_region(self, name: str) -> Region:
         """Return a region by name; raise for other names."""

@@ -18,6 +18,7 @@ from mapyard.fleet.front import Front, ReplicaLost, Table
 from mapyard.fleet.ray import load_ray
 from mapyard.fleet.wire import Question, Reply, decode_reply, encode
 from mapyard.http.app import Application
+from mapyard.library.resources import Resources
 from mapyard.library.snapshot import Snapshot
 from mapyard.settings import Settings
 
@@ -52,8 +53,9 @@ class RayReplica:
 class Node:
     """Keeps the front's table as new as the keeper's."""
 
-    def __init__(self, front: Front, settings: Settings) -> None:
+    def __init__(self, front: Front, settings: Settings, resources: Resources) -> None:
         self.front = front
+        self._resources = resources
         self.settings = settings
         self._ray: Any = None
         self._version = -1
@@ -100,6 +102,9 @@ class Node:
             self.front.table, self._version = None, state.version
             return
         table = await asyncio.to_thread(self._make_table, ray, state)
+        before = self.front.table
+        if before is None or before.generation.rasters != table.generation.rasters:
+            self._resources.forget("elevation")  # opened anew, with what has been fetched
         self.front.table = table
         if not self.front.is_current:
             log.info("serving generation %s", state.generation.id)
@@ -156,6 +161,6 @@ def attach(application: Application, settings: Settings) -> Node:
     front = Front(settings, application.services.endpoints)
     application.services.snapshots = front
     application.elsewhere = front
-    node = Node(front, settings)
+    node = Node(front, settings, application.services)
     node.start()
     return node

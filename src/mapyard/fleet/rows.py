@@ -22,6 +22,7 @@ from mapyard.deadline import no_deadline
 from mapyard.errors import MapyardError, Unsupported
 from mapyard.fleet.extent import find_extent
 from mapyard.fleet.generation import Generation, Region, read_generation
+from mapyard.fleet.heights import fetch_rasters
 from mapyard.fleet.map import RegionMap
 from mapyard.fleet.objects import Objects
 from mapyard.fleet.pull import pull_region
@@ -85,7 +86,8 @@ class Chooser:
     def __init__(self, task: Task, generation: Generation) -> None:
         self._task = task
         self._map = RegionMap(generation)
-        self._is_of_places = task.part == "geocoder" and PLACES in self._map.wholes
+        is_of_places = task.part == "geocoder" or task.question == "elevation"
+        self._is_of_places = is_of_places and PLACES in self._map.wholes
         self._is_of_roads = task.part == "routing" and bool(self._map.roads)
 
     def choose(self, rows: Sequence[Mapping[str, Any]]) -> tuple[Region, ...]:
@@ -147,6 +149,8 @@ class Holding:
         self._resources = Resources(self._settings)
         #: The one asked last comes last.
         self._calls: dict[str, FetchedCall] = {}
+        if task.question == "elevation":
+            fetch_rasters(self._objects, regions.generation.rasters, data)
         if not task.part:  # it asks for nothing of a dataset that may lack
             task.check(Call(None, no_deadline(), self._resources))
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapyard.geocoding.words.categories import indexed_tags
+from mapyard.library.ways import HEIGHT_TAGS
 from mapyard.osm.pbf import Block
 from mapyard.routing.tagging.areas import AREA_KEYS
 from mapyard.routing.tagging.around import OBSTACLES
@@ -62,6 +63,7 @@ def _tags_of_places() -> dict[str, frozenset[str]]:
     )  # fmt: skip
     tags = [(key, "") for key in keys]
     tags += [("boundary", "administrative"), ("boundary", "postal_code")]
+    tags += HEIGHT_TAGS  # of elevation, where rasters have voids
     for tag in indexed_tags():
         key, _, value = tag.partition("=")
         tags.append((key, value))

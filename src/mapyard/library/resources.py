@@ -24,3 +24,8 @@ class Resources:
                 if name not in self.extras:
                     self.extras[name] = make(self)
         return self.extras[name]
+
+    def forget(self, name: str) -> None:
+        """Let a thing be made anew at its next use; who has it uses it on."""
+        with self._lock:
+            self.extras.pop(name, None)

@@ -135,7 +135,7 @@ def has_rasters(resources: Resources) -> bool:
 
 
 #: What stands on the ground that its tag `ele` tells the height of.
-_SPOTS: Final = (
+HEIGHT_TAGS: Final = (
     ("natural", "peak"), ("natural", "volcano"), ("natural", "saddle"), ("natural", "hill"),
     ("mountain_pass", "yes"), ("man_made", "survey_point"),
 )  # fmt: skip
@@ -143,7 +143,7 @@ _SPOTS: Final = (
 
 def find_spots(store: Store, box: Bbox) -> NDArray[np.float64]:
     """Return heights that the map knows in a box: rows of lon, lat, meters."""
-    rows = np.concatenate([store.rows_with_tag(key, value) for key, value in _SPOTS])
+    rows = np.concatenate([store.rows_with_tag(key, value) for key, value in HEIGHT_TAGS])
     rows = np.unique(rows[rows < store.node_count]).astype(np.int64)
     lon, lat = store.lon.take(rows) * 1e-7, store.lat.take(rows) * 1e-7
     inside = (lon >= box.west) & (lon <= box.east) & (lat >= box.south) & (lat <= box.north)
