@@ -191,34 +191,41 @@ def _print_status(state: TableState, output: TextIO) -> None:
 @app.command()
 def prune(
     url: Annotated[str, typer.Argument(help="Where `fleet build` put the datasets.")],
-    keep: Annotated[int, typer.Option(min=1, help="How many of the newest generations stay.")] = 2,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be removed.")
+    keep: Annotated[int, typer.Option(min=2, help="How many of the newest generations stay.")] = 2,
+    days: Annotated[
+        float, typer.Option(min=0, help="How old what belongs to no generation must be, days.")
+    ] = 7.0,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Remove them; else only say what goes.")
     ] = False,
 ) -> None:
-    """Remove old generations from object storage, and the datasets that only they have.
+    """Remove old generations from object storage, and what no generation refers to.
 
-    The newest one always stays. Nodes remove what they have fetched of older generations by
-    themselves, a minute after a switch.
+    The current one always stays, and the one before it. With a generation go the datasets and
+    rasters that only it has. What belongs to none (extracts that were built, remains of builds
+    that failed) goes when it is older than --days: longer than a build takes. Nodes remove what
+    they have fetched by themselves.
 
     Examples:
 
-      mapyard fleet prune s3://bucket/maps --keep 2 --dry-run
+      mapyard fleet prune s3://bucket/maps
+
+      mapyard fleet prune s3://bucket/maps --keep 4 --yes
     """
     from mapyard.fleet.objects import Objects
     from mapyard.fleet.prune import plan_pruning
     from mapyard.fleet.prune import prune as remove
 
     objects = Objects(url)
-    pruned = plan_pruning(objects, keep)
-    if not dry_run:
+    pruned = plan_pruning(objects, keep, days)
+    if yes:
         remove(objects, pruned)
-    word = "would be removed" if dry_run else "removed"
+    word = "removed" if yes else "would be removed"
     for name in pruned.gone:
         typer.echo(f"{name} {word}")
     typer.echo(
         f"{len(pruned.gone)} generations, {len(pruned.files):,} files {word}; "
-        f"{len(pruned.kept)} stay",
+        f"{len(pruned.kept)} generations stay{'' if yes else ' (--yes removes)'}",
         err=True,
     )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -69,12 +70,15 @@ class Objects:
             path.unlink()
             raise MapyardError(f"{self.url}/{name} is not as it was written: its checksum differs")
 
-    def list(self, prefix: str) -> list[str]:
-        """Return the names of all files below a prefix, sorted."""
+    def list(self, prefix: str, before: datetime | None = None) -> list[str]:
+        """Return the names of all files below a prefix, sorted; of those written before a time."""
         found = self._run(
             prefix,
             lambda: [
-                entry["path"] for page in self._obstore.list(self._store, prefix) for entry in page
+                entry["path"]
+                for page in self._obstore.list(self._store, prefix)
+                for entry in page
+                if before is None or entry["last_modified"] < before
             ],
         )
         return sorted(found)
