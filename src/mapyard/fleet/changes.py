@@ -38,6 +38,7 @@ from mapyard.fleet.generation import (
 )
 from mapyard.fleet.holders import KINDS, Column, Extra, Holders, Ints, Nodes, find_rows
 from mapyard.fleet.split import (
+    check_sizes,
     describe_region,
     encode_header,
     find_box,
@@ -257,6 +258,7 @@ def _update(
     cuts = list_cuts(areas, split.margin_m, extras, bounds)
     if [cut.area.name for cut in cuts] != [region.name for region in split.extracts]:
         raise MapyardError("this Mapyard splits maps otherwise; split the map again")
+    check_sizes(holders, cuts)
     moves = []
     for number, cut in enumerate(cuts):
         progress.stage(f"update: comparing {cut.area.name}")

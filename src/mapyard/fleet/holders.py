@@ -498,6 +498,17 @@ class Holders:
                 self._part(self.owners[kind], start)[held] != number,
             )
 
+    def count_held(self, count: int) -> Ints:
+        """Return how many elements each of the first `count` extracts holds, of all types."""
+        counts = np.zeros(count, np.int64)
+        for bits in self.bits:
+            for start in range(0, len(bits), _CHUNK):
+                some = self._part(bits, start)
+                for number in range(count):
+                    bit = np.uint64(1 << number % 64)
+                    counts[number] += np.count_nonzero(some[:, number // 64] & bit)
+        return counts
+
     def iter_ids(self, kind: int, number: int) -> Iterator[Ints]:
         """Yield the ids of what a region holds of a type, ascending."""
         return (ids for ids, _ in self.iter_held(kind, number))

@@ -35,6 +35,7 @@ from mapyard.fleet.wholes import ROADS, WHOLES
 from mapyard.osm.extract import list_blobs, write_extract
 from mapyard.osm.pbf import Header
 from mapyard.osm.source import check_input, prepare_source
+from mapyard.store.writer import MAX_ROWS
 
 DEFAULT_MARGIN_M: Final = 2_000.0
 #: Of regions of roads: ways lead around, so they have more of their neighbors.
@@ -86,6 +87,7 @@ def split_regions(
             left_out=holders.left_out, roads_margin_m=roads_margin_m if roads else 0.0,
         )  # fmt: skip
         cuts = list_cuts(areas, margin_m, extras, EARTH if header.bbox else nodes.bounds)
+        check_sizes(holders, cuts)
         blobs = list_blobs(source)
         for number, cut in enumerate(cuts):
             say(f"writing {cut.area.name} ({number + 1} of {len(cuts)})")
@@ -145,6 +147,23 @@ def _check_names(areas: Sequence[Area]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise InvalidRequest(f"no region may be called {name}: another dataset is")
+
+
+def check_sizes(holders: Holders, cuts: Sequence[Cut]) -> None:
+    """Raise before anything is written where an extract is too large for a dataset."""
+    for cut, count in zip(cuts, holders.count_held(len(cuts)).tolist(), strict=True):
+        if count <= MAX_ROWS:
+            continue
+        if cut.kind == WHOLE:
+            todo = "it is not cut: make a fleet each of parts of the map, such as continents"
+        elif cut.kind == OF_ROADS:
+            todo = "ask for more regions of roads (--roads), or a smaller --roads-margin"
+        else:
+            todo = "ask for more regions (--regions)"
+        raise MapyardError(
+            f"{cut.area.name} would have {count:,} elements, a dataset has at most "
+            f"{MAX_ROWS:,}; {todo}"
+        )
 
 
 def format_timestamp(header: Header) -> str:

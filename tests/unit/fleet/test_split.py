@@ -6,6 +6,7 @@ import itertools
 import json
 import random
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from mapyard.cli import build_app
 from mapyard.errors import MapyardError
 from mapyard.fleet.areas import E7, Area, cut_boxes, find_owners
 from mapyard.fleet.generation import Split, read_split
-from mapyard.fleet.split import split_regions
+from mapyard.fleet.split import Cut, check_sizes, split_regions
 from mapyard.osm.pbf import read_header
 from mapyard.osm.source import is_sorted
 from osm_files import EXAMPLES, Member, write_osm
@@ -326,3 +327,33 @@ def test_wrong_regions_are_said(tmp_path: Path, regions: str, told: str) -> None
         regions = str(tmp_path / regions)
     with pytest.raises(MapyardError, match=told):
         run("split", EXAMPLES / "monaco.osm.pbf", "--regions", regions, "--out", tmp_path / "o")
+
+
+def test_an_extract_that_no_dataset_holds_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mapyard.fleet.split.MAX_ROWS", 20_000)
+    with pytest.raises(MapyardError, match=r"r001 would have [0-9,]+ elements, .*--regions"):
+        split_regions([EXAMPLES / "monaco.osm.pbf"], "3", tmp_path / "out")
+    assert not list((tmp_path / "out").glob("*/source.osm.pbf"))
+    area = Area("x", (0, 0, 1, 1))
+    for kind, advice in (("", "--regions"), ("whole", "not cut.*continents"), ("roads", "--roads")):
+        cuts = [Cut("", area, area, ()), Cut(kind, area, area, ())]
+        holders: Any = SimpleNamespace(count_held=lambda count: np.array([20_000, 20_001]))
+        with pytest.raises(MapyardError, match=f"20,001 elements, .* 20,000; .*{advice}"):
+            check_sizes(holders, cuts)
+        holders = SimpleNamespace(count_held=lambda count: np.array([20_000, 20_000]))
+        check_sizes(holders, cuts)
+
+
+def test_what_is_counted_is_what_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[int] = []
+
+    def note(holders: Any, cuts: Any) -> None:
+        counted.extend(holders.count_held(len(cuts)).tolist())
+
+    monkeypatch.setattr("mapyard.fleet.split.check_sizes", note)
+    made = split_regions([EXAMPLES / "monaco.osm.pbf"], "3", tmp_path / "out", roads="1")
+    assert counted == [sum(region.counts.values()) for region in made.extracts]
