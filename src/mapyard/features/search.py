@@ -84,7 +84,7 @@ def _add_document(writer: IndexWriter, eid: int, tags: dict[str, str]) -> None:
         terms=(("name", name_terms), ("other", other_terms)),
         keys=(
             ("name_key", keys),
-            ("group", ["place"] if any(key in tags for key in _PLACE_KEYS) else []),
+            ("group", [] if tags.keys().isdisjoint(_PLACE_KEYS) else ["place"]),
         ),
         numbers=(("eid", eid),),
     )

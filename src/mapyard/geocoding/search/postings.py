@@ -59,7 +59,7 @@ class PostingsWriter:
         """Add (field, distinct terms) of a document."""
         number = self._numbers.__getitem__
         for field, terms in texts:
-            self._spools[field].add(document, array("I", map(number, terms)))
+            self._spools[field].add(document, map(number, terms))
 
     def take_over(self, before: Postings, documents: NDArray[Any]) -> None:
         """Add what is known of other documents: the new number of each, −1 for none."""
@@ -115,12 +115,15 @@ class _Spool:
         self._files = [ColumnWriter(folder, name, np.uint32) for name in self._names]
         self._terms, self._documents, self._counts = array("I"), array("I"), array("I")
 
-    def add(self, document: int, terms: array[int]) -> None:
+    def add(self, document: int, terms: Iterable[int]) -> None:
         """Add the terms of a document."""
+        before = len(self._terms)
         self._terms.extend(terms)
-        self._documents.append(document)
-        self._counts.append(len(terms))
-        if len(self._terms) >= _SPOOLED_AT_ONCE:
+        count = len(self._terms) - before
+        if count:
+            self._documents.append(document)
+            self._counts.append(count)
+        if before + count >= _SPOOLED_AT_ONCE:
             self._flush()
 
     def append(self, terms: NDArray[Any], documents: NDArray[Any]) -> None:
