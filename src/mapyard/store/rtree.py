@@ -166,9 +166,12 @@ def _write(folder: Path, name: str, rows: NDArray[np.uint32], boxes: Boxes) -> N
 
 
 def _write_levels(folder: Path, name: str, boxes: Boxes) -> None:
+    write_column(folder, f"{name}_levels", _join_levels(boxes))
+
+
+def _join_levels(boxes: Boxes) -> Boxes:
     levels = build_levels(boxes)
-    upper = np.concatenate(levels) if levels else np.empty((0, 4), np.int32)
-    write_column(folder, f"{name}_levels", upper)
+    return np.concatenate(levels) if levels else np.empty((0, 4), np.int32)
 
 
 def find_boxes(
@@ -195,12 +198,22 @@ def find_boxes(
 
 
 class Rtree:
-    """Search over a written tree."""
+    """Search over a written tree, or one in memory."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        self.rows: NDArray[np.uint32] = open_column(folder, f"{name}_rows")
-        leaf: Boxes = open_column(folder, f"{name}_boxes")
-        self._upper: Boxes = open_column(folder, f"{name}_levels")
+        names = (f"{name}_{column}" for column in ("rows", "boxes", "levels"))
+        self._take(*(open_column(folder, column) for column in names))
+
+    @classmethod
+    def of(cls, rows: NDArray[np.uint32], boxes: Boxes) -> Rtree:
+        """Return a tree in memory over items with their boxes, both in any order."""
+        order = _hilbert_order_of(boxes)
+        tree = cls.__new__(cls)
+        tree._take(rows[order], boxes[order], _join_levels(boxes[order]))
+        return tree
+
+    def _take(self, rows: NDArray[np.uint32], leaf: Boxes, upper: Boxes) -> None:
+        self.rows, self._upper = rows, upper
         self._levels = [leaf]
         start, count = 0, len(leaf)
         while count > FANOUT:

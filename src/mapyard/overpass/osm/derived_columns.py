@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from mapyard.overpass.space.lines import relation_parts
 from mapyard.store.reader import Store
+from mapyard.store.rtree import Rtree
 
 _MAX_ENTRIES = 128
 _columns: WeakKeyDictionary[Store, OrderedDict[Hashable, Any]] = WeakKeyDictionary()
@@ -49,6 +50,17 @@ def relation_boxes(store: Store) -> NDArray[np.int32]:
     The store's own boxes are those of geometries, which leave out labels, stops and the like.
     """
     return remember(store, "relation boxes", lambda: _make_relation_boxes(store, nested=False))
+
+
+def relation_tree(store: Store) -> Rtree:
+    """Return a tree over these boxes: to look at all would take longer than the rest."""
+
+    def make() -> Rtree:
+        boxes = relation_boxes(store)
+        there = np.flatnonzero(boxes[:, 0] <= boxes[:, 2])
+        return Rtree.of((there + store.relation_start).astype(np.uint32), boxes[there])
+
+    return remember(store, "relation tree", make)
 
 
 def shown_boxes(store: Store, rows: NDArray[np.uint32]) -> NDArray[np.int32]:

@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 
 from mapyard.geo.bbox import Bbox
 from mapyard.osm.elements import NODE, RELATION, WAY
-from mapyard.overpass.osm.derived_columns import own_boxes, relation_boxes
+from mapyard.overpass.osm.derived_columns import own_boxes, relation_tree
 from mapyard.overpass.osm.rowsets import Mask, Rows, as_rows, split_types, unite
 from mapyard.overpass.parse.syntax import BoxFilter
 from mapyard.overpass.run.budget import Budget
 from mapyard.overpass.space.lines import any_part, line_shapes, relation_parts
 from mapyard.store.reader import E7, EMPTY_ROWS, Store
-from mapyard.store.rtree import find_boxes
 
 
 class Box(NamedTuple):
@@ -139,9 +138,7 @@ def find_candidates(
         if NODE in types and all_nodes:
             found.append(store.find_nodes(*box))
         if RELATION in types:
-            own = relation_boxes(store)
-            near = find_boxes(own, np.array(box, np.int64))  # one without elements meets none
-            found.append((near + store.relation_start).astype(np.uint32))
+            found.append(np.sort(relation_tree(store).search(*box)))
     return unite(sorted(found, key=lambda rows: int(rows[0]) if len(rows) else 0))
 
 
