@@ -27,7 +27,8 @@ def test_jobs_repeat_and_survive_failures(
 
     def good(ctx: JobContext) -> None:
         runs.append("good")
-        if runs.count("good") == 3:
+        # Each has a thread of its own, which may begin late on a busy machine.
+        if runs.count("good") >= 3 and {"bad", "before"} <= set(runs):
             ctx.stop.set()
 
     def bad(ctx: JobContext) -> None:
