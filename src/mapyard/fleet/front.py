@@ -246,7 +246,7 @@ class Front(Snapshots):
         assert request.read is not None
         params = request.read[1]
         program, text = await asyncio.to_thread(read_query, params)
-        locality = find_locality(program)
+        locality = find_locality(program, table.generation.margin_m)
         if not locality.not_local:
             whole = table.map.find_whole(locality.extent)
             if whole:

@@ -2,9 +2,14 @@
 
 A region holds what touches its area with all parents and all parts of that. So an element is in the
 answer of some region if all that it is found by is held there together: itself; with the area that
-it lies in; by going up to what has it, and then down to parts, in this order. A query of such steps
-is answered by the regions that its boxes meet, as a union: nothing is lacking, and nothing is there
-that the whole map would not have. Each set is followed through the query by how it was found.
+it lies in, or what it is near; by going up to what has it, and then down to parts, in this order. A
+query of such steps is answered by the regions that its boxes meet, as a union: nothing is lacking,
+and nothing is there that the whole map would not have. Each set is followed through the query by
+how it was found.
+
+What is near: of two elements at most a margin apart, the region in which the one has the point
+that is nearest to the other holds both. It knows which set the other is in, if that is found by
+what it is.
 """
 
 from __future__ import annotations
@@ -52,6 +57,8 @@ NOTHING, OWN, JOINED, PART, AREA = range(5)
 _UP: Final = ("bn", "bw", "br", "<", "<<")
 #: Functions that look at a set.
 _OF_SETS: Final = ("count", "u", "set", "min", "max", "sum", "gcat")
+#: Of a margin, how far apart two elements may be: a margin is a box, in whole 1e-7 degree.
+_OF_MARGIN: Final = 0.98
 _INTO_ONE: Final = "is known only from all regions together"
 
 
@@ -66,23 +73,31 @@ class Locality(NamedTuple):
     not_local: str
 
 
-def find_locality(program: Program) -> Locality:
-    """Return how a query can be answered by regions."""
-    walk = _Walk(program.settings.box)
+def find_locality(program: Program, margin_m: float = 0.0) -> Locality:
+    """Return how a query can be answered by regions that have such a margin."""
+    walk = _Walk(program.settings.box, _OF_MARGIN * margin_m)
     walk.run(program.statements)
     extent = None if walk.is_anywhere or not walk.boxes else Bbox(
         min(box.west for box in walk.boxes), min(box.south for box in walk.boxes),
         max(box.east for box in walk.boxes), max(box.north for box in walk.boxes),
     )  # fmt: skip
+    if extent is not None and walk.reach_m:
+        corners = ((extent.south, extent.west), (extent.north, extent.east))
+        extent = _box_around(corners, walk.reach_m)
     return Locality(extent, walk.not_local or walk.not_united, walk.not_local)
 
 
 class _Walk:
     """Follows sets through statements."""
 
-    def __init__(self, box: BoxFilter | None) -> None:
+    def __init__(self, box: BoxFilter | None, margin_m: float) -> None:
         self._box = box
+        self._margin_m = margin_m
         self._sets: dict[str, int] = {}
+        #: Sets of nodes in boxes that are noted; others may reach out of theirs.
+        self._in_boxes: set[str] = set()
+        #: How far from the boxes elements may be.
+        self.reach_m = 0.0
         self.boxes: list[Bbox] = []
         self.is_anywhere = False
         self.not_united = ""
@@ -108,6 +123,9 @@ class _Walk:
         into = getattr(statement, "into", None)
         if into is not None:
             self._sets[into] = found
+            self._in_boxes.discard(into)
+            if isinstance(statement, Query) and statement.kind == "node" and found == OWN:
+                self._in_boxes.add(into)
         return found
 
     def _find(self, statement: Statement) -> int:
@@ -197,9 +215,12 @@ class _Walk:
                     is_taken = True
                 case ConditionFilter():
                     self._check_condition(item)
-                case AroundFilter() | LinkFilter():
-                    self._refuse("filters by what is around elements of a set, or links them, "
-                                 "reach beyond what a region holds", local=True)  # fmt: skip
+                case AroundFilter():
+                    joins.append(self._find_around(item))
+                    is_taken = True
+                case LinkFilter():
+                    self._refuse("filters by how many elements link to one reach beyond what a "
+                                 "region holds", local=True)  # fmt: skip
         if query.kind == "derived":
             return OWN
         if query.kind == "area":
@@ -216,6 +237,24 @@ class _Walk:
                 boxes.append(_read_box(self._box))
             self._note(boxes)
         return max(joins, default=OWN)
+
+    def _find_around(self, item: AroundFilter) -> int:
+        source = self._get(item.source)
+        if source == NOTHING:
+            return NOTHING
+        if source != OWN:
+            self._refuse("what is around elements that were found with others reaches beyond what "
+                         "a region holds", local=True)  # fmt: skip
+        elif item.radius_m > self._margin_m:
+            self._refuse(
+                f"around a set, a radius may be at most {self._margin_m:,.0f} m, as far as regions "
+                "know their neighbors"
+            )
+        if item.source in self._in_boxes:
+            self.reach_m = max(self.reach_m, item.radius_m)
+        else:  # a way in a box may lead out of it
+            self.is_anywhere = True
+        return JOINED
 
     def _note(self, boxes: Sequence[Bbox | None]) -> None:
         """Note where a query begins: one of its boxes is enough, as all have to hold."""

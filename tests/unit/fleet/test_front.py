@@ -360,6 +360,8 @@ _OVERPASS = [
     '[out:popup("Cafe";[amenity];"name")];node[amenity=cafe];out;',
     "[out:json];node({{bbox}})[amenity];out;",
     "[out:json];node(around:300,{{center}})[amenity];out;",
+    "[out:json];node[amenity=cafe]->.c;nwr(around.c:50)[shop];out geom;",
+    "[out:json];node[highway=bus_stop];way[building](around:190);out ids;",
     "[out:json];node[zzz=yyy];out;",
 ]  # fmt: skip
 
@@ -403,7 +405,7 @@ def test_overpass_pages_over_regions_are_walked(
     ("query", "told"),
     [
         ("way[highway=primary];>;<;out;", "going up from parts"),
-        ("node[amenity=cafe];node(around:50)[shop];out;", "around elements of a set"),
+        ("node[amenity=cafe];node(around:250)[shop];out;", "may be at most 196 m"),
         ("node[shop](if:count(nodes)>3);out;", "condition about a set"),
         ("{{geocodeArea:Monaco}}->.a;node(area.a);out;", "geocode it first"),
     ],

@@ -61,6 +61,14 @@ class Queries:
             f"rel[name=A1];map_to_area->.a;{kind}(area.a);",
         ])  # fmt: skip
 
+    def start_around(self, most_m: int) -> str:
+        """Return what begins with elements around others."""
+        first, second = self.rng.choices(["node", "way", "rel", "nwr", "nw"], k=2)
+        more = self.rng.choice(["", "[c=red]", "[n]"])
+        radius_m = self.rng.randint(0, most_m)
+        own = self.rng.choice([self.own(), self.own(), "[c=red]", "[n]", "[c=blue]"])
+        return f"{first}{own}->.s;{second}(around.s:{radius_m}){more};"
+
     def ups(self) -> str:
         return "".join(self.rng.sample(["", "<;", "<<;", "way(bn);", "rel(bw);", "rel(br);",
                                         "(._;<;);", "rel(bn)[c=red];"], 2))  # fmt: skip
@@ -69,12 +77,13 @@ class Queries:
         return "".join(self.rng.sample(["", "", ">;", ">>;", "node(w);", "way(r);", "(._;>;);",
                                         "node(w)[c=blue];"], 2))  # fmt: skip
 
-    def make(self) -> str:
+    def make(self, around_m: int = 0) -> str:
         outs = ["out;", "out ids;", "out count;", "out geom;", "out center qt;", "out meta 7;",
                 "out tags qt 5;", "out skel bb;"]  # fmt: skip
         out = self.rng.choice(outs)
         rest = self.rng.choice(["", "", f">;{self.rng.choice(outs)}"])
-        return f"[out:json];{self.start()}{self.ups()}{self.downs()}{out}{rest}"
+        start = self.start_around(around_m) if around_m else self.start()
+        return f"[out:json];{start}{self.ups()}{self.downs()}{out}{rest}"
 
 
 def ask_regions(stores: list[Store], query: str, form: str) -> tuple[Program, list[bytes]]:
@@ -94,10 +103,13 @@ def alone(store: Store, query: str) -> tuple[bytes, list[bytes], list[Any]]:
     return write_alone(store, result, "json", "", budget), features, entries.counts
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_a_united_answer_is_that_of_the_whole(tmp_path: Path, seed: int) -> None:
+@pytest.mark.parametrize(
+    ("seed", "margin_m"), [(0, 0), (1, 0), (2, 0), (3, 0), (5, 900), (7, 1_500)]
+)
+def test_a_united_answer_is_that_of_the_whole(tmp_path: Path, seed: int, margin_m: int) -> None:
+    """With a margin, of queries that look around elements."""
     source = make_map(tmp_path / "map.osm", seed)
-    split = split_regions([source], "6", tmp_path / "split", margin_m=0.0)
+    split = split_regions([source], "6", tmp_path / "split", margin_m=margin_m)
     whole = open_extract(tmp_path / "whole", source)
     regions = [
         open_extract(tmp_path / "stores" / region.name,
@@ -107,8 +119,8 @@ def test_a_united_answer_is_that_of_the_whole(tmp_path: Path, seed: int) -> None
     queries = Queries(seed)
     found = lacking = 0
     for _ in range(70):
-        query = queries.make()
-        locality = find_locality(parse(expand_macros(query, cast(Any, None))))
+        query = queries.make(int(0.98 * margin_m))
+        locality = find_locality(parse(expand_macros(query, cast(Any, None))), margin_m)
         assert locality.not_united == "", (query, locality)
         document, features, counts = alone(whole, query)
         program, parts = ask_regions(regions, query, NATIVE)
@@ -122,7 +134,7 @@ def test_a_united_answer_is_that_of_the_whole(tmp_path: Path, seed: int) -> None
         found += bool(features)
         # A region by itself has less: else the test would show nothing.
         lacking += all(alone(region, query)[0] != document for region in regions)
-    assert found > 12 and lacking > 6
+    assert found > 12 and lacking > (2 if margin_m else 6)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +142,9 @@ def test_a_united_answer_is_that_of_the_whole(tmp_path: Path, seed: int) -> None
     [
         ("way[c];>;<;out;", "going up from parts"),
         ("way[c];node(w);way(bn);out;", "going up from parts"),
-        ("node[c];node(around:100)[n];out;", "around elements"),
+        ("node[c];node(around:100)[n];out;", "a radius may be at most 0 m"),
+        ("way[c];>;node(around:10)[n];out;", "found with others"),
+        ("node[c];node(around:0)->.x;way(around.x:0);out;", "found with others"),
         ("node(area.a)(area.b);out;", "two ways at once"),
         ("node[c]->.x;way(bn.x)(area.a);out;", "two ways at once"),
         ("(way[c];-way(bn););out;", "a difference takes away"),
@@ -144,7 +158,7 @@ def test_a_united_answer_is_that_of_the_whole(tmp_path: Path, seed: int) -> None
         ("area[c];out;", "areas themselves"),
         ("node[c];is_in;out;", "is_in of a set"),
         ("way[c];complete{way(bn);};out;", "complete"),
-        ("way[c];node(way_cnt:2-);out;", "links them"),
+        ("way[c];node(way_cnt:2-);out;", "how many elements link"),
         ("node[c]->.x;(way[c];>;)->.y;node.x;.y <;out;", "going up from parts"),
     ],
 )
@@ -164,8 +178,22 @@ def test_what_is_no_union_says_why(query: str, told: str) -> None:
         ("node(47,9,47.1,9.1);way[c];out;", None),
         ("node(47,179,47.1,-179);out;", None),
         ("area[name=A]->.a;node(area.a);out;", None),
+        ("node(0,9,0.1,9.1)->.s;nwr(around.s:0);out;", (9, 0, 9.1, 0.1)),
+        ("way(0,9,0.1,9.1)->.s;nwr(around.s:0);out;", None),
+        ("node[c]->.s;nwr(around.s:0)(0,9,0.1,9.1);out;", None),
     ],
 )
 def test_where_a_query_asks(query: str, extent: tuple[float, ...] | None) -> None:
     found = find_locality(parse(expand_macros(query, cast(Any, None)))).extent
     assert (found and tuple(found)) == extent
+
+
+def test_what_is_around_nodes_in_a_box_is_near_the_box() -> None:
+    text = "node(0,9,0.1,9.1)->.s;nwr(around.s:1112);out;"
+    query = parse(expand_macros(text, cast(Any, None)))
+    found = find_locality(query, 2_000)
+    assert found.not_united == "" and found.extent is not None
+    west, south, east, north = found.extent
+    assert [9 - west, -south, east - 9.1, north - 0.1] == pytest.approx([0.0101] * 4, rel=0.01)
+    too_far = find_locality(query, 1_000)
+    assert "at most 980 m" in too_far.not_united and too_far.not_local == ""
