@@ -298,6 +298,7 @@ class Requests:
             f"{kind}[amenity=restaurant];", f"{kind}({self.box(0.004)});",
             f"area[name={rng.choice(['Vaduz', 'Monaco', 'Schaan'])}]->.a;{kind}(area.a)[{key}];",
             f"({kind}[{key}]({self.box(0.01)});-{kind}[name]({self.box(0.2)}););",
+            f"node[{key}]({self.box(0.02)})->.s;{kind}(around.s:150)[{rng.choice(KINDS)}];",
         ])  # fmt: skip
         then = rng.choice(["", "", "(._;>;);", "<;", "<;>;", "node(w);"])
         out = rng.choice(["out 60;", "out count;", "out ids 100;", "out center qt 40;",
