@@ -247,6 +247,21 @@ def test_pages_are_walked_over_nodes_and_regions(fleet: Fleet, monaco: Path) -> 
     assert ids == [feature["id"] for feature in whole][: len(ids)] and len(ids) >= 900
 
 
+def test_bulk_work_asks_what_is_served(fleet: Fleet, monaco: Path, tmp_path: Path) -> None:
+    """On a node that has no whole map, --ray alone is enough."""
+    rows = tmp_path / "rows.csv"
+    lines = [f"{n},{43.73 + n * 1e-4:.4f},7.42,43.74,7.43" for n in range(100)]
+    rows.write_text("\n".join(["id,from_lat,from_lon,to_lat,to_lon", *lines, "x,1,200,2,3", ""]))
+    ray = ("--ray", f"{fleet.head}@{fleet.nodes[0].ip}")
+    for name in ("reverse", "route"):
+        one, many = tmp_path / f"{name}-one.csv", tmp_path / f"{name}.csv"
+        columns = ("--lat", "from_lat", "--lon", "from_lon") if name == "reverse" else ()
+        fleet.run("bulk", name, rows, one, "--data", monaco, "--workers", 1, *columns)
+        fleet.run("bulk", name, rows, many, "--block", 20, *columns, *ray)
+        assert many.read_bytes() == one.read_bytes()
+        assert one.read_text().count("not on Earth") == 1
+
+
 def test_limits_keys_and_usage_are_those_of_the_fleet(fleet: Fleet) -> None:
     limit = 60  # a minute
     account = registry.create_account(
