@@ -124,7 +124,7 @@ def choose_places(store: Store, box: list[float], count: int) -> list[Place]:
 
 def count_found(answer: Any) -> int:
     if isinstance(answer, bytes):
-        return answer.count(b'"Feature"')
+        return answer.count(b'"Feature"') or len(answer)
     return len(answer) if hasattr(answer, "__len__") else 1
 
 

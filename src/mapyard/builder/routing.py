@@ -93,15 +93,15 @@ def _open_heights(folder: Path) -> FindHeights | None:
 
 def _estimate(pbf: int) -> Estimate:
     """Measured in docs/sizing.md, docs/decisions/030-valhalla-builds.md and 038."""
-    matrices = min(45 * pbf, 900_000_000)  # larger graphs have none prepared
+    memory = min(150_000_000 + 12 * pbf, build_bytes(get_settings()))
     chosen = [PROFILES[name].mode for name in set(get_settings().prepared_profiles)]
     more = sum(_PROFILE_SIZES.get(mode, 3.2) for mode in chosen)
     # Of the arrays of the largest mode, what is more than half of the memory lies in files.
-    scratch = max(0, 20 * pbf - build_bytes(get_settings()) // 2)
+    scratch = max(0, 12 * pbf - build_bytes(get_settings()) // 2)
     return Estimate(
-        150_000_000 + 12 * pbf + matrices,
+        memory,
         round((18 + more) * pbf) + 5_000_000 + scratch,
-        1.5 + 2.0e-6 * pbf + len(chosen) * (1.5 + 0.35e-6 * pbf),
+        1.5 + 1.4e-6 * pbf + len(chosen) * (1.5 + 0.35e-6 * pbf),
     )
 
 

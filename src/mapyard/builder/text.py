@@ -124,7 +124,7 @@ def _plan_names(memo: Memo) -> _Names:
 def _estimate(pbf: int) -> Estimate:
     """Measured in docs/sizing.md. Arrays are bounded, names and places are held."""
     bounded = 100_000_000 + round(0.8 * pbf) + array_bytes(get_settings())
-    return Estimate(min(150_000_000 + 4 * pbf, bounded), 3 * pbf, 0.4 + 0.25e-6 * pbf)
+    return Estimate(min(150_000_000 + 4 * pbf, bounded), 3 * pbf, 0.4 + 0.27e-6 * pbf)
 
 
 STEP = Step("text", _run, _estimate)

@@ -60,7 +60,7 @@ def _find_shapes(ctx: StepContext, before: Path | None) -> ShapesBefore | None:
 def _estimate(pbf: int) -> Estimate:
     """Measured in docs/sizing.md. Arrays and sorts are bounded, values of tags are held."""
     bounded = 100_000_000 + round(0.2 * pbf) + sort_bytes(get_settings())
-    return Estimate(min(150_000_000 + 12 * pbf, bounded), 4 * pbf, 0.1 + 0.24e-6 * pbf)
+    return Estimate(min(150_000_000 + 12 * pbf, bounded), 4 * pbf, 0.1 + 0.27e-6 * pbf)
 
 
 STEP = Step("tiles", _run, _estimate)

@@ -26,6 +26,7 @@ LARGE_BYTES: Final = 1 << 20
 _CAPSULE: Final = b"mem_handler"
 #: Place of PyDataMem_SetHandler in numpy's table of functions, which is part of its ABI.
 _SET_HANDLER: Final = 304
+_handlers: list[int] = []
 
 
 def _find_setter() -> Any:
@@ -48,6 +49,7 @@ def spill_arrays(folder: Path, memory_bytes: int) -> Iterator[None]:
     make.restype, make.argtypes = py_object, (c_void_p, c_char_p, c_void_p)
     handler = kernels.spill_begin(os.fsencode(folder.absolute()), memory_bytes, LARGE_BYTES)
     before = set_handler(make(handler, _CAPSULE, None))
+    _handlers.append(handler)
     try:
         yield
     except MemoryError as error:
@@ -60,7 +62,13 @@ def spill_arrays(folder: Path, memory_bytes: int) -> Iterator[None]:
             f"more of working files in {folder}",
         ) from error
     finally:
+        _handlers.pop()
         set_handler(before)
+
+
+def find_handler() -> int | None:
+    """Return where the handler of the block lies, for C of other rooms; None outside of one."""
+    return _handlers[-1] if _handlers else None
 
 
 def give_back_freed() -> None:

@@ -2,15 +2,19 @@
 
 import errno
 import os
+from contextlib import nullcontext
+from dataclasses import fields
 
 import numpy as np
 import pytest
 
 from mapyard.routing.contraction import mapping
-from mapyard.routing.contraction.mapping import make_file, open_scratch
+from mapyard.routing.contraction.hierarchy import contract
+from mapyard.routing.contraction.mapping import make_file, open_scratch, share_memory
 from mapyard.routing.contraction.profiles import MODE_COSTS
 from mapyard.routing.contraction.tiles import read_graph
 from mapyard.routing.contraction.writing import write_mode
+from mapyard.store import spill
 
 
 @pytest.mark.parametrize("shape", [(0,), (0, 4), (5,), (300, 4)])
@@ -64,6 +68,23 @@ def test_what_is_prepared_in_files_is_the_same(graph, mode, tmp_path, monkeypatc
     for name in names:
         plain, mapped = ((tmp_path / part / name).read_bytes() for part in ("plain", "mapped"))
         assert plain == mapped, name
+
+
+def test_c_has_its_memory_where_arrays_have_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(spill, "LARGE_BYTES", 4096)
+    rng = np.random.default_rng(1)
+    ends = np.sort(rng.integers(0, 3_000, (2, 9_000)).astype(np.int32), axis=0)
+    costs = rng.integers(0, 1_000, (3, 9_000)).astype(np.int32)
+    plain = contract(3_000, *ends, *costs)
+    made = []
+    for shares in (False, True):
+        with spill.spill_arrays(tmp_path, 0), share_memory() if shares else nullcontext():
+            found = contract(3_000, *ends, *costs)
+            for name in [field.name for field in fields(plain)]:
+                assert (getattr(plain, name) == getattr(found, name)).all()
+            made.append(spill.tell_spilled().spilled_bytes)
+    assert made[1] > made[0] + 100_000
+    assert spill.find_handler() is None
 
 
 def test_what_is_held_in_memory_is_bounded(tmp_path):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mapyard.deadline import no_deadline
 from mapyard.errors import MapyardError
 from mapyard.geo.sphere import haversine_m
-from mapyard.routing.contraction.mapping import MEMORY_BYTES, Scratch, open_scratch
+from mapyard.routing.contraction.mapping import MEMORY_BYTES, Scratch, open_scratch, share_memory
 from mapyard.routing.contraction.order import rank_edges
 from mapyard.routing.contraction.places import Places
 from mapyard.routing.contraction.profiles import MODE_COSTS, find_costs
@@ -37,6 +37,7 @@ from mapyard.routing.polyline import decode_polyline
 from mapyard.routing.profiles import PROFILES, Profile
 from mapyard.routing.snapping import DEFAULT_RADIUS_M, make_locations
 from mapyard.store.distinct import distinct
+from mapyard.store.spill import find_handler
 
 log = logging.getLogger(__name__)
 
@@ -58,8 +59,8 @@ _TIE: Final = 1.03
 #: Ways whose costs are apart by no more than this cost the same.
 _TIE_S: Final = 1.0
 _SEED: Final = 1
-#: What preparing a mode holds for each road edge of a graph, about.
-_EDGE_BYTES: Final = 150
+#: What preparing a mode holds for each road edge of a graph, about; and where arrays go to files.
+_EDGE_BYTES, _SPILLED_EDGE_BYTES = 150, 20
 #: Modes whose routes look at large roads only far from both ends.
 _HIERARCHICAL: Final = ("auto", "truck")
 
@@ -80,7 +81,7 @@ def build_tables(
     write_meta(directory, checks, chosen)  # routes are compared as they are without tables
     folder = get_folder(directory)
     shutil.rmtree(folder, ignore_errors=True)
-    with open_scratch(directory, memory_bytes) as scratch:
+    with open_scratch(directory, memory_bytes) as scratch, share_memory():
         return _build_tables(directory, chosen, checks, folder, scratch, jobs, memory_bytes)
 
 
@@ -113,7 +114,8 @@ def _build_tables(
                 found = write_mode(graph, costs, target, rank=rank, scratch=scratch)
         return found
 
-    suffices_for = memory_bytes / (_EDGE_BYTES * max(1, len(graph.start)))
+    edge_bytes = _EDGE_BYTES if find_handler() is None else _SPILLED_EDGE_BYTES
+    suffices_for = memory_bytes / (edge_bytes * max(1, len(graph.start)))
     threads = min(jobs, max(1, int(suffices_for)))
     modes = list(dict.fromkeys(profile.mode for profile in profiles.values()))
     connected = {

@@ -20,6 +20,9 @@ import numpy as np
 from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
+from mapyard.routing.kernels import has_kernels, load_kernels
+from mapyard.store.spill import find_handler
+
 #: What preparing ways may take where nobody says how much.
 MEMORY_BYTES: Final = 1 << 30
 #: Of it for what is held; the rest is for what numpy makes on the way.
@@ -100,6 +103,19 @@ def open_scratch(folder: Path, memory_bytes: int = MEMORY_BYTES) -> Iterator[Scr
     """
     with tempfile.TemporaryDirectory(dir=folder, prefix="scratch-") as name:
         yield Scratch(Path(name), memory_bytes)
+
+
+@contextmanager
+def share_memory() -> Iterator[None]:
+    """Let our C have its memory where numpy has it: in files, where a build's is limited."""
+    handler = find_handler() if has_kernels() else None
+    if handler is not None:
+        load_kernels().take_memory_from(handler)
+    try:
+        yield
+    finally:
+        if handler is not None:
+            load_kernels().take_memory_from(None)
 
 
 def _reserve(path: Path) -> None:

@@ -16,8 +16,9 @@ from mapyard.native import Functions, KernelsMissing, address, load_library
 __all__ = ["KernelsMissing", "address", "has_kernels", "load_kernels", "map_array"]
 
 #: Has to be the one in kernels.h.
-_VERSION: Final = 15
+_VERSION: Final = 16
 _FUNCTIONS: Final[Functions] = {
+    "take_memory_from": (None, (c_void_p,)),
     "order_roads": (c_int32, (c_int32, c_int32, *[c_void_p] * 5)),
     "complete": (c_void_p, (c_int32, c_int64, *[c_void_p] * 2)),
     "count_joined": (c_int64, (c_void_p,)),

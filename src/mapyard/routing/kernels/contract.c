@@ -49,13 +49,13 @@ static void sort(int32_t *values, int64_t count) {
 /* Join the later neighbors of each vertex: those of its arcs, and those of its children. */
 static int join(Completion *c, const Input *in) {
     int32_t n = c->count;
-    int64_t *low_first = calloc((size_t)n + 2, sizeof(int64_t));
-    int32_t *low_head = malloc(((size_t)in->arcs + 1) * sizeof(int32_t));
-    int32_t *mark = malloc(((size_t)n + 1) * sizeof(int32_t));
-    int32_t *child = malloc(((size_t)n + 1) * sizeof(int32_t)); /* of each vertex, the last one */
-    int32_t *sibling = malloc(((size_t)n + 1) * sizeof(int32_t));
+    int64_t *low_first = take_zeros((size_t)n + 2, sizeof(int64_t));
+    int32_t *low_head = take_bytes(((size_t)in->arcs + 1) * sizeof(int32_t));
+    int32_t *mark = take_bytes(((size_t)n + 1) * sizeof(int32_t));
+    int32_t *child = take_bytes(((size_t)n + 1) * sizeof(int32_t)); /* of each vertex, the last one */
+    int32_t *sibling = take_bytes(((size_t)n + 1) * sizeof(int32_t));
     size_t room = (size_t)in->arcs + (size_t)n + 16, used = 0;
-    c->head = malloc(room * sizeof(int32_t));
+    c->head = take_bytes(room * sizeof(int32_t));
     int result = -1;
     if (!(low_first && low_head && mark && child && sibling && c->head)) goto done;
     for (int64_t i = 0; i < in->arcs; i++) {
@@ -74,7 +74,7 @@ static int join(Completion *c, const Input *in) {
         for (int32_t k = child[v]; k >= 0; k = sibling[k]) most += c->first[k + 1] - c->first[k];
         if (used + most > room) {
             room = used + most + room / 2;
-            int32_t *grown = realloc(c->head, room * sizeof(int32_t));
+            int32_t *grown = take_more(c->head, room * sizeof(int32_t));
             if (!grown) goto done;
             c->head = grown;
         }
@@ -99,7 +99,7 @@ static int join(Completion *c, const Input *in) {
     }
     result = 0;
 done:
-    free(low_first); free(low_head); free(mark); free(child); free(sibling);
+    give_back(low_first); give_back(low_head); give_back(mark); give_back(child); give_back(sibling);
     return result;
 }
 
@@ -266,8 +266,8 @@ static void keep(const Completion *c, const Input *in, Hierarchy *h) {
 }
 
 static int sort_input(Input *in, int32_t count) {
-    in->first = calloc((size_t)count + 2, sizeof(int64_t));
-    in->by_tail = malloc(((size_t)in->arcs + 1) * sizeof(int32_t));
+    in->first = take_zeros((size_t)count + 2, sizeof(int64_t));
+    in->by_tail = take_bytes(((size_t)in->arcs + 1) * sizeof(int32_t));
     if (!(in->first && in->by_tail)) return -1;
     for (int64_t i = 0; i < in->arcs; i++) in->first[in->tail[i] + 2]++;
     for (int32_t v = 1; v <= count; v++) in->first[v + 1] += in->first[v];
@@ -279,11 +279,11 @@ static int sort_input(Input *in, int32_t count) {
    memory; to be freed by free_completion(). */
 Completion *complete(int32_t count, int64_t arcs, const int32_t *tail, const int32_t *head) {
     size_t n = (size_t)count + 1;
-    Completion *c = calloc(1, sizeof(Completion));
+    Completion *c = take_zeros(1, sizeof(Completion));
     if (!c) return NULL;
     c->count = count;
-    c->first = calloc(n + 1, sizeof(uint32_t));
-    c->parent = malloc(n * sizeof(int32_t));
+    c->first = take_zeros(n + 1, sizeof(uint32_t));
+    c->parent = take_bytes(n * sizeof(int32_t));
     Input in = {tail, head, NULL, NULL, NULL, arcs, NULL, NULL};
     if (c->first && c->parent && !join(c, &in)) return c;
     free_completion(c);
@@ -295,8 +295,8 @@ int64_t count_joined(const Completion *c) { return c->first[c->count]; }
 
 void free_completion(Completion *c) {
     if (!c) return;
-    free(c->first); free(c->head); free(c->parent); free(c->round_cost);
-    free(c);
+    give_back(c->first); give_back(c->head); give_back(c->parent); give_back(c->round_cost);
+    give_back(c);
 }
 
 /* Find the costs of shortcuts, and which of them are kept. There is room in the first arrays for each
@@ -307,11 +307,11 @@ int32_t customize(Completion *c, int64_t arcs, const int32_t *tail, const int32_
                   int32_t *round_middle, int64_t *kept) {
     size_t n = (size_t)c->count + 1;
     Input in = {tail, head, cost, NULL, NULL, arcs, NULL, NULL};
-    uint32_t *at = calloc(n, sizeof(uint32_t));
-    free(c->round_cost);
-    c->round_cost = malloc(n * sizeof(int32_t));
+    uint32_t *at = take_zeros(n, sizeof(uint32_t));
+    give_back(c->round_cost);
+    c->round_cost = take_bytes(n * sizeof(int32_t));
     if (!at || !c->round_cost) {
-        free(at);
+        give_back(at);
         return -1;
     }
     c->up = up; c->down = down; c->up_middle = up_middle; c->down_middle = down_middle;
@@ -319,7 +319,7 @@ int32_t customize(Completion *c, int64_t arcs, const int32_t *tail, const int32_
     set_costs(c, &in);
     set_shortcuts(c, at);
     perfect(c, at);
-    free(at);
+    give_back(at);
     kept[0] = kept[1] = 0;
     for (int64_t i = 0; i < count_joined(c); i++) {
         kept[0] += !(dropped[i] & 1);
@@ -337,6 +337,6 @@ int32_t keep_shortcuts(const Completion *c, int64_t arcs, const int32_t *tail, c
         memcpy(h->parent, c->parent, (size_t)c->count * sizeof(int32_t));
         keep(c, &in, h);
     }
-    free(in.first); free(in.by_tail);
+    give_back(in.first); give_back(in.by_tail);
     return result;
 }

@@ -1,5 +1,6 @@
 /* Loops over flat arrays for routing. Plain C without Python: `__init__.py` calls these with the
-   addresses of arrays, outside of the interpreter lock. Nothing here keeps state. */
+   addresses of arrays, outside of the interpreter lock. Nothing here keeps state, but where memory is
+   from. */
 #ifndef MAPYARD_KERNELS_H
 #define MAPYARD_KERNELS_H
 
@@ -13,7 +14,7 @@
 #endif
 
 /* Rises when a function's arguments or a struct change: another library is not loaded. */
-enum { KERNELS_VERSION = 15 };
+enum { KERNELS_VERSION = 16 };
 
 /* No way. Costs and times are in milliseconds, lengths in centimeters; costs stay below, so that two
    of them can be added. Ways begin with a cost that may be less than nothing, as their first edge
@@ -44,6 +45,15 @@ typedef struct {
 } Hierarchy;
 
 EXPORT int32_t kernels_version(void);
+
+/* Let the loops of a build (order, contraction, what is connected) have their memory from one of
+   numpy's handlers (PyDataMem_Handler), or NULL for the system's. What was taken before has to be given
+   back before. */
+EXPORT void take_memory_from(const void *handler);
+void *take_bytes(size_t size);
+void *take_zeros(size_t count, size_t width);
+void *take_more(void *start, size_t size);
+void give_back(void *start);
 
 EXPORT int32_t order_roads(int32_t crossings, int32_t roads, const int32_t *tail, const int32_t *head,
                            const int32_t *x, const int32_t *y, int32_t *order);

@@ -189,16 +189,16 @@ int32_t order_roads(int32_t crossings, int32_t roads, const int32_t *tail, const
     typedef struct { int32_t crossing_begin, crossing_end, road_begin, road_end; } Part;
     size_t n = (size_t)crossings + 1, m = (size_t)roads + 1;
     Work w = {
-        malloc((n + 1) * sizeof(int32_t)), malloc(2 * m * sizeof(Half)), malloc(m * sizeof(int32_t)),
-        malloc(n * sizeof(int32_t)), malloc(n * sizeof(int32_t)), malloc(n * sizeof(int32_t)),
-        malloc(n * sizeof(int32_t)), malloc(n * sizeof(int32_t)), malloc(n), malloc(n), malloc(n),
-        malloc(n * sizeof(int64_t)), malloc(n * sizeof(int64_t)),
+        take_bytes((n + 1) * sizeof(int32_t)), take_bytes(2 * m * sizeof(Half)), take_bytes(m * sizeof(int32_t)),
+        take_bytes(n * sizeof(int32_t)), take_bytes(n * sizeof(int32_t)), take_bytes(n * sizeof(int32_t)),
+        take_bytes(n * sizeof(int32_t)), take_bytes(n * sizeof(int32_t)), take_bytes(n), take_bytes(n), take_bytes(n),
+        take_bytes(n * sizeof(int64_t)), take_bytes(n * sizeof(int64_t)),
     };
     /* Crossings of a part lie side by side in `members`, its roads in `order`. */
-    int32_t *members = malloc(n * sizeof(int32_t)), *local = malloc(n * sizeof(int32_t));
-    int32_t *part_x = malloc(n * sizeof(int32_t)), *part_y = malloc(n * sizeof(int32_t));
-    int32_t *kept = malloc(m * sizeof(int32_t)), *moved = malloc(n * sizeof(int32_t));
-    Part *parts = malloc((n + 1) * sizeof(Part));
+    int32_t *members = take_bytes(n * sizeof(int32_t)), *local = take_bytes(n * sizeof(int32_t));
+    int32_t *part_x = take_bytes(n * sizeof(int32_t)), *part_y = take_bytes(n * sizeof(int32_t));
+    int32_t *kept = take_bytes(m * sizeof(int32_t)), *moved = take_bytes(n * sizeof(int32_t));
+    Part *parts = take_bytes((n + 1) * sizeof(Part));
     int32_t result = -1;
     if (!(w.first && w.halves && w.flow && w.level && w.at && w.queue && w.stack && w.via && w.kind
           && w.side && w.best_side && w.keys && w.sorted && members && local && part_x && part_y
@@ -255,9 +255,9 @@ int32_t order_roads(int32_t crossings, int32_t roads, const int32_t *tail, const
     }
     result = 0;
 done:
-    free(w.first); free(w.halves); free(w.flow); free(w.level); free(w.at); free(w.queue);
-    free(w.stack); free(w.via); free(w.kind); free(w.side); free(w.best_side); free(w.keys);
-    free(w.sorted); free(members); free(local); free(part_x); free(part_y); free(kept);
-    free(moved); free(parts);
+    give_back(w.first); give_back(w.halves); give_back(w.flow); give_back(w.level); give_back(w.at); give_back(w.queue);
+    give_back(w.stack); give_back(w.via); give_back(w.kind); give_back(w.side); give_back(w.best_side); give_back(w.keys);
+    give_back(w.sorted); give_back(members); give_back(local); give_back(part_x); give_back(part_y); give_back(kept);
+    give_back(moved); give_back(parts);
     return result;
 }

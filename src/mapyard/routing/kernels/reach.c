@@ -6,11 +6,11 @@
 /* Tell of each vertex whether so many crossings are reached from it; stop as soon as they are. */
 static int walk(int32_t count, int64_t arcs, const int32_t *tail, const int32_t *head,
                 const int32_t *crossing, int32_t crossings, int32_t enough, uint8_t *connected) {
-    int64_t *first = calloc((size_t)count + 2, sizeof(int64_t));
-    int32_t *heads = malloc(((size_t)arcs + 1) * sizeof(int32_t));
-    int32_t *seen = malloc(((size_t)count + 1) * sizeof(int32_t));
-    int32_t *passed = malloc(((size_t)crossings + 1) * sizeof(int32_t));
-    int32_t *queue = malloc(((size_t)count + 1) * sizeof(int32_t));
+    int64_t *first = take_zeros((size_t)count + 2, sizeof(int64_t));
+    int32_t *heads = take_bytes(((size_t)arcs + 1) * sizeof(int32_t));
+    int32_t *seen = take_bytes(((size_t)count + 1) * sizeof(int32_t));
+    int32_t *passed = take_bytes(((size_t)crossings + 1) * sizeof(int32_t));
+    int32_t *queue = take_bytes(((size_t)count + 1) * sizeof(int32_t));
     int result = -1;
     if (!(first && heads && seen && passed && queue)) goto done;
     for (int64_t i = 0; i < arcs; i++) first[tail[i] + 2]++;
@@ -38,7 +38,7 @@ static int walk(int32_t count, int64_t arcs, const int32_t *tail, const int32_t 
     }
     result = 0;
 done:
-    free(first); free(heads); free(seen); free(passed); free(queue);
+    give_back(first); give_back(heads); give_back(seen); give_back(passed); give_back(queue);
     return result;
 }
 
@@ -48,13 +48,13 @@ done:
 int32_t find_connected(int32_t count, int64_t arcs, const int32_t *tail, const int32_t *head,
                        const int32_t *begin, const int32_t *end, int32_t crossings, int32_t enough,
                        uint8_t *connected) {
-    uint8_t *back = malloc((size_t)count + 1);
+    uint8_t *back = take_bytes((size_t)count + 1);
     int32_t result = -1;
     if (back && !walk(count, arcs, tail, head, end, crossings, enough, connected)
         && !walk(count, arcs, head, tail, begin, crossings, enough, back)) {
         for (int32_t v = 0; v < count; v++) connected[v] |= (uint8_t)(back[v] << 1);
         result = 0;
     }
-    free(back);
+    give_back(back);
     return result;
 }
