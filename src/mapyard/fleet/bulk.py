@@ -13,6 +13,7 @@ import logging
 import os
 import pickle
 import time
+import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -87,6 +88,8 @@ class RayPool:
 
         Raises BulkFailed where no node can, MapyardError where Ray is not reached.
         """
+        # It says of each pool that arguments of its actors are held by this process: so they are.
+        os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
         self._ray = load_ray(address)
         self._data = need("ray.data", "fleet")
         alive = [node for node in self._ray.nodes() if node["Alive"]]
@@ -114,15 +117,17 @@ class RayPool:
         read = self._data.read_datasource(
             source, override_num_blocks=1, num_cpus=0, label_selector={_NODE: own}
         )
-        answered = read.map_batches(
-            BlockWorker, fn_constructor_args=(plan.job,), batch_size=None, batch_format="numpy",
-            compute=self._data.ActorPoolStrategy(
-                min_size=1, max_size=self.workers, initial_size=self.workers,
-                max_tasks_in_flight_per_actor=_AHEAD,
-            ),
-            num_cpus=_CORE, max_restarts=-1, max_task_retries=_TRIES - 1,
-            label_selector={_NODE: f"in({','.join(self._able)})"},
-        )  # fmt: skip
+        with warnings.catch_warnings(action="ignore"):  # that max_task_retries goes with Ray 2.64
+            answered = read.map_batches(
+                BlockWorker, fn_constructor_args=(plan.job,), batch_size=None,
+                batch_format="numpy",
+                compute=self._data.ActorPoolStrategy(
+                    min_size=1, max_size=self.workers, initial_size=self.workers,
+                    max_tasks_in_flight_per_actor=_AHEAD,
+                ),
+                num_cpus=_CORE, max_task_retries=_TRIES - 1,
+                label_selector={_NODE: f"in({','.join(self._able)})"},
+            )  # fmt: skip
         came = set(done)
         try:
             for table in answered.iter_batches(
