@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapyard.addresses import split_login
+from mapyard.builder.memory import array_bytes
 from mapyard.builder.pipeline import (
     Step,
     StepContext,
@@ -40,6 +41,7 @@ from mapyard.settings import Settings
 from mapyard.store.distinct import distinct
 from mapyard.store.patch import Patched, patch_store
 from mapyard.store.reader import Store, open_store
+from mapyard.store.spill import spill_arrays
 from mapyard.store.tag_history import count_tags, write_history
 from mapyard.updates.changes import Changes, read_changes
 from mapyard.updates.chosen import find_source, keep_source
@@ -332,9 +334,10 @@ def apply_changes(
     report = msgspec.json.decode((current / "report.json").read_bytes())
     problems = {k: [(n, r) for n, r in items] for k, items in report["problems"].items()}
     ctx.previous = current
-    ctx.patched = patch_store(
-        current / "elements", ctx.folder / "elements", changes.blocks, changes.deleted, problems
-    )
+    with spill_arrays(ctx.folder, array_bytes(ctx.settings)):
+        ctx.patched = patch_store(
+            current / "elements", ctx.folder / "elements", changes.blocks, changes.deleted, problems
+        )
     _check_counts(old, ctx.store, changes)
     write_history(
         ctx.folder,
