@@ -27,7 +27,7 @@ from mapyard.osm.elements import NODE, RELATION, WAY
 from mapyard.results.cursor import hash_query
 from mapyard.store.distinct import distinct
 from mapyard.store.portions import in_portions
-from mapyard.store.reader import Rows, Store
+from mapyard.store.reader import EMPTY_ROWS, Rows, Store
 from mapyard.store.tag_places import FEW
 
 #: Rows of a type looked at in the smallest and in the largest window.
@@ -102,6 +102,25 @@ def test_rows(store: Store, query: FeatureQuery, rows: Rows) -> NDArray[np.bool_
         test = partial(query.region.test, store)
         passed[passed] = in_portions(store, np.asarray(rows)[passed], test)
     return passed
+
+
+def find_candidates(
+    store: Store, query: FeatureQuery, deadline: Deadline, most: int
+) -> Rows | None:
+    """Return rows among which all of a query are; None where these are more than about `most`."""
+    matchers = [TagMatcher(store, wanted, deadline) for wanted in query.tags]
+    if any(matcher.is_impossible for matcher in matchers):
+        return EMPTY_ROWS
+    present = [matcher for matcher in matchers if not matcher.is_absence]
+    rarest = min(present, key=lambda matcher: matcher.count, default=None)
+    boxes = query.region.boxes if query.region is not None else None
+    searches = [store.begin_search(box) for box in boxes or ()]
+    in_boxes = sum(search.estimate for search in searches)
+    if rarest is not None and rarest.count <= most and (boxes is None or rarest.count <= in_boxes):
+        return rarest.rows()
+    if boxes is None or in_boxes > most:
+        return None
+    return distinct(*(search.rows() for search in searches))
 
 
 class _Plan(NamedTuple):

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -33,12 +34,25 @@ from mapyard.text.names import OTHER_KEYS, iter_names, parse_name_key, split_val
 MAX_QUERY_LETTERS: Final = 300
 _LAST_TIER: Final = 5
 _BATCH: Final = 512
+#: Elements that are looked at before it is asked which ones a filter lets through at all, and how
+#: many of these the index finds by number in the time of looking at one.
+_SCANNED: Final = 4 * _BATCH
+_CHEAPER: Final = 4
 _PLACE_KEYS: Final = ("place", "boundary")
 _REF = re.compile(r"[^\W\d_]+|\d+")
 
 Rows = NDArray[Any]
 #: Gets rows, returns which of them a filter lets through.
 Keep = Callable[[Rows], NDArray[np.bool_]]
+
+
+class Filter(NamedTuple):
+    """What an answer is narrowed by."""
+
+    store: Store
+    keep: Keep
+    #: Rows among which all are that it lets through; None where these are many, or nobody knows.
+    find_candidates: Callable[[], Rows | None] = lambda: None
 
 
 class Page(NamedTuple):
@@ -100,7 +114,7 @@ def search_names(
     *,
     after: tuple[int, int] | None = None,
     offset: int = 0,
-    keep: tuple[Store, Keep] | None = None,
+    keep: Filter | None = None,
     deadline: Deadline | None = None,
 ) -> Page:
     """Return one page of the elements found by a text.
@@ -111,7 +125,7 @@ def search_names(
         limit: size of the page.
         after: (tier, eid) of the last element of the page before.
         offset: elements to leave out at the start, when `after` is None.
-        keep: the store and a filter on rows.
+        keep: what the elements are narrowed by.
         deadline: looked at between batches.
     """
     tiers = _build_tiers(index, text)
@@ -121,6 +135,7 @@ def search_names(
     first = after[0] if after else 0
     skip = 0 if after else offset
     wanted = limit + 1
+    narrow = _Narrow(index, keep) if keep else None
     for tier in range(len(tiers)):
         if tier == _LAST_TIER and index.count(any_of(tiers[:tier])):
             break
@@ -128,17 +143,21 @@ def search_names(
             continue
         query = without(tiers[tier], tiers[:tier]) if tier else tiers[tier]
         last = after[1] if after and tier == first else None
+        scanned = 0
         while len(found) < wanted:
             if deadline is not None:
                 deadline.check()
             part = query
             if last is not None:
                 part = all_of([query, index.number_range("eid", last + 1, 2**62)])
+                if narrow is not None:
+                    part = narrow.apply(part, scanned)
             batch = max(_BATCH, wanted - len(found)) if keep else skip + wanted - len(found)
             eids = index.search_ordered(part, "eid", batch)
             if not eids:
                 break
             last = eids[-1]
+            scanned += len(eids)
             kept = _filter(eids, keep)
             found += [(tier, eid) for eid in kept[skip:]]
             skip = max(0, skip - len(kept))
@@ -152,10 +171,36 @@ def search_names(
     )
 
 
-def _filter(eids: list[int], keep: tuple[Store, Keep] | None) -> list[int]:
+class _Narrow:
+    """Adds to queries what only a filter knows, once many elements did not pass it.
+
+    A box of some kilometers holds some thousand elements, where a country has a hundred thousand
+    whose name begins alike.
+    """
+
+    def __init__(self, index: TextIndex, keep: Filter) -> None:
+        self._index, self._keep = index, keep
+
+    @cached_property
+    def _rows(self) -> Rows | None:
+        return self._keep.find_candidates()
+
+    @cached_property
+    def _among(self) -> Any:
+        assert self._rows is not None
+        return self._index.numbers("eid", self._keep.store.eids(self._rows).tolist())
+
+    def apply(self, query: Any, scanned: int) -> Any:
+        """Return the query, narrowed where that pays after so many elements of its answer."""
+        if scanned < _SCANNED or self._rows is None or len(self._rows) > _CHEAPER * scanned:
+            return query
+        return all_of([query, self._among])
+
+
+def _filter(eids: list[int], keep: Filter | None) -> list[int]:
     if keep is None:
         return eids
-    store, mask_of = keep
+    store, mask_of, _ = keep
     order = np.array(eids, np.int64)
     rows = store.find_eid_rows(order)
     by_row = np.argsort(rows, kind="stable")

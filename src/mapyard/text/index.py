@@ -141,6 +141,10 @@ class TextIndex:
         """Return the query for low ≤ number ≤ high."""
         return Query.range_query(self.schema, field, FieldType.Integer, low, high)
 
+    def numbers(self, field: str, numbers: list[int]) -> Any:
+        """Return the query for any of some numbers."""
+        return Query.term_set_query(self.schema, field, numbers)
+
     # ---- answers ----------------------------------------------------------------------------
 
     def search_ordered(self, query: Any, field: str, limit: int, offset: int = 0) -> list[int]:

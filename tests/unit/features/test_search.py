@@ -8,7 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mapyard.features.search import find_searchable_rows, search_names
+from mapyard.deadline import no_deadline
+from mapyard.features import query as queries
+from mapyard.features import search
+from mapyard.features.regions import BoxRegion
+from mapyard.features.search import Filter, find_searchable_rows, search_names
+from mapyard.features.tags import parse_tag_filters
+from mapyard.geo.bbox import Bbox
 from mapyard.store.reader import Store, open_store
 from mapyard.text.analysis import slots, terms
 from mapyard.text.index import TextIndex
@@ -156,7 +162,7 @@ def test_filter_on_rows(opened: tuple[Store, TextIndex]) -> None:
     whole = search_names(index, "monaco", 5_000).eids
     amenity = store.rows_with_key("amenity")
     kept = search_names(
-        index, "monaco", 5_000, keep=(store, lambda rows: np.isin(rows, amenity))
+        index, "monaco", 5_000, keep=Filter(store, lambda rows: np.isin(rows, amenity))
     ).eids
     assert kept
     assert kept == [eid for eid in whole if store.find_eid_rows([eid])[0] in set(amenity.tolist())]
@@ -164,10 +170,60 @@ def test_filter_on_rows(opened: tuple[Store, TextIndex]) -> None:
     after = None
     while True:
         page = search_names(
-            index, "monaco", 3, after=after, keep=(store, lambda rows: np.isin(rows, amenity))
+            index, "monaco", 3, after=after, keep=Filter(store, lambda rows: np.isin(rows, amenity))
         )
         paged += page.eids
         after = page.next_place
         if after is None:
             break
     assert paged == kept
+
+
+@pytest.mark.parametrize(
+    "tags", ["", "highway=*", "amenity=restaurant", "amenity!=cafe", "no=such"]
+)
+@pytest.mark.parametrize("box", [None, (7.415, 43.728, 7.423, 43.733), (7.40, 43.71, 7.45, 43.76)])
+def test_a_narrowed_index_finds_what_a_filter_lets_through(
+    opened: tuple[Store, TextIndex],
+    monkeypatch: pytest.MonkeyPatch,
+    tags: str,
+    box: tuple[float, float, float, float] | None,
+) -> None:
+    store, index = opened
+    asked: list[int] = []
+    numbers = index.numbers
+
+    def count(field: str, values: list[int]) -> object:
+        asked.append(len(values))
+        return numbers(field, values)
+
+    monkeypatch.setattr(search, "_BATCH", 4)
+    monkeypatch.setattr(search, "_CHEAPER", 10_000)
+    monkeypatch.setattr(index, "numbers", count)
+    query = queries.FeatureQuery(
+        queries.ALL_TYPES,
+        parse_tag_filters((), [tags] if tags else [], lambda key: True, "tags"),
+        BoxRegion(Bbox(*box)) if box else None,
+    )
+
+    def find(text: str, scanned: int, limit: int) -> list[int]:
+        monkeypatch.setattr(search, "_SCANNED", scanned)
+        keep = Filter(
+            store,
+            lambda rows: queries.test_rows(store, query, rows),
+            lambda: queries.find_candidates(store, query, no_deadline(), 20_000),
+        )
+        found: list[int] = []
+        after = None
+        while True:
+            page = search_names(index, text, limit, after=after, keep=keep)
+            found += page.eids
+            after = page.next_place
+            if after is None:
+                return found
+
+    for text in ("a", "rue", "ru", "monaco", "caffe", "jardin exotique"):
+        plain = find(text, 2**62, 5_000)
+        assert find(text, 4, 5_000) == plain
+        assert find(text, 1, 3) == plain
+    assert bool(asked) == (bool(tags) or box is not None)

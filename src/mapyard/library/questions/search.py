@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Annotated, Final, Literal
 
 import numpy as np
@@ -10,9 +11,9 @@ from msgspec import Meta
 
 from mapyard.errors import InvalidRequest, TooLarge
 from mapyard.features.listing import Listing
-from mapyard.features.query import FeatureQuery, test_rows
+from mapyard.features.query import FeatureQuery, find_candidates, test_rows
 from mapyard.features.regions import BoxRegion
-from mapyard.features.search import Keep, search_names
+from mapyard.features.search import Filter, search_names
 from mapyard.library.call import Call
 from mapyard.library.question import question
 from mapyard.library.questions.elements import Lang, read_output, read_tags, read_types
@@ -30,6 +31,8 @@ MAX_LIMIT: Final = 100
 #: Largest result that can be put in another order than relevance.
 MAX_SORTED: Final = 10_000
 _CHUNK: Final = 1_000
+#: Elements of a box or with a tag that an index is asked for by number.
+_MAX_CANDIDATES: Final = 20_000
 
 
 class SearchOutput(Output, frozen=True, kw_only=True):
@@ -128,9 +131,13 @@ def _begin(call: Call, params: Search) -> tuple[FeatureQuery, _Finder]:
         read_tags(store, params.tags),
         BoxRegion(params.bbox) if params.bbox else None,
     )
-    keep: Keep | None = None
+    keep = None
     if query.tags or query.region is not None or len(query.types) < 3:
-        keep = lambda rows: test_rows(store, query, rows)  # noqa: E731 - one line, used once
+        keep = Filter(
+            store,
+            partial(test_rows, store, query),
+            partial(find_candidates, store, query, call.deadline, _MAX_CANDIDATES),
+        )
     return query, _Finder(call, call.part("text"), params.q, keep)
 
 
@@ -146,10 +153,10 @@ def find_tiers(call: Call, params: Search, limit: int) -> list[int]:
 class _Finder:
     """One search of a request, asked page by page."""
 
-    def __init__(self, call: Call, index: TextIndex, text: str, keep: Keep | None) -> None:
+    def __init__(self, call: Call, index: TextIndex, text: str, keep: Filter | None) -> None:
         self.call, self.index, self.text = call, index, text
         self.store = call.store
-        self.keep = None if keep is None else (self.store, keep)
+        self.keep = keep
 
     def find(
         self, limit: int, after: tuple[int, int] | None = None, offset: int = 0
