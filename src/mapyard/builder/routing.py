@@ -22,24 +22,28 @@ from mapyard.settings import get_settings
 from mapyard.store.spill import spill_arrays
 
 _UNITS_PER_DEG = 10_000_000
+#: Positions that are looked at together.
+_AT_ONCE = 1 << 20
 #: Disk of a prepared profile as a multiple of the .osm.pbf, by mode; others are cars.
 _PROFILE_SIZES = {"foot": 8.3, "bicycle": 4.4}
 
 
 def find_bbox(lon: NDArray[np.int32], lat: NDArray[np.int32]) -> Bbox:
     """Return the box of positions (1e-7 degree); over the antimeridian where that is narrower."""
+    parts = [slice(start, start + _AT_ONCE) for start in range(0, len(lon), _AT_ONCE)]
     occupied = np.zeros(360, np.bool_)
-    occupied[np.clip(lon // _UNITS_PER_DEG + 180, 0, 359)] = True
+    for part in parts:
+        occupied[np.clip(lon[part] // _UNITS_PER_DEG + 180, 0, 359)] = True
     degrees = np.flatnonzero(occupied)
     # The widest empty stretch of the circle lies outside the box.
     gaps = np.diff(degrees, append=degrees[0] + 360)
     widest = int(gaps.argmax())
     south, north = int(lat.min()), int(lat.max())
-    if widest == len(degrees) - 1:
-        west, east = int(lon.min()), int(lon.max())
-    else:
+    west, east = least, most = int(lon.min()), int(lon.max())
+    if widest != len(degrees) - 1:
         border = int((degrees[widest] - 180 + 1) * _UNITS_PER_DEG)
-        west, east = int(lon[lon >= border].min()), int(lon[lon < border].max())
+        west = min(int(lon[part].min(where=lon[part] >= border, initial=most)) for part in parts)
+        east = max(int(lon[part].max(where=lon[part] < border, initial=least)) for part in parts)
     return Bbox(*(value / _UNITS_PER_DEG for value in (west, south, east, north)))
 
 

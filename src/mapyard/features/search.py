@@ -36,7 +36,7 @@ _LAST_TIER: Final = 5
 _BATCH: Final = 512
 #: Elements that are looked at before it is asked which ones a filter lets through at all, and how
 #: many of these the index finds by number in the time of looking at one.
-_SCANNED: Final = 4 * _BATCH
+_SCANNED: Final = _BATCH
 _CHEAPER: Final = 4
 _PLACE_KEYS: Final = ("place", "boundary")
 _REF = re.compile(r"[^\W\d_]+|\d+")
@@ -136,8 +136,9 @@ def search_names(
     skip = 0 if after else offset
     wanted = limit + 1
     narrow = _Narrow(index, keep) if keep else None
+    is_met = False  # by anything, whether a filter lets it through or not
     for tier in range(len(tiers)):
-        if tier == _LAST_TIER and index.count(any_of(tiers[:tier])):
+        if tier == _LAST_TIER and (is_met or index.count(any_of(tiers[:tier]))):
             break
         if tier < first:
             continue
@@ -156,7 +157,7 @@ def search_names(
             eids = index.search_ordered(part, "eid", batch)
             if not eids:
                 break
-            last = eids[-1]
+            is_met, last = True, eids[-1]
             scanned += len(eids)
             kept = _filter(eids, keep)
             found += [(tier, eid) for eid in kept[skip:]]
