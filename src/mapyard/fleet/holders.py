@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapyard.errors import InvalidRequest
-from mapyard.fleet.areas import E7, Area, find_owners
+from mapyard.fleet.areas import Area, find_owners
 from mapyard.fleet.wholes import IN_PARKS, PARKS, ROADS, WHOLES, Whole, choose
 from mapyard.osm.elements import NODE, RELATION, WAY
 from mapyard.osm.pbf import Block, iter_blocks
-from mapyard.routing.tagging.around import AROUND_DEG, CELL, CELLS_AROUND
-from mapyard.store.columns import ranges
+from mapyard.routing.tagging.around import CELL, CELLS_AROUND, find_cells
 
 #: Elements looked at in one go.
 _CHUNK: Final = 4_000_000
@@ -149,17 +148,6 @@ def _find_area_relations(block: Block) -> NDArray[np.bool_]:
     relation_of = np.repeat(np.arange(len(block.ids)), np.diff(block.tag_offsets))
     found[relation_of[is_area]] = True
     return found
-
-
-def _find_cells(boxes: Boxes) -> Ints:
-    """Return the cells in and around boxes, sorted; see `routing.tagging.around`."""
-    around = round(AROUND_DEG * E7)
-    low, high = (boxes[:, :2].astype(np.int64) - around) // CELL, (boxes[:, 2:] + around) // CELL
-    width, height = (high - low + 1).T
-    box_of = np.repeat(np.arange(len(boxes)), width)
-    x = ranges(low[:, 0], width)
-    y = ranges(low[box_of, 1], height[box_of])
-    return np.unique(np.repeat(x, height[box_of]) * CELLS_AROUND + y)
 
 
 class Holders:
@@ -372,7 +360,7 @@ class Holders:
         x0, y0, x1, y1 = self._way_boxes[rows].T
         boxes = gather_boxes(x0, y0, x1, y1, parent, len(self.ids[RELATION]))
         parks = np.concatenate([*self._park_boxes, boxes[self._is_park & self._is_area]])
-        cells = _find_cells(parks[parks[:, 0] <= parks[:, 2]])
+        cells = find_cells(parks[parks[:, 0] <= parks[:, 2]])
         is_near = np.zeros(len(self.ids[WAY]), np.bool_)
         start = 0
         for block in iter_blocks(source):

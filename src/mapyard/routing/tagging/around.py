@@ -111,7 +111,7 @@ class Surroundings:
 
     def __init__(self, pbf: Path, folder: Path, boxes: Boxes) -> None:
         """Read a file; `boxes` are those of the areas."""
-        _read(pbf, folder, _find_cells(boxes))
+        _read(pbf, folder, find_cells(boxes))
         self._refs: Ints = open_column(folder, "near_refs")
         self._offsets: Ints = open_column(folder, "near_refs_offsets")
         self._bits = open_column(folder, "near_bits")
@@ -185,7 +185,7 @@ class Surroundings:
         return ring
 
 
-def _find_cells(boxes: Boxes) -> Ints:
+def find_cells(boxes: Boxes) -> Ints:
     """Return the cells in and around boxes, sorted."""
     around = round(AROUND_DEG * E7)
     low, high = (boxes[:, :2].astype(np.int64) - around) // CELL, (boxes[:, 2:] + around) // CELL
