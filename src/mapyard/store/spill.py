@@ -64,6 +64,7 @@ def spill_arrays(folder: Path, memory_bytes: int) -> Iterator[None]:
     finally:
         _handlers.pop()
         set_handler(before)
+        kernels.spill_end()
 
 
 def find_handler() -> int | None:

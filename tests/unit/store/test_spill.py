@@ -46,6 +46,34 @@ def test_arrays_grow_and_shrink_across_the_limit(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_freed_memory_is_used_again_and_given_back_at_the_end(tmp_path: Path) -> None:
+    def place(array: np.ndarray[tuple[int], np.dtype[np.int64]]) -> int:
+        return int(array.__array_interface__["data"][0])
+
+    count = 2 * MB // 8
+    with spill_arrays(tmp_path, 64 * MB):
+        where = place(np.empty(count, np.int64))
+        again = np.empty(count - 1000, np.int64)
+        assert place(again) == where
+        assert tell_spilled().held_bytes >= 2 * MB
+        again[:] = 7
+        zeros = np.zeros(count, np.int64)
+        del again
+        assert not zeros.any()
+        # A 16th of the room is kept at most, and none of it where arrays need the room.
+        del zeros
+        many = [np.empty(count, np.int64) for _ in range(10)]
+        del many
+        assert tell_spilled().held_bytes < 5 * MB
+        whole = np.empty(63 * MB // 8, np.int64)
+        assert tell_spilled().spilled_bytes == 0
+        del whole
+    assert tell_spilled().held_bytes == 0
+    late = np.empty(count, np.int64)
+    del late
+    assert tell_spilled().held_bytes == 0
+
+
 def test_many_small_files_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """More arrays than the table of them takes stay in memory, and all are found again."""
     monkeypatch.setattr("mapyard.store.spill.LARGE_BYTES", 4096)

@@ -108,7 +108,8 @@ def in_blocks(lon: Floats, lat: Floats, compute: Callable[[Ints], Ints]) -> Call
         found = np.empty(len(open_), np.int64)
         for part in np.split(order, cuts):
             found[part] = compute(open_[part])
-        give_back_freed()  # the shapes of each block
+        if len(cuts):
+            give_back_freed()  # the shapes of each block
         return found
 
     return compute_blocks

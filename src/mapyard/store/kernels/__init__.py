@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mapyard.native import Functions, address, load_library
 
 #: Has to be the one in kernels.h.
-_VERSION: Final = 8
+_VERSION: Final = 9
 _FUNCTIONS: Final[Functions] = {
     "take_frames": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p)),
     "take_frames_32": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p)),
@@ -38,6 +38,7 @@ _FUNCTIONS: Final[Functions] = {
     "hilbert_codes": (None, (c_void_p, c_void_p, c_int64, c_void_p)),
     "digest_runs": (c_int64, (c_void_p, c_int64, c_void_p, c_int64, c_void_p)),
     "spill_begin": (c_void_p, (c_char_p, c_int64, c_int64)),
+    "spill_end": (None, ()),
     "spill_trim": (None, ()),
     "spill_tell": (None, (c_void_p,)),
 }

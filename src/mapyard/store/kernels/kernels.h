@@ -13,7 +13,7 @@
 #endif
 
 /* Rises when a function's arguments or a struct change: another library is not loaded. */
-enum { KERNELS_VERSION = 8 };
+enum { KERNELS_VERSION = 9 };
 
 EXPORT int32_t kernels_version(void);
 
@@ -163,6 +163,7 @@ typedef struct {
 EXPORT void *spill_begin(const char *folder, int64_t room, int64_t large);
 
 /* Give memory that was freed back to the system. */
+EXPORT void spill_end(void);
 EXPORT void spill_trim(void);
 EXPORT void spill_tell(Spilled *told);
 

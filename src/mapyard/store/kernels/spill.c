@@ -21,7 +21,15 @@
 #define size_of_block malloc_usable_size
 #endif
 
-enum { PAGE_BYTES = 1 << 12, SLOTS = 1 << 12, KEPT_BYTES = 1 << 20 };
+enum {
+    PAGE_BYTES = 1 << 12,
+    SLOTS = 1 << 12,
+    KEPT_BYTES = 1 << 20,
+    TRIM_BYTES = 1 << 25,
+    FREED = 64,
+    FREED_BYTES = 1 << 26,
+    FREED_SHARE = 16
+};
 
 typedef struct {
     void *start;
@@ -36,6 +44,11 @@ static char folder_name[4096];
 static int64_t room_bytes, large_bytes = INT64_MAX, refused_bytes;
 static int refused_error;
 static _Atomic int64_t held_bytes, spilled_bytes;
+/* Large arrays that were freed, the last ones: a new page of memory costs more than to use one
+ * again, and array after array is made of one size. They count as held. */
+static Mapped freed[FREED];
+static int64_t freed_count, freed_bytes;
+static int is_open;
 
 static size_t slot_of(const void *start) {
     return ((uintptr_t)start / PAGE_BYTES * 0x9E3779B97F4A7C15u) >> 52;
@@ -122,8 +135,57 @@ static void *hold(void *start) {
     return start;
 }
 
+static void let_go(int64_t at) {
+    held_bytes -= (int64_t)freed[at].size;
+    freed_bytes -= (int64_t)freed[at].size;
+    free(freed[at].start);
+    memmove(freed + at, freed + at + 1, (size_t)(--freed_count - at) * sizeof *freed);
+}
+
+static void let_all_go(void) {
+    while (freed_count) let_go(freed_count - 1);
+}
+
+/* Keep a large block for the next array, in place of those that were freed first. */
+static void keep_freed(void *start, size_t size) {
+    int64_t most = room_bytes / FREED_SHARE < FREED_BYTES ? room_bytes / FREED_SHARE : FREED_BYTES;
+    pthread_mutex_lock(&lock);
+    int is_kept = is_open && (int64_t)size <= most;
+    if (is_kept) {
+        while (freed_count == FREED || freed_bytes + (int64_t)size > most) let_go(0);
+        freed[freed_count++] = (Mapped){start, size};
+        freed_bytes += (int64_t)size;
+    } else {
+        held_bytes -= (int64_t)size;
+    }
+    pthread_mutex_unlock(&lock);
+    if (!is_kept) free(start);
+}
+
+/* Take the freed block that fits best, of which no more than an eighth is left over. */
+static void *take_freed(size_t size) {
+    void *start = NULL;
+    pthread_mutex_lock(&lock);
+    int64_t best = -1;
+    for (int64_t at = 0; at < freed_count; at++)
+        if (freed[at].size >= size && freed[at].size - size <= size / 8 &&
+            (best < 0 || freed[at].size <= freed[best].size))
+            best = at;
+    if (best >= 0) {
+        start = freed[best].start;
+        freed_bytes -= (int64_t)freed[best].size;
+        memmove(freed + best, freed + best + 1, (size_t)(--freed_count - best) * sizeof *freed);
+    }
+    pthread_mutex_unlock(&lock);
+    return start;
+}
+
 static int fits(size_t size) {
-    return !is_large(size) || held_bytes + (int64_t)size <= room_bytes || mapped_count >= SLOTS / 2;
+    if (!is_large(size) || held_bytes + (int64_t)size <= room_bytes) return 1;
+    pthread_mutex_lock(&lock);
+    let_all_go();
+    pthread_mutex_unlock(&lock);
+    return held_bytes + (int64_t)size <= room_bytes || mapped_count >= SLOTS / 2;
 }
 
 static void *make(size_t size) {
@@ -135,6 +197,8 @@ static void *make(size_t size) {
 
 static void *array_malloc(void *context, size_t size) {
     (void)context;
+    void *again = is_large(size) ? take_freed(size) : NULL;
+    if (again) return again;
     return fits(size) ? hold(malloc(size ? size : 1)) : make(size);
 }
 
@@ -160,8 +224,10 @@ static void array_free(void *context, void *start, size_t size) {
         }
     }
     size_t held = size_of_block(start);
-    if (is_large(held)) held_bytes -= (int64_t)held;
-    free(start);
+    if (is_large(held))
+        keep_freed(start, held);
+    else
+        free(start);
 }
 
 static void *array_realloc(void *context, void *start, size_t size) {
@@ -203,24 +269,37 @@ static Handler handler = {
 
 void *spill_begin(const char *folder, int64_t room, int64_t large) {
     pthread_mutex_lock(&lock);
+    let_all_go();
     if (large != large_bytes) held_bytes = 0; /* of arrays that were made before */
     large_bytes = large;
     snprintf(folder_name, sizeof folder_name, "%s", folder);
     room_bytes = room;
+    is_open = 1;
     refused_bytes = refused_error = 0;
     spilled_bytes = 0;
 #if defined(M_MMAP_THRESHOLD)
     /* Else glibc comes to keep large blocks that were freed, in pieces. */
     mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
+    mallopt(M_TRIM_THRESHOLD, TRIM_BYTES);
 #endif
     pthread_mutex_unlock(&lock);
     return &handler;
 }
 
 void spill_trim(void) {
+    pthread_mutex_lock(&lock);
+    let_all_go();
+    pthread_mutex_unlock(&lock);
 #if defined(M_MMAP_THRESHOLD)
     malloc_trim(0);
 #endif
+}
+
+void spill_end(void) {
+    pthread_mutex_lock(&lock);
+    is_open = 0;
+    pthread_mutex_unlock(&lock);
+    spill_trim();
 }
 
 void spill_tell(Spilled *told) {
