@@ -26,13 +26,25 @@ class Splice:
     """
 
     def __init__(self, keep: NDArray[np.bool_], kept_keys: Array, new_keys: Array) -> None:
-        gone = np.flatnonzero(~keep)
-        kept_count = len(keep) - len(gone)
-        self.count = kept_count + len(new_keys)
-        # Before which kept item each new one lies, and each gap that a gone one leaves.
-        at: Ints = np.searchsorted(kept_keys, new_keys)
+        self._plan(len(keep), np.flatnonzero(~keep), np.searchsorted(kept_keys, new_keys))
+
+    @classmethod
+    def of_places(cls, count: int, gone: Ints, at: Ints) -> Splice:
+        """Return what becomes of `count` old items without some, with new ones in between.
+
+        `gone` are places of old items, `at` tells how many of those that stay lie before each new
+        one; both ascend.
+        """
+        splice = cls.__new__(cls)
+        splice._plan(count, gone, at)
+        return splice
+
+    def _plan(self, old_count: int, gone: Ints, at: Ints) -> None:
+        kept_count = old_count - len(gone)
+        self.count = kept_count + len(at)
+        # The gaps that gone items leave, as places among the kept ones.
         gaps = gone - np.arange(len(gone))
-        self.new_place: Ints = at + np.arange(len(new_keys))
+        self.new_place: Ints = at + np.arange(len(at))
         cuts = distinct(np.array([0, kept_count]), gaps, at)
         first, last = np.searchsorted(at, cuts), np.searchsorted(at, cuts, side="right")
         old = cuts + np.searchsorted(gaps, cuts, side="right")
@@ -47,7 +59,7 @@ class Splice:
             if run[1] < run[2]
         ]
 
-    def write_places(self, places: Ints, start: int) -> None:
+    def write_places(self, places: Array, start: int) -> None:
         """Write into `places`, by old item, where the kept ones lie in the result, plus `start`."""
         for fresh, a, b in self.runs:
             if not fresh:

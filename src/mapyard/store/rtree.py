@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 from mapyard.native import address
 from mapyard.store.columns import ColumnWriter, open_column, write_column
 from mapyard.store.kernels import Tree, load_kernels, place
+from mapyard.store.merge import Splice
 from mapyard.store.sorting import Sorter
 
 _BITS = 4
 FANOUT = 1 << _BITS
-_GONE = np.uint32(2**32 - 1)
+#: Where an item goes that is no more.
+GONE = np.uint32(2**32 - 1)
 _ARANGE = np.arange(FANOUT, dtype=np.int64)
 
 #: Levels of up to this many boxes are compared whole.
@@ -94,20 +96,36 @@ class Items(NamedTuple):
     width: int
 
 
+class Extent(NamedTuple):
+    """What holds the centers of all boxes of a tree: the Hilbert curve runs over it."""
+
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, portions: Iterable[Boxes]) -> Extent:
+        """Return that of boxes."""
+        low, high = np.full(2, 2**62), np.full(2, -(2**62))
+        for boxes in portions:
+            if len(boxes):
+                centers = _centers(boxes)
+                low, high = np.minimum(low, centers.min(0)), np.maximum(high, centers.max(0))
+        return cls(low, high)
+
+    def keys(self, boxes: Boxes, rows: NDArray[Any]) -> NDArray[np.uint64]:
+        """Return by what items are ordered: their place on the curve, then their row."""
+        scaled = (_centers(boxes) - self.low) * 65535 // np.maximum(1, self.high - self.low)
+        codes = hilbert_code(scaled[:, 0], scaled[:, 1]).astype(np.uint64)
+        return codes << np.uint64(32) | rows.astype(np.uint64)
+
+
 def write_large_rtree(folder: Path, name: str, items: Items, memory_bytes: int) -> None:
     """Write the same tree over items whose rows come in ascending portions."""
-    low = np.full(2, 2**62)
-    high = np.full(2, -(2**62))
-    for rows in items.portions():
-        if len(rows):
-            centers = _centers(items.boxes(rows))
-            low, high = np.minimum(low, centers.min(0)), np.maximum(high, centers.max(0))
+    extent = Extent.of(items.boxes(rows) for rows in items.portions())
     with Sorter(folder, memory_bytes) as sorter:
         for rows in items.portions():
             if len(rows):
-                scaled = (_centers(items.boxes(rows)) - low) * 65535 // np.maximum(1, high - low)
-                codes = hilbert_code(scaled[:, 0], scaled[:, 1]).astype(np.uint64)
-                sorter.add(codes << np.uint64(32) | rows)
+                sorter.add(extent.keys(items.boxes(rows), rows))
         with (
             ColumnWriter(folder, f"{name}_rows", np.uint32) as all_rows,
             ColumnWriter(folder, f"{name}_boxes", np.int32, items.width) as boxes,
@@ -117,6 +135,84 @@ def write_large_rtree(folder: Path, name: str, items: Items, memory_bytes: int) 
                 all_rows.append(rows)
                 boxes.append(items.boxes(rows))
     _write_levels(folder, name, open_column(folder, f"{name}_boxes"))
+
+
+def merge_rtree(
+    old_folder: Path,
+    folder: Path,
+    name: str,
+    places: NDArray[np.uint32],
+    rows: NDArray[np.uint32],
+    boxes: Boxes,
+    memory_bytes: int,
+) -> None:
+    """Write the tree that `write_large_rtree` would, out of one over some of its items.
+
+    `places` give the new row of each old item, GONE where it has none; they ascend. `rows` with
+    their `boxes` are new.
+    """
+    old_rows, old_boxes = (
+        open_column(old_folder, f"{name}_{column}") for column in ("rows", "boxes")
+    )
+    portions = [slice(i, i + _ITEMS_AT_ONCE) for i in range(0, len(old_rows), _ITEMS_AT_ONCE)]
+    lost = [np.flatnonzero(places[old_rows[part]] == GONE) + part.start for part in portions]
+    gone = np.concatenate([np.empty(0, np.int64), *lost])
+    extent = Extent.of(old_boxes[part] for part in portions)
+    if _holds(extent, old_boxes[gone], boxes):
+        order = np.argsort(keys := extent.keys(boxes, rows))
+        gaps = gone - np.arange(len(gone))
+
+        def kept_keys(ranks: NDArray[np.int64]) -> NDArray[np.uint64]:
+            at = ranks + np.searchsorted(gaps, ranks, side="right")
+            return extent.keys(old_boxes[at], places[old_rows[at]])
+
+        at = _search(len(old_rows) - len(gone), kept_keys, keys[order])
+        splice = Splice.of_places(len(old_rows), gone, at)
+        splice.write(folder, f"{name}_boxes", old_boxes, boxes[order])
+        with ColumnWriter(folder, f"{name}_rows", np.uint32) as writer:
+            for is_new, a, b in splice.runs:
+                for start in range(a, b, _ITEMS_AT_ONCE):
+                    part = slice(start, min(b, start + _ITEMS_AT_ONCE))
+                    writer.append(rows[order[part]] if is_new else places[old_rows[part]])
+        _write_levels(folder, name, open_column(folder, f"{name}_boxes"))
+        return
+    # The curve runs otherwise.
+    every = np.empty((len(old_rows) - len(gone) + len(rows), old_boxes.shape[1]), np.int32)
+    for part in portions:
+        stays = (mapped := places[old_rows[part]]) != GONE
+        every[mapped[stays]] = old_boxes[part][stays]
+    every[rows] = boxes
+
+    def all_rows() -> Iterable[NDArray[np.uint32]]:
+        for start in range(0, len(every), _ITEMS_AT_ONCE):
+            yield np.arange(start, min(len(every), start + _ITEMS_AT_ONCE), dtype=np.uint32)
+
+    items = Items(all_rows, lambda chosen: every[chosen], every.shape[1])
+    write_large_rtree(folder, name, items, memory_bytes)
+
+
+def _holds(extent: Extent, gone: Boxes, new: Boxes) -> bool:
+    """Return whether an extent is still that of all items: none at its edge went, none lies out."""
+    lost, found = _centers(gone), _centers(new)
+    return bool(
+        ((lost > extent.low) & (lost < extent.high)).all()
+        and ((found >= extent.low) & (found <= extent.high)).all()
+    )
+
+
+def _search(
+    count: int,
+    keys_at: Callable[[NDArray[np.int64]], NDArray[np.uint64]],
+    wanted: NDArray[np.uint64],
+) -> NDArray[np.int64]:
+    """Return before how many of `count` ascending keys each of some others lies."""
+    low, high = np.zeros(len(wanted), np.int64), np.full(len(wanted), count)
+    while len(left := np.flatnonzero(low < high)):
+        middle = (low + high)[left] >> 1
+        is_before = keys_at(middle) < wanted[left]
+        low[left] = np.where(is_before, middle + 1, low[left])
+        high[left] = np.where(is_before, high[left], middle)
+    return low
 
 
 def _centers(boxes: Boxes) -> NDArray[np.int64]:
@@ -142,9 +238,9 @@ def append_rtree(
     old_rows = open_column(old_folder, f"{name}_rows")
     # One table for the items, which ask for it all over the place.
     table = row_map.astype(np.uint32)
-    table[~keep | is_touched[row_map]] = _GONE
+    table[~keep | is_touched[row_map]] = GONE
     mapped = table[old_rows]
-    stays = mapped != _GONE
+    stays = mapped != GONE
     order = _hilbert_order_of(boxes)
     _write(
         folder,

@@ -48,15 +48,14 @@ def write_archive(
     writer: Writer,
     processes: int = 0,
     progress: Callable[[int], None] = lambda done: None,
-    before: Path | None = None,
+    taken: TilesBefore | None = None,
 ) -> int:
     """Render the tiles of the table in `folder` into a writer, in their order; return how many.
 
-    `processes` 0 takes one per core. `progress` gets the number of tiles looked at. `before` is a
-    dataset by the same program, whose prepared tiles are taken where they would be the same.
+    `processes` 0 takes one per core. `progress` gets the number of tiles looked at. Tiles that
+    `taken` has are not rendered.
     """
     table = Table(folder)
-    taken = TilesBefore(before, table) if before is not None else None
     changed = [tile for tile in tiles if taken is None or not taken.has(tile)]
     drawn = _render(folder, changed, processes or os.cpu_count() or 1)
     written = 0
@@ -72,8 +71,6 @@ def write_archive(
             written += 1
         if done % _CHUNK_TILES == 0 or done == len(tiles):
             progress(done)
-    if taken is not None:
-        taken.close()
     return written
 
 

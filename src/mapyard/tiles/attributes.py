@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mapyard.store.reader import Store
 from mapyard.tiles import schema
-from mapyard.tiles.classify import rows_with
+from mapyard.tiles.classify import holds
 from mapyard.tiles.mvt import encode_value
 from mapyard.tiles.schema import Layer
 from mapyard.tiles.snap import mercator_areas_m2
@@ -75,7 +75,7 @@ class Features(NamedTuple):
 
     def has(self, key: str, values: tuple[str, ...] = ()) -> NDArray[np.bool_]:
         """Return which features have one of the values of a key."""
-        return _isin_sorted(self.rows, rows_with(self.store, key, values))
+        return holds(self.store, self.tag(key), key, values)
 
     def text(self, key: str, read: Callable[[str], str | int | None] = lambda text: text) -> Ints:
         """Return the column of a tag."""
@@ -275,12 +275,3 @@ _MAKERS: dict[str, Callable[[Features], Ints]] = {
     "height": lambda f: _meters(f, "height", "building:levels"),
     "min_height": lambda f: _meters(f, "min_height", "building:min_level"),
 }
-
-
-def _isin_sorted(rows: Ints, wanted: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """Return which rows are among the sorted wanted ones."""
-    if not len(wanted):
-        return np.zeros(len(rows), np.bool_)
-    place = np.searchsorted(wanted, rows.astype(np.uint32))
-    place[place == len(wanted)] = 0
-    return np.asarray(wanted[place] == rows)

@@ -37,6 +37,18 @@ def find_boundary_relations(store: Store, level: str) -> Ints:
     return rows[rows >= store.relation_start].astype(np.int64)
 
 
+def find_label_inputs(store: Store) -> Ints:
+    """Return the rows of what the labels of boundaries are made of."""
+    return distinct(*(find_boundary_relations(store, level) for level in BOUNDARY_LABEL_ZOOMS))
+
+
+def find_line_inputs(store: Store) -> Ints:
+    """Return the rows of what the lines of boundaries are made of."""
+    disputes = store.rows_with_tag("boundary", "disputed").astype(np.int64)
+    relations = distinct(find_label_inputs(store), disputes[disputes >= store.relation_start])
+    return distinct(relations, _member_ways(store, relations))
+
+
 def find_boundary_lines(store: Store) -> BoundaryLines:
     """Return the member ways of boundaries of level 2 and 4, each with the lower of its levels."""
     ways, levels = [], []

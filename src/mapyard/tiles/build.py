@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +21,14 @@ from mapyard.tiles.attributes import (
     make_column,
     populations,
 )
-from mapyard.tiles.classify import find_layer_rows
+from mapyard.tiles.classify import Chosen, choose_layer_rows, find_layer_rows, find_rules
 from mapyard.tiles.cut import MIN_AREA
 from mapyard.tiles.mercator import GRID_UNIT_M, MAX_ZOOM, project
 from mapyard.tiles.ocean import build_ocean
-from mapyard.tiles.reuse import ShapesBefore
 from mapyard.tiles.schema import LAYERS, Layer
 from mapyard.tiles.shapes import LINE, POINT, POLYGON, Shapes, concatenate, points, ring_areas
 from mapyard.tiles.snap import mercator_areas_m2, snap_rows
-from mapyard.tiles.table import TableWriter
+from mapyard.tiles.table import TableAttribute, TableWriter
 
 Ints = NDArray[np.int64]
 Bounds = tuple[float, float, float, float]
@@ -43,10 +42,15 @@ _NODES_AT_ONCE: Final = 1 << 20
 _SHAPES_AT_ONCE: Final = 4_000
 _SHAPES_BYTES: Final = 1 << 20
 #: Layers in an order of their own.
-_ORDERED: Final = frozenset(
-    ("streets", "street_polygons", "street_labels", "water_lines", "place_labels",
-     "water_polygons_labels")
-)  # fmt: skip
+_BY_RULE: Final = frozenset(("streets", "street_polygons", "street_labels"))
+_ORDERED: Final = _BY_RULE | {"water_lines", "place_labels", "water_polygons_labels"}
+
+
+class Only(NamedTuple):
+    """What is left of a table: the features of some elements, without some layers."""
+
+    rows: Ints
+    without: frozenset[str]
 
 
 def build_table(
@@ -56,20 +60,23 @@ def build_table(
     languages: list[str] | None = None,
     progress: Callable[[float], None] = lambda share: None,
     memory_bytes: int = 64 << 20,
-    before: ShapesBefore | None = None,
+    only: Only | None = None,
 ) -> None:
     """Write the table of a store into a folder.
 
     `bounds_deg` (west, south, east, north; west > east crosses the antimeridian) is the box of the
-    extract: the ocean ends there. Sorts take `memory_bytes`. Shapes that `before` knows are not
-    made again.
+    extract: the ocean ends there. Sorts take `memory_bytes`. `only` leaves out what it does not
+    hold; of layers that are no matter of one element each it holds all or nothing.
     """
-    codes = list(dict.fromkeys([*DEFAULT_LANGUAGES, *(languages or [])]))
+    codes = list_codes(languages)
     writer, values = TableWriter(folder, memory_bytes), Values()
+    chosen = Chosen(store, only.rows) if only is not None else None
     pois: list[NDArray[np.uint32]] = []
     for index, layer in enumerate(LAYERS):
         progress(index / len(LAYERS))
         writer.begin_layer(index, attribute_names(layer, codes))
+        if only is not None and layer.name in only.without:
+            continue
         if layer.name == "ocean":
             ocean = build_ocean(store, bounds_deg)
             nothing = np.zeros(len(ocean), np.int64)
@@ -80,58 +87,89 @@ def build_table(
             _write_boundary_labels(store, writer, values, layer, codes)
         else:
             taken = pois if layer.name == "addresses" else []
-            for chunk in _iter_chunks(store, values, layer, taken):
+            for chunk in _iter_chunks(store, values, layer, taken, chosen):
                 if layer.name == "pois":
                     pois.append(chunk.rows.astype(np.uint32))
-                _write_features(chunk, writer, codes, before)
+                _write_features(chunk, writer, codes)
     writer.close(values.messages, bounds_deg)
+
+
+def list_codes(languages: list[str] | None) -> list[str]:
+    """Return the codes of all languages of names, those that are always there first."""
+    return list(dict.fromkeys([*DEFAULT_LANGUAGES, *(languages or [])]))
+
+
+def list_attributes(codes: list[str]) -> list[TableAttribute]:
+    """Return all attributes of a table with names in some languages."""
+    return [
+        TableAttribute(index, attribute.name, attribute.type, attribute.minzoom)
+        for index, layer in enumerate(LAYERS)
+        for attribute in attribute_names(layer, codes)
+    ]
 
 
 def find_bounds(store: Store) -> Bounds:
     """Return the box of all nodes, degrees; west > east where it is narrower over 180°."""
-    south = north = 0.0
+    south = north = 0
     # The least and the largest longitude of each half of the world.
-    halves: list[tuple[float, float] | None] = [None, None]
+    halves: list[tuple[int, int] | None] = [None, None]
     is_empty = True
     for start in range(0, len(store.lat), _NODES_AT_ONCE):
         part = slice(start, start + _NODES_AT_ONCE)
-        lon, lat = store.lon[part] / E7, store.lat[part] / E7
-        placed = np.abs(lat) <= 90
-        lon, lat = lon[placed], lat[placed]
-        if not len(lon):
-            continue
-        low, high = float(lat.min()), float(lat.max())
+        lon, lat = store.lon[part], store.lat[part]
+        low, high = int(lat.min()), int(lat.max())
+        if low < -90 * E7 or high > 90 * E7:
+            placed = (lat >= -90 * E7) & (lat <= 90 * E7)
+            lon, lat = lon[placed], lat[placed]
+            if not len(lon):
+                continue
+            low, high = int(lat.min()), int(lat.max())
         south, north = (low, high) if is_empty else (min(south, low), max(north, high))
         is_empty = False
-        for half, side in enumerate((lon[lon < 0], lon[lon >= 0])):
+        for half, side in enumerate(_halve(lon)):
             if len(side):
-                least, largest = float(side.min()), float(side.max())
+                least, largest = int(side.min()), int(side.max())
                 known = halves[half] or (least, largest)
                 halves[half] = min(known[0], least), max(known[1], largest)
     if is_empty:
         return -180.0, -90.0, 180.0, 90.0
     western, eastern = halves
+    west, east = western or eastern or (0, 0)
     if western and eastern:
-        if western[1] + 360 - eastern[0] < eastern[1] - western[0]:
-            return eastern[0], south, western[1], north
-        return western[0], south, eastern[1], north
-    west, east = western or eastern or (0.0, 0.0)
-    return west, south, east, north
+        west, east = western[0], eastern[1]
+        if western[1] + 360 * E7 - eastern[0] < eastern[1] - western[0]:
+            west, east = eastern[0], western[1]
+    return west / E7, south / E7, east / E7, north / E7
+
+
+def _halve(lon: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return what lies west of 0° and what does not."""
+    if (is_west := lon < 0).any():
+        return lon[is_west], lon[~is_west]
+    return lon[:0], lon
 
 
 def _iter_chunks(
-    store: Store, values: Values, layer: Layer, taken: list[NDArray[np.uint32]]
+    store: Store,
+    values: Values,
+    layer: Layer,
+    taken: list[NDArray[np.uint32]],
+    chosen: Chosen | None,
 ) -> Iterator[Features]:
     """Yield the features of a layer in drawing order, but those that another layer has taken.
 
-    Layers that are drawn in the order of rows, which are the large ones, are never held whole.
+    Of all rows, or of chosen ones. Layers that are drawn in the order of rows, which are the large
+    ones, are never held whole.
     """
     without = np.concatenate(taken) if taken else np.empty(0, np.uint32)
-    step = _ROWS_AT_ONCE if is_drawn_by_row(layer) else store.row_count
+    step = _ROWS_AT_ONCE if is_drawn_by_row(layer) and chosen is None else store.row_count
     rest = Features(store, values, layer, np.empty(0, np.int64), np.empty(0, np.int64))
     for start in range(0, store.row_count, max(1, step)):
         stop = min(store.row_count, start + step)
-        rows, rule = find_layer_rows(store, layer, (start, stop))
+        if chosen is None:
+            rows, rule = find_layer_rows(store, layer, (start, stop))
+        else:
+            rows, rule = choose_layer_rows(chosen, layer)
         if len(without):
             free = ~np.isin(rows, without, assume_unique=True)
             rows, rule = rows[free], rule[free]
@@ -153,20 +191,33 @@ def is_drawn_by_row(layer: Layer) -> bool:
 
 def draw_order(features: Features) -> Ints:
     """Return the order of the features of a layer, as the schema says; ties by row."""
-    name, rows = features.layer.name, features.rows
-    if name in ("streets", "street_polygons", "street_labels"):
-        return np.lexsort((rows, features.rule, _level(features)))
+    keys = order_keys(features)
+    return np.lexsort((features.rows, *reversed(keys))) if keys else np.arange(len(features.rows))
+
+
+def order_keys(features: Features) -> list[NDArray[Any]]:
+    """Return by what the features of a layer are ordered before their rows, first things first."""
+    name = features.layer.name
+    if name in _BY_RULE:
+        return [_level(features), features.rule]
     if name == "water_lines":
-        return np.lexsort((rows, _layer_tag(features)))
+        return [_layer_tag(features)]
     if name == "place_labels":
-        return np.lexsort((rows, -populations(features)))
+        return [-populations(features)]
     if name == "water_polygons_labels":
-        return np.lexsort((rows, -mercator_areas_m2(features.store, rows)))
+        return [-mercator_areas_m2(features.store, features.rows)]
     if is_drawn_by_row(features.layer):
-        return np.arange(len(rows))
+        return []
     # Large areas first, so that small ones are not hidden.
-    box = features.store.boxes(rows).astype(np.int64)
-    return np.lexsort((rows, -(box[:, 2] - box[:, 0]) * (box[:, 3] - box[:, 1])))
+    box = features.store.boxes(features.rows).astype(np.int64)
+    return [-(box[:, 2] - box[:, 0]) * (box[:, 3] - box[:, 1])]
+
+
+def find_keys(chosen: Chosen, layer: Layer) -> list[NDArray[Any]]:
+    """Return by what chosen rows, which are all of a layer, are ordered in it, rows last."""
+    rule = find_rules(chosen, layer) if layer.name in _BY_RULE else np.zeros_like(chosen.rows)
+    features = Features(chosen.store, Values(), layer, chosen.rows, rule)
+    return [*order_keys(features), chosen.rows]
 
 
 def _layer_tag(features: Features) -> Ints:
@@ -191,12 +242,10 @@ def _level(features: Features) -> Ints:
     return 3 * _layer_tag(features) + bridge - tunnel
 
 
-def _write_features(
-    features: Features, writer: TableWriter, codes: list[str], before: ShapesBefore | None
-) -> None:
+def _write_features(features: Features, writer: TableWriter, codes: list[str]) -> None:
     store, layer = features.store, features.layer
     names = [attribute.name for attribute in attribute_names(layer, codes)]
-    shapes, source, minzoom = _find_shapes(features, before)
+    shapes, source, minzoom = _make_shapes(features)
     made = features._replace(rows=features.rows[source], rule=features.rule[source])
     writer.append(
         shapes,
@@ -206,29 +255,8 @@ def _write_features(
     )
 
 
-def _find_shapes(features: Features, before: ShapesBefore | None) -> tuple[Shapes, Ints, Ints]:
-    """Return the shapes of features, the index of each one's row, and from which zoom it is seen.
-
-    They are made, or taken over.
-    """
-    rows = features.rows
-    if before is None:
-        return _make_shapes(features)
-    ids = feature_ids(features.store, rows)
-    is_known, shapes, source, minzoom = before.find(LAYERS.index(features.layer), rows, ids)
-    others = np.flatnonzero(~is_known)
-    if not len(others):
-        return shapes, source, minzoom.astype(np.int64)
-    made, made_source, made_minzoom = _make_shapes(
-        features._replace(rows=rows[others], rule=features.rule[others])
-    )
-    source = np.concatenate([source, others[made_source]])
-    order = np.argsort(source, kind="stable")
-    zooms = np.concatenate([minzoom.astype(np.int64), made_minzoom])
-    return concatenate([shapes, made]).take(order), source[order], zooms[order]
-
-
 def _make_shapes(features: Features) -> tuple[Shapes, Ints, Ints]:
+    """Return the shapes of features, each one's row (its index), and its least zoom."""
     layer = features.layer
     shapes, source = _snap_in_portions(features.store, features.rows, layer.kind)
     made = features._replace(rows=features.rows[source], rule=features.rule[source])

@@ -43,6 +43,56 @@ def find_rule_rows(store: Store, rule: Rule, span: Span) -> NDArray[np.uint32]:
     return rows
 
 
+class Chosen:
+    """Some rows, of which it is asked again and again which tags they have."""
+
+    def __init__(self, store: Store, rows: Ints) -> None:
+        self.store, self.rows = store, rows
+        self._kvs: dict[str, Ints] = {}
+
+    def has(self, key: str, values: tuple[str, ...]) -> NDArray[np.bool_]:
+        """Return which of the rows have one of the values of a key; no values: any value."""
+        kvs = self._kvs.get(key)
+        if kvs is None:
+            kvs = self._kvs[key] = self.store.tag_values(self.rows, key)
+        return holds(self.store, kvs, key, values)
+
+    def meets(self, rule: Rule) -> NDArray[np.bool_]:
+        """Return which of the rows meet a rule, whatever their geometry."""
+        parts = [self.has(key, values) for key, values in rule.tags.items()]
+        if not parts:
+            return np.zeros(len(self.rows), np.bool_)
+        parts += [~self.has(key, values) for key, values in rule.without.items()]
+        if not rule.areas:
+            parts.append(self.rows < self.store.way_start)
+        return np.logical_and.reduce(parts)
+
+
+def holds(store: Store, kvs: Ints, key: str, values: tuple[str, ...]) -> NDArray[np.bool_]:
+    """Return which kv ids of a key, −1 for none, are of one of the values; no values: any value."""
+    if not values or not (kvs >= 0).any():
+        return kvs >= 0
+    wanted = np.array(sorted(store.find_kv(key, value) for value in values), np.int64)
+    place = np.searchsorted(wanted, kvs)
+    place[place == len(wanted)] = 0
+    return (wanted[place] == kvs) & (kvs >= 0)
+
+
+def choose_layer_rows(chosen: Chosen, layer: Layer) -> tuple[Ints, Ints]:
+    """Return what find_layer_rows does, of some rows, at a cost that depends on them alone."""
+    rule = find_rules(chosen, layer)
+    found = rule >= 0
+    return _keep_layer(chosen.store, layer, chosen.rows[found], rule[found])
+
+
+def find_rules(chosen: Chosen, layer: Layer) -> Ints:
+    """Return the index of the first rule of a layer that each row meets, −1 for none."""
+    found = np.full(len(chosen.rows), -1, np.int64)
+    for index, rule in reversed(list(enumerate(layer.rules))):
+        found[chosen.meets(rule)] = index
+    return found
+
+
 def find_layer_rows(store: Store, layer: Layer, span: Span | None = None) -> tuple[Ints, Ints]:
     """Return the sorted rows of a layer and the index of the first rule that each one meets.
 
@@ -52,7 +102,10 @@ def find_layer_rows(store: Store, layer: Layer, span: Span | None = None) -> tup
     every = np.concatenate(found).astype(np.int64)
     which = np.repeat(np.arange(len(found)), [len(rows) for rows in found])
     rows, first = np.unique(every, return_index=True)
-    rule = which[first]
+    return _keep_layer(store, layer, rows, which[first])
+
+
+def _keep_layer(store: Store, layer: Layer, rows: Ints, rule: Ints) -> tuple[Ints, Ints]:
     keep = _has_kind(store, rows, layer)
     if layer.needs:
         keep &= np.any([store.tag_values(rows, key) >= 0 for key in layer.needs], axis=0)

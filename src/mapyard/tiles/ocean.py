@@ -58,10 +58,14 @@ def find_water(lines: Geometries, box: shapely.Geometry) -> shapely.Geometry:
     return shapely.union_all(faces[votes > 0])
 
 
-def _coastline(store: Store, unwrap: bool) -> Geometries:
+def find_coastline(store: Store) -> NDArray[np.int64]:
+    """Return the rows of the ways that the ocean is made of."""
     rows = store.rows_with_tag("natural", "coastline").astype(np.int64)
-    rows = rows[(rows >= store.way_start) & (rows < store.relation_start)]
-    coordinates, offsets = store.way_coordinates(rows)
+    return rows[(rows >= store.way_start) & (rows < store.relation_start)]
+
+
+def _coastline(store: Store, unwrap: bool) -> Geometries:
+    coordinates, offsets = store.way_coordinates(find_coastline(store))
     degrees = coordinates / E7
     if unwrap:
         degrees[degrees[:, 0] < 0, 0] += 360

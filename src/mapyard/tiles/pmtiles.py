@@ -14,7 +14,7 @@ import shutil
 import struct
 import tempfile
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
@@ -60,6 +60,24 @@ def tile_number(tile: TileId) -> int:
             x, y = y, x
         side >>= 1
     return ((1 << 2 * z) - 1) // 3 + number
+
+
+def tile_of(number: int) -> TileId:
+    """Return the tile of a number."""
+    z = ((3 * number + 1).bit_length() - 1) // 2
+    rest = number - ((1 << 2 * z) - 1) // 3
+    x = y = 0
+    for bit in range(z):
+        side = 1 << bit
+        rx = rest >> 1 & 1
+        ry = (rest ^ rx) & 1
+        if not ry:
+            if rx:
+                x, y = side - 1 - x, side - 1 - y
+            x, y = y, x
+        x, y = x | rx << bit, y | ry << bit
+        rest >>= 2
+    return TileId(z, x, y)
 
 
 def encode_directory(entries: list[Entry]) -> bytes:
@@ -218,6 +236,16 @@ class PmtilesReader:
                 return self._map[start : start + entry.length]
             offset, length = self._leaves_at + entry.offset, entry.length
         return None
+
+    def tiles(self) -> Iterator[TileId]:
+        """Yield all tiles, in their order."""
+        directories = [(self._root_at, self._root_size)]
+        while directories:
+            entries, _ = self._directory(*directories.pop(0))
+            for entry in entries:
+                yield from map(tile_of, range(entry.tile, entry.tile + entry.run))
+            leaves = [entry for entry in entries if not entry.run]
+            directories += [(self._leaves_at + leaf.offset, leaf.length) for leaf in leaves]
 
     def _read_directory(self, offset: int, length: int) -> tuple[list[Entry], list[int]]:
         entries = decode_directory(self._map[offset : offset + length])

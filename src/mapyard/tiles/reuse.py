@@ -1,87 +1,55 @@
-"""What an update takes over from the dataset before: shapes on the grid, and prepared tiles.
+"""Prepared tiles that an update takes over from the dataset before.
 
-A shape depends on its element alone, and the update of the store tells which elements changed. A
-tile is a function of the features whose boxes meet it, in their order. Which features differ is
-read out of both tables, by a digest of all that tiles take from each: so nothing can be forgotten
-that is drawn otherwise because of another one.
+A tile is a function of the features whose boxes meet it, in their order. Which features differ is
+told by `patch.py`, which compares the old and the new ones of what was touched.
 """
 
 from __future__ import annotations
 
 import zlib
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mapyard.store.columns import ranges
 from mapyard.store.digests import Digests
 from mapyard.tiles.mercator import TileId
-from mapyard.tiles.pmtiles import PmtilesReader
-from mapyard.tiles.shapes import Shapes
-from mapyard.tiles.source import LOW_ZOOM_FILE, MAX_LOW_ZOOM, TABLE_FOLDER
-from mapyard.tiles.table import Table, find_tiles
+from mapyard.tiles.pmtiles import PmtilesReader, tile_number
+from mapyard.tiles.source import LOW_ZOOM_FILE, MAX_LOW_ZOOM
+from mapyard.tiles.table import find_tiles
 
 Ints = NDArray[np.int64]
 
 
-class ShapesBefore:
-    """The shapes of an earlier table, which the same program has made, by the elements' ids.
+class Differences(NamedTuple):
+    """The features that two tables do not share: their boxes, and from which zoom they are seen."""
 
-    `touched` are the sorted new rows whose element is another one or lies elsewhere than in it.
-    """
-
-    def __init__(self, folder: Path, touched: Ints) -> None:
-        self._table = Table(folder / TABLE_FOLDER)
-        self._touched = touched
-        self._layer = -1
-        self._ids, self._order = np.empty(0, np.uint64), np.empty(0, np.int64)
-
-    def find(
-        self, layer: int, rows: Ints, ids: Ints
-    ) -> tuple[NDArray[np.bool_], Shapes, Ints, NDArray[np.uint8]]:
-        """Return which rows are known, their shapes, the index of each one's row, and its zoom.
-
-        `ids` are those of the features of the rows; one of 0 may be anything's. Rows come layer by
-        layer. A known row may have no shape: it had none before.
-        """
-        if layer != self._layer:
-            first, stop = self._table.layer_offsets[layer : layer + 2]
-            own = self._table.ids[first:stop]
-            self._layer, self._order = layer, np.argsort(own, kind="stable")
-            self._ids = own[self._order]
-            self._order += first
-        is_known = (ids > 0) & ~np.isin(rows, self._touched)
-        known = np.flatnonzero(is_known)
-        wanted = ids[known].astype(np.uint64)
-        starts = np.searchsorted(self._ids, wanted)
-        counts = np.searchsorted(self._ids, wanted, side="right") - starts
-        places = self._order[ranges(starts, counts)]
-        shapes, source = self._table.shapes.take(places), np.repeat(known, counts)
-        return is_known, shapes, source, self._table.minzoom[places]
+    boxes: Ints
+    minzoom: NDArray[np.uint8]
 
 
 class TilesBefore:
     """The prepared tiles of an earlier dataset, made by the same program, that another has too."""
 
-    def __init__(self, folder: Path, table: Table) -> None:
-        """Compare the table of the dataset in `folder` with another one."""
-        before = Table(folder / TABLE_FOLDER)
+    def __init__(self, folder: Path, differences: Differences) -> None:
         self._archive = PmtilesReader(folder / LOW_ZOOM_FILE)
-        self._changed: list[Ints] | None = None
-        if before.info.attributes == table.info.attributes:
-            ones, others = find_differences(before.digest(), table.digest())
-            boxes = np.concatenate([before.boxes(ones), table.boxes(others)])
-            minzoom = np.concatenate([before.minzoom[ones], table.minzoom[others]])
-            self._changed = [
-                _number(find_tiles(boxes[minzoom <= zoom], zoom))
-                for zoom in range(MAX_LOW_ZOOM + 1)
-            ]
+        boxes, minzoom = differences
+        self._changed = [
+            _number(find_tiles(boxes[minzoom <= zoom], zoom)) for zoom in range(MAX_LOW_ZOOM + 1)
+        ]
+
+    def list_tiles(self) -> list[TileId]:
+        """Return the tiles that may hold something now, in the order of PMTiles."""
+        tiles = {
+            TileId(zoom, number >> 32, number & 0xFFFFFFFF)
+            for zoom, changed in enumerate(self._changed)
+            for number in changed.tolist()
+        }
+        return sorted(tiles.union(self._archive.tiles()), key=tile_number)
 
     def has(self, tile: TileId) -> bool:
         """Return whether a tile is the same, empty ones included."""
-        if self._changed is None or tile.z > MAX_LOW_ZOOM:
-            return False
         changed, number = self._changed[tile.z], tile.x << 32 | tile.y
         at = int(np.searchsorted(changed, number))
         return at == len(changed) or bool(changed[at] != number)

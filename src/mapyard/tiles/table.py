@@ -14,8 +14,16 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from mapyard.store.columns import ColumnWriter, Heap, offsets_of, open_column, ranges, write_heap
-from mapyard.store.digests import digest_runs
+from mapyard.store.columns import (
+    ColumnWriter,
+    Heap,
+    join_heap,
+    offsets_of,
+    open_column,
+    ranges,
+    write_heap,
+)
+from mapyard.store.digests import Digests, digest_runs
 from mapyard.store.distinct import distinct
 from mapyard.store.heaps import OffsetsWriter
 from mapyard.store.rtree import Items, Rtree, write_large_rtree
@@ -54,6 +62,17 @@ class TableInfo(msgspec.Struct):
     bounds: tuple[float, float, float, float]  # west, south, east, north, degrees
     layer_offsets: list[int]
     attributes: list[TableAttribute]
+
+
+def write_info(
+    folder: Path,
+    bounds: tuple[float, float, float, float],
+    layer_counts: Ints,
+    attributes: list[TableAttribute],
+) -> None:
+    """Write the description."""
+    info = TableInfo("shortbread 1.1", bounds, offsets_of(layer_counts).tolist(), attributes)
+    (folder / "tiles.json").write_bytes(msgspec.json.encode(info))
 
 
 class TableWriter:
@@ -109,27 +128,26 @@ class TableWriter:
             offsets.close()
         self._write_index()
         self._write_values(values)
-        info = TableInfo(
-            "shortbread 1.1",
-            bounds,
-            offsets_of(np.array(self._layer_counts, np.int64)).tolist(),
-            self._attributes,
-        )
-        (self._folder / "tiles.json").write_bytes(msgspec.json.encode(info))
+        counts = np.array(self._layer_counts, np.int64)
+        write_info(self._folder, bounds, counts, self._attributes)
 
     def _write_values(self, values: list[bytes]) -> None:
-        """Write the values in their order as bytes, so that no tile tells what else there is."""
-        order = sorted(range(len(values)), key=values.__getitem__)
+        """Write the values in use in their order as bytes, so that no tile tells what else is."""
+        is_used = np.zeros(len(values), np.bool_)
+        column: NDArray[np.uint32] = np.empty(0, np.uint32)
+        if self._columns["tag_value"].length:
+            column = np.load(self._folder / "tag_value.npy", mmap_mode="r+")
+        for start in range(0, len(column), _PORTION):
+            is_used[column[start : start + _PORTION]] = True
+        order = sorted(np.flatnonzero(is_used).tolist(), key=values.__getitem__)
         write_heap(self._folder, "value", [values[i] for i in order])
-        place = np.empty(len(values), np.uint32)
-        place[order] = np.arange(len(values), dtype=np.uint32)
-        if not self._columns["tag_value"].length:
-            return
-        column = np.load(self._folder / "tag_value.npy", mmap_mode="r+")
+        place = np.zeros(len(values), np.uint32)
+        place[order] = np.arange(len(order), dtype=np.uint32)
         for start in range(0, len(column), _PORTION):
             part = column[start : start + _PORTION]
             part[:] = place[part]
-        column.flush()
+        if isinstance(column, np.memmap):
+            column.flush()
 
     def _write_index(self) -> None:
         boxes = open_column(self._folder, _BOXES)
@@ -155,9 +173,9 @@ class Table:
             open_column(folder, "vertex_offsets"),
             open_column(folder, "ring_offsets"),
         )
-        self._tag_offsets = open_column(folder, "tag_offsets")
-        self._tag_attribute = open_column(folder, "tag_attribute")
-        self._tag_value = open_column(folder, "tag_value")
+        self.tag_offsets = open_column(folder, "tag_offsets")
+        self.tag_attribute = open_column(folder, "tag_attribute")
+        self.tag_value = open_column(folder, "tag_value")
         self.rtree = Rtree(folder, "rtree")
         self._boxes = open_column(folder, "rtree_boxes")  # in the order of rtree.rows
         self.values = Heap(folder, "value")
@@ -188,42 +206,32 @@ class Table:
         """Return the (n, 4) boxes of features."""
         return self.shapes.take(features).boxes()
 
-    def digest(self) -> NDArray[np.uint64]:
+    def digest(self, features: Ints) -> Digests:
         """Return a digest of each feature, of all that tiles take from it, in any table the same.
 
         Which attributes there are is not in it.
         """
-        digests = self.ids ^ self.layers_of(np.arange(len(self))).astype(np.uint64) << np.uint64(58)
-        texts = np.zeros(len(self.values), np.uint64)
-        heap = np.frombuffer(self.values.raw(0, len(self.values)), np.uint8)
-        digest_runs(texts, heap, np.diff(self.values.offsets))
-        for start in range(0, len(self), _PORTION):
-            part = slice(start, min(len(self), start + _PORTION))
-            self._digest_part(digests[part], texts, part)
+        digests = self.ids[features] ^ self.layers_of(features).astype(np.uint64) << np.uint64(58)
+        counts, attribute, value = self.tags(features)
+        values, which = np.unique(value, return_inverse=True)
+        texts, lengths = join_heap(self.values.take(values))
+        of_values = np.zeros(len(values), np.uint64)
+        digest_runs(of_values, texts, np.diff(lengths))
+        shapes = self.shapes.take(features)
+        digest_runs(digests, self.minzoom[features], np.ones(len(features), np.int64))
+        digest_runs(digests, attribute, counts)
+        digest_runs(digests, of_values[which], counts)
+        digest_runs(digests, np.diff(shapes.rings), np.diff(shapes.features))
+        digest_runs(digests, shapes.xy, np.diff(shapes.rings[shapes.features]))
         return digests
 
-    def _digest_part(
-        self, digests: NDArray[np.uint64], texts: NDArray[np.uint64], part: slice
-    ) -> None:
-        edges = slice(part.start, part.stop + 1)
-        rings, tags = (offsets[edges] for offsets in (self.shapes.features, self._tag_offsets))
-        vertices = self.shapes.rings[int(rings[0]) : int(rings[-1]) + 1]
-        xy = self.shapes.xy[int(vertices[0]) : int(vertices[-1])]
-        own = slice(int(tags[0]), int(tags[-1]))
-        ones = np.ones(len(digests), np.int64)
-        digest_runs(digests, self.minzoom[part], ones)
-        digest_runs(digests, self._tag_attribute[own], np.diff(tags))
-        digest_runs(digests, texts[self._tag_value[own]], np.diff(tags))
-        digest_runs(digests, np.diff(vertices).astype(np.uint32), np.diff(rings))
-        digest_runs(digests, xy, np.diff(vertices[rings - rings[0]]))
-
-    def tags(self, features: Ints, zoom: int) -> tuple[Ints, Ints, Ints]:
+    def tags(self, features: Ints, zoom: int = MAX_ZOOM) -> tuple[Ints, Ints, Ints]:
         """Return pairs per feature, and attribute and value of all pairs, of a zoom."""
-        starts = self._tag_offsets[features]
-        counts = (self._tag_offsets[features + 1] - starts).astype(np.int64)
+        starts = self.tag_offsets[features]
+        counts = (self.tag_offsets[features + 1] - starts).astype(np.int64)
         place = ranges(starts, counts)
-        attribute = self._tag_attribute[place].astype(np.int64)
-        value = self._tag_value[place].astype(np.int64)
+        attribute = self.tag_attribute[place].astype(np.int64)
+        value = self.tag_value[place].astype(np.int64)
         shown = self._attribute_minzoom[attribute] <= zoom
         if not shown.all():
             owner = np.repeat(np.arange(len(features)), counts)[shown]

@@ -5,22 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
+import mutations
 from mapyard.builder.pipeline import StepContext, build_dataset
 from mapyard.builder.progress import Reporter
 from mapyard.builder.steps import select_steps
 from mapyard.builder.tiles import STEP
 from mapyard.settings import Settings
+from mapyard.store import rtree
 from mapyard.store.patch import patch_store
 from mapyard.tiles import archive
 from mapyard.tiles import build as tables
+from mapyard.tiles import patch as patches
 from mapyard.tiles.archive import list_tiles
 from mapyard.tiles.mercator import TileId
 from mapyard.tiles.render import compress_tile, render_tile
-from mapyard.tiles.reuse import TilesBefore, find_differences
+from mapyard.tiles.reuse import Differences, TilesBefore, find_differences
+from mapyard.tiles.schema import LAYERS
+from mapyard.tiles.shapes import LINE, POINT, POLYGON
 from mapyard.tiles.source import LOW_ZOOM_FILE, MAX_LOW_ZOOM, TABLE_FOLDER
 from mapyard.tiles.table import Table
 from mapyard.updates import run as updates
@@ -66,18 +72,93 @@ def test_real_diffs_lead_to_the_bytes_of_a_build(
     assert fresh.keys() == updated.keys()
 
 
-def update(before: Path, folder: Path, diff: Path) -> Path:
-    """Apply a diff to the store and tiles of a folder, into a new one."""
+def update(before: Path, folder: Path, diff: Path, languages: str = "", anew: int = 0) -> Path:
+    """Apply a diff to the store and tiles of a folder, into a new one.
+
+    `anew` is how often the table is to be built from the start.
+    """
     folder.mkdir()
-    settings = Settings(data=folder)
+    settings = Settings(data=folder, tile_languages=languages.split())
     ctx = StepContext(folder, folder / "none", folder, settings, Reporter(quiet=True))
     changes = read_changes([diff], folder / "changed.osm.pbf")
     ctx.previous = before
     elements = before / "elements", folder / "elements"
     ctx.patched = patch_store(*elements, changes.blocks, changes.deleted, {})
-    STEP.run(ctx)
+    with patch(f"{STEP.run.__module__}.build_table", wraps=tables.build_table) as whole:
+        STEP.run(ctx)
+    assert whole.call_count == anew
     (folder / "manifest.json").write_bytes((before / "manifest.json").read_bytes())
     return folder
+
+
+def make_everything(rng: np.random.Generator) -> tuple[dict[int, Any], ...]:
+    """Elements of all layers at random, rings and lines, some of them over the antimeridian."""
+    nodes: dict[int, Any] = {}
+    ways: dict[int, Any] = {}
+    relations: dict[int, Any] = {}
+    west = float(rng.choice([7.0, 179.95]))
+    for number in range(1, 201):
+        lon, lat = west + rng.uniform(0, 0.1), rng.uniform(43.0, 43.1)
+        nodes[number] = (lon - 360 * (lon > 180), lat)
+        if number % 2:
+            nodes[number] = (*nodes[number], make_tags(rng, POINT))
+    for number in range(1, 81):
+        first, count = int(rng.integers(1, 190)), int(rng.integers(2, 7))
+        refs, kind = list(range(first, first + count)), LINE
+        if count > 2 and number % 2:
+            refs, kind = [*refs, first], POLYGON
+        ways[number] = (refs, make_tags(rng, kind))
+    for number in range(1, 13):
+        members = [("way", int(way), "outer") for way in rng.choice(range(1, 81), 3, replace=False)]
+        tags = {"type": "multipolygon", **make_tags(rng, POLYGON)}
+        if number % 2:
+            members += [("node", int(rng.integers(1, 200)), "label")]
+            border = str(rng.choice(["administrative", "administrative", "disputed"]))
+            tags = {"type": "boundary", "boundary": border, "name": f"B{number}"}
+            tags["admin_level"] = str(rng.choice([2, 4, 6]))
+        relations[number] = (members, tags)
+    return nodes, ways, relations
+
+
+def make_tags(rng: np.random.Generator, kind: int) -> dict[str, str]:
+    """Tags of a random rule of a random layer, and some of those that attributes are made of."""
+    layers = [layer for layer in LAYERS if layer.rules and kind in (layer.kind, POLYGON)]
+    layer = layers[int(rng.integers(len(layers)))]
+    rule = layer.rules[int(rng.integers(len(layer.rules)))]
+    tags = {key: str(rng.choice(values or ("yes",))) for key, values in rule.tags.items()}
+    more = [
+        ("name", "ABCD"), ("name:de", "AB"), ("ref", "1234"), ("layer", ["-1", "1", "x"]),
+        ("bridge", ["yes"]), ("tunnel", ["yes"]), ("population", ["12", "900", "5"]),
+        ("addr:housenumber", "123"), ("building:levels", "12"), ("oneway", ["yes", "-1"]),
+        ("maritime", ["yes"]), ("disputed", ["yes"]), ("natural", ["coastline", "water"]),
+        ("access", ["private", "yes"]), ("cuisine", "XY"), ("surface", ["asphalt", "gravel"]),
+    ]  # fmt: skip
+    for key, choices in more:
+        if rng.random() < 0.25:
+            tags.setdefault(key, str(rng.choice(list(choices))))
+    return tags
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_all_layers_are_patched_to_the_bytes_of_a_build(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(seed)
+    pairs = [pair for kind in (POINT, LINE, POLYGON) for pair in make_tags(rng, kind).items()]
+    monkeypatch.setattr(mutations, "TAGS", pairs * 2 + [("admin_level", "2"), ("admin_level", "4")])
+    if seed % 3 == 0:  # more than one portion of everything
+        for module, name in ((patches, "_AT_ONCE"), (rtree, "_ITEMS_AT_ONCE")):
+            monkeypatch.setattr(module, name, 16)
+    after = build(tmp_path / "0", write_osm(tmp_path / "0.osm", *make_everything(rng)))
+    changing = ChangingMap(tmp_path / "0.osm", seed)
+    for number in range(1, 5):
+        diff, now = tmp_path / f"{number}.osc", tmp_path / f"{number}.osm"
+        changing.change(diff, int(rng.integers(1, 12)))
+        changing.write(now)
+        after = update(after, tmp_path / f"updated{number}", diff)
+        fresh, updated = read_tiles(build(tmp_path / str(number), now)), read_tiles(after)
+        assert [name for name in fresh if fresh[name] != updated[name]] == [], f"round {number}"
+        assert fresh.keys() == updated.keys()
 
 
 @pytest.mark.parametrize("extract", ["vaduz-cut", "leeds-cut", "filaidhoo-cut"])
@@ -106,6 +187,36 @@ def test_random_changes_lead_to_the_bytes_of_a_build(
         fresh, updated = read_tiles(build(tmp_path / str(number), now)), read_tiles(after)
         assert [name for name in fresh if fresh[name] != updated[name]] == [], f"round {number}"
         assert fresh.keys() == updated.keys()
+
+
+def change_one(path: Path, osm_id: int) -> Path:
+    node = f'<node id="{osm_id}" version="2" lon="7.05" lat="43.05"/>'
+    path.write_text(f'<osmChange version="0.6"><modify>{node}</modify></osmChange>')
+    return path
+
+
+def test_a_table_that_does_not_tell_its_elements_is_built_anew(tmp_path: Path) -> None:
+    shop, hill = {"shop": "books"}, {"natural": "water", "name": "H"}
+    nodes: dict[int, Any] = {-1: (7.0, 43.0, shop), 2: (7.1, 43.1, shop)}
+    corners: dict[int, Any] = {3: (7.01, 43.01), 4: (7.02, 43.01), 5: (7.02, 43.02)}
+    ways = {1: ([3, 4, 5, 3], hill)}
+    first = write_osm(tmp_path / "first.osm", nodes | corners, ways)
+    second = write_osm(tmp_path / "second.osm", nodes | corners | {2: (7.05, 43.05)}, ways)
+    diff = change_one(tmp_path / "one.osc", 2)
+    updated = update(build(tmp_path / "a", first), tmp_path / "b", diff, anew=1)
+    assert read_tiles(updated) == read_tiles(build(tmp_path / "c", second))
+
+
+def test_other_languages_take_a_new_table(tmp_path: Path) -> None:
+    corners: dict[int, Any] = {2: (7.1, 43.1, {"shop": "books", "name:fr": "Livres"})}
+    first = write_osm(tmp_path / "first.osm", corners | {3: (7.01, 43.01, {"shop": "shoes"})})
+    diff = change_one(tmp_path / "one.osc", 3)
+    before = build(tmp_path / "a", first)
+    updated = update(before, tmp_path / "b", diff, "fr", anew=1)
+    names = Table(updated / TABLE_FOLDER).attribute_names
+    assert "name_fr" in names
+    again = update(updated, tmp_path / "c", change_one(tmp_path / "two.osc", 3), "fr")
+    assert read_tiles(again) == read_tiles(updated)
 
 
 def make_map(rng: np.random.Generator) -> Map:
@@ -153,6 +264,13 @@ def change_map(rng: np.random.Generator, before: Map, kind: int) -> Map:
     return nodes, ways
 
 
+def compare(before: Table, table: Table) -> Differences:
+    digests = [one.digest(np.arange(len(one))) for one in (before, table)]
+    here, there = find_differences(*digests)
+    boxes = np.concatenate([before.boxes(here), table.boxes(there)])
+    return Differences(boxes, np.concatenate([before.minzoom[here], table.minzoom[there]]))
+
+
 @pytest.mark.parametrize("kind", range(7))
 def test_what_is_taken_over_is_what_would_be_drawn(tmp_path: Path, kind: int) -> None:
     rng = np.random.default_rng(kind)
@@ -163,7 +281,7 @@ def test_what_is_taken_over_is_what_would_be_drawn(tmp_path: Path, kind: int) ->
         for i, one in enumerate((first, second))
     ]
     table = Table(folders[1] / TABLE_FOLDER)
-    before = TilesBefore(folders[0], table)
+    before = TilesBefore(folders[0], compare(Table(folders[0] / TABLE_FOLDER), table))
     tiles = list_tiles(table, 0, MAX_LOW_ZOOM)
     taken = 0
     for tile in tiles:
@@ -177,14 +295,14 @@ def test_what_is_taken_over_is_what_would_be_drawn(tmp_path: Path, kind: int) ->
 
 def test_a_damaged_tile_is_drawn_again(tmp_path: Path) -> None:
     folder = build(tmp_path / "data", EXAMPLES / "monaco.osm.pbf")
-    table, tile = Table(folder / TABLE_FOLDER), TileId(0, 0, 0)
-    whole = TilesBefore(folder, table).find(tile)
+    nothing, tile = Differences(np.empty((0, 4), np.int64), np.empty(0, np.uint8)), TileId(0, 0, 0)
+    whole = TilesBefore(folder, nothing).find(tile)
     assert whole
     file = folder / LOW_ZOOM_FILE
     data = file.read_bytes()
     at = data.index(whole) + len(whole) // 2
     file.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
-    assert TilesBefore(folder, table).find(tile) is None
+    assert TilesBefore(folder, nothing).find(tile) is None
 
 
 @pytest.mark.parametrize("seed", range(40))
