@@ -58,7 +58,8 @@ def _build(ctx: StepContext, folder: Path) -> Mapping[str, Any]:
     plan = plan_documents(made)
     names = _plan_names(memo)
     report(f"reading {len(plan.fresh):,} of {made.count:,} documents")
-    _write_postings(made, plan, folder, sort_bytes(ctx.settings) // _SHARE_OF_SORTS)
+    memory_bytes = sort_bytes(ctx.settings) // _SHARE_OF_SORTS
+    linked = _write_postings(made, plan, folder, memory_bytes)
     write_tables(made, folder / "documents")
     remember_words(made)
     figures, documents, fresh = count_documents(made), made.count, len(plan.fresh)
@@ -77,17 +78,19 @@ def _build(ctx: StepContext, folder: Path) -> Mapping[str, Any]:
     memo.close()
     report("index")
     writer.close()
+    ctx.shared |= {str(path.relative_to(ctx.folder)) for path in (*linked, *writer.linked)}
     count, written = len(names.searchable) + documents, writer.count + fresh
     return {"index_documents": count, "written_documents": written, **figures}
 
 
-def _write_postings(made: Assembly, plan: Plan, folder: Path, memory_bytes: int) -> None:
+def _write_postings(made: Assembly, plan: Plan, folder: Path, memory_bytes: int) -> list[Path]:
+    """Write the postings; return the files that are those of the dataset before."""
     writer = PostingsWriter(folder / "postings", memory_bytes)
     if made.memo.previous is not None:
         before = open_postings(made.memo.previous.folder.parent)
         writer.take_over(before, plan.kept)
     documents.add_documents(writer, made, plan.fresh)
-    writer.close()
+    return writer.close()
 
 
 def _find_previous(ctx: StepContext) -> Previous | None:

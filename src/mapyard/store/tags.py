@@ -17,6 +17,7 @@ from mapyard.store.columns import Heap, ranges
 from mapyard.store.distinct import distinct
 from mapyard.store.elements import ElementColumns
 from mapyard.store.key_values import KeyValues
+from mapyard.store.sorted import find_sorted
 from mapyard.store.tag_texts import StoredTags, TagLists
 
 
@@ -152,10 +153,21 @@ class TagColumns(ElementColumns):
         rows = np.asarray(rows)
         if not len(having):
             return np.full(len(rows), -1, np.int64)
-        place = np.searchsorted(having, rows.astype(np.uint32, copy=False))
-        place[place == len(having)] = 0
-        kvs = numbers[place].astype(np.int64) + self._key_kv[index]
-        return np.where(having[place] == rows, kvs, -1)
+        place = find_sorted(having, rows.astype(np.uint32, copy=False))
+        kvs = numbers[place].astype(np.int64)
+        kvs += self._key_kv[index]
+        kvs[place < 0] = -1
+        return kvs
+
+    def has_key(self, rows: Rows, key: str) -> NDArray[np.bool_]:
+        """Return which rows (any order) have a key."""
+        rows = np.asarray(rows).astype(np.uint32, copy=False)
+        return find_sorted(self.rows_with_key(key), rows) >= 0
+
+    def has_tag(self, rows: Rows, key: str, value: str) -> NDArray[np.bool_]:
+        """Return which rows (any order) have key=value."""
+        rows = np.asarray(rows).astype(np.uint32, copy=False)
+        return find_sorted(self.rows_with_tag(key, value), rows) >= 0
 
     def has_tags(self, rows: Rows) -> NDArray[np.bool_]:
         """Return which rows have any tag."""

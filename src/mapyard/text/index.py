@@ -58,8 +58,10 @@ class IndexWriter:
         """Begin an index in a folder: empty, or one with all but the fresh documents of `base`."""
         folder.mkdir(parents=True, exist_ok=True)
         self._is_patch = base is not None
+        #: Files that are those of `base` on disk.
+        self.linked: list[Path] = []
         if base is not None:
-            _link_index(base, folder)
+            self.linked = link_index(base, folder)
         self._index = tantivy.Index(_SCHEMA, path=str(folder))
         # One thread: builds are to be the same twice, and segments few.
         self._writer = self._index.writer(_WRITER_BYTES, 1)
@@ -100,17 +102,24 @@ class IndexWriter:
         self._writer.wait_merging_threads()
 
 
-def _link_index(base: Path, folder: Path) -> None:
-    """Make an index of the same files: segments never change, the lists of them are copied."""
+def link_index(base: Path, folder: Path) -> list[Path]:
+    """Make an index of the same files: segments never change, the lists of them are copied.
+
+    Return those that are the same on disk.
+    """
+    linked = []
     for path in base.iterdir():
         if path.suffix == ".lock":
             continue
+        target = folder / path.name
         try:
             if path.suffix == ".json":
                 raise OSError
-            os.link(path, folder / path.name)
+            os.link(path, target)
+            linked.append(target)
         except OSError:  # of a file system without hard links, too
-            shutil.copy(path, folder / path.name)
+            shutil.copy(path, target)
+    return linked
 
 
 class TextIndex:

@@ -9,7 +9,7 @@ import pytest
 
 from mapyard.geocoding.build.cells import SIZE_DEG, Cells, boxes_of_points
 from mapyard.geocoding.build.chains import find_doubt
-from mapyard.geocoding.build.memo import Memo, Previous
+from mapyard.geocoding.build.memo import Memo, Previous, name_points
 from mapyard.store.distinct import distinct, distinct_rows
 from mapyard.store.reader import Store, open_store
 from mapyard.store.writer import write_store
@@ -115,12 +115,13 @@ def test_functions_of_a_point_hold_but_where_something_changed(towns: Path) -> N
     lon, lat = np.array([9.5, 9.55, 9.6]), np.full(3, 47.2)
     memo = Memo(stores(towns)[0], towns / "old")
     rows, labels = np.array([2, 3, -1]), np.array([1, 1, -1])
-    memo.by_point("x", lon, lat, lambda open_: rows[open_], None, labels=labels)
+    names = name_points(np.array([1, 4, 5]), 1)
+    memo.by_point("x", lon, lat, lambda open_: rows[open_], None, names, labels=labels)
     memo.close()
 
     def ask(dirty: Cells, labels: list[int]) -> list[list[int]]:
         calls = Calls(1)
-        memo.by_point("x", lon, lat, calls, dirty, labels=np.array(labels))  # type: ignore[arg-type]
+        memo.by_point("x", lon, lat, calls, dirty, names, labels=np.array(labels))  # type: ignore[arg-type]
         return calls.asked
 
     memo = after_memo(towns, touched=[])

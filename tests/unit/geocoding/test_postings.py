@@ -94,12 +94,12 @@ def test_terms_within_a_distance(
 def test_what_did_not_change_is_taken_over(postings: Postings, tmp_path: Path) -> None:
     writer = PostingsWriter(tmp_path / "updated")
     # The second is gone, the third has another name, the others have new numbers.
-    writer.take_over(postings, np.array([3, -1, -1, 2, 1, 0, 5]))
-    writer.add(4, (("name", ["aeulestrasse"]), ("context", ["vaduz"])))
+    writer.take_over(postings, np.array([0, -1, -1, 1, 3, 4, 5]))
+    writer.add(2, (("name", ["aeulestrasse"]), ("context", ["vaduz"])))
     writer.close()
     anew = write(
         tmp_path / "anew",
-        ("練馬区", "landstrasse rathaus", "rathaus", "landstrasse", "aeulestrasse", "weg"),
+        ("landstrasse", "rathaus", "aeulestrasse", "landstrasse rathaus", "練馬区", "weg"),
     )
     assert len(anew.vocabulary) == 6
     for path in sorted((tmp_path / "anew").glob("*.npy")):
@@ -124,3 +124,55 @@ def test_no_documents_at_all(tmp_path: Path) -> None:
     assert empty.of_all("name", ("weg",)).tolist() == []
     assert empty.vocabulary.near("landweg", 1, False).tolist() == []
     assert empty.complete("name", "w", 5) == []
+
+
+def test_spliced_postings_are_those_that_are_written_anew(tmp_path: Path) -> None:
+    """Some documents go, some come in between, terms appear and vanish; over several rounds."""
+    random = np.random.default_rng(5)
+    words = [f"w{number}" for number in range(40)]
+    texts = [" ".join(random.choice(words, 3)) for _ in range(60)]
+    before = write(tmp_path / "0", tuple(texts))
+    for step in range(1, 6):
+        kept = np.flatnonzero(random.random(len(texts)) < 0.8)
+        added = [f"{random.choice(words)} new{step}" for _ in range(7)]
+        count = len(kept) + len(added)
+        places = np.sort(random.choice(count, len(kept), replace=False))
+        now = dict(zip(places.tolist(), (texts[at] for at in kept.tolist()), strict=True))
+        fresh = [at for at in range(count) if at not in now]
+        now |= dict(zip(fresh, added, strict=True))
+        documents = np.full(len(texts), -1, np.int64)
+        documents[kept] = places
+        texts = [now[at] for at in range(count)]
+        writer = PostingsWriter(tmp_path / str(step))
+        writer.take_over(before, documents)
+        for at in fresh:
+            writer.add(at, (("name", dict.fromkeys(texts[at].split())), ("context", ["vaduz"])))
+        assert writer.close() == []
+        before = Postings(tmp_path / str(step))
+        anew = write(tmp_path / f"anew{step}", tuple(texts)).folder
+        for path in anew.glob("*.npy"):
+            assert path.read_bytes() == (before.folder / path.name).read_bytes(), path.name
+        assert before.vocabulary.near("new", 1, False).tolist() == [
+            number for number, term in enumerate(before.terms()) if term.startswith("new")
+        ]
+
+
+def test_the_same_terms_are_the_same_files(tmp_path: Path) -> None:
+    before = write(tmp_path / "before")
+    writer = PostingsWriter(tmp_path / "after")
+    writer.take_over(before, np.r_[-1, np.arange(1, len(NAMES))])
+    writer.add(0, (("name", NAMES[0].split()), ("context", ["vaduz"])))
+    linked = writer.close()
+    assert {"term_bytes.npy", "term_offsets.npy"} < {path.name for path in linked}
+    for path in linked:
+        assert path.samefile(before.folder / path.relative_to(tmp_path / "after"))
+    again = Postings(tmp_path / "after")
+    assert again.terms() == before.terms()
+    assert again.vocabulary.near("landweh", 1, False).tolist() == [again.vocabulary.find("landweg")]
+
+
+def test_documents_in_another_order_are_not_taken_over(tmp_path: Path) -> None:
+    writer = PostingsWriter(tmp_path / "after")
+    with pytest.raises(ValueError, match="another order"):
+        writer.take_over(write(tmp_path / "before"), np.array([1, 0, -1, 2, 3, 4, 5]))
+    writer.close()

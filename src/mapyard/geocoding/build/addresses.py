@@ -16,8 +16,9 @@ from mapyard.geocoding.build.columns import (
     iter_portions,
     join_keys,
     round_positions,
+    sort_stably,
 )
-from mapyard.geocoding.build.memo import Memo
+from mapyard.geocoding.build.memo import ADDRESS, Memo, name_points
 from mapyard.geocoding.words.regions import read_areas
 from mapyard.store.columns import ranges
 from mapyard.store.distinct import distinct_rows
@@ -38,6 +39,7 @@ _SQUARE_DEG: Final = 0.1
 #: A place that meets more squares is looked at wherever its name is.
 _MOST_SQUARES: Final = 1_024
 _NOWHERE: Final = -(1 << 13)
+_NO_CHOICE: Final = 1 << 62
 
 # How an address came to its parent.
 BY_STREET, BY_PLACE, BY_NEARNESS, ALONE = 0, 1, 2, 3
@@ -59,6 +61,10 @@ class Addresses(NamedTuple):
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def names(self) -> Ints:
+        """Return what their positions are known by in the memo."""
+        return name_points(self.rows, ADDRESS)
 
 
 class Parents(NamedTuple):
@@ -95,7 +101,7 @@ def find_addresses(memo: Memo) -> Addresses:
     keys = ("addr:housenumber", "addr:conscriptionnumber")
     rows = distinct_rows([store.rows_with_key(key) for key in keys]).astype(np.int64)
     # An interpolation line with a range as its own number is no house.
-    rows = rows[~np.isin(rows, store.rows_with_key("addr:interpolation"))]
+    rows = rows[~store.has_key(rows, "addr:interpolation")]
     points = memo.by_row("address_position", rows, lambda rows: find_positions(store, rows))
     known = ~np.isnan(points[:, 0])
     rows, lon, lat = rows[known], points[known, 0], points[known, 1]
@@ -150,15 +156,16 @@ def assign_parents(
         parent[found], how[found] = by_name[found], code
     nameless = (addresses.street.codes < 0) & (addresses.place.codes < 0)
     lone = np.flatnonzero(nameless)
-    nearest = _nearest_streets(memo, addresses.lon[lone], addresses.lat[lone], streets.rows)
+    nearest = _nearest_streets(memo, addresses, lone, streets.rows)
     lone, nearest = lone[nearest >= 0], nearest[nearest >= 0]
     parent[lone] = streets.documents[np.searchsorted(streets.rows, nearest)]
     how[lone] = BY_NEARNESS
     return Assignment(parent, how)
 
 
-def _nearest_streets(memo: Memo, lon: Floats, lat: Floats, rows: Ints) -> Ints:
-    """Return the row of the nearest street piece of each point, of equally near ones the first."""
+def _nearest_streets(memo: Memo, addresses: Addresses, lone: Ints, rows: Ints) -> Ints:
+    """Return the street piece nearest to some addresses, of equally near ones the first."""
+    lon, lat = addresses.lon[lone], addresses.lat[lone]
     reach_deg = widen_reach(MAX_NEAREST_M, lat)
     outlines = Outlines(memo.store, rows, reach_deg)
 
@@ -168,7 +175,8 @@ def _nearest_streets(memo: Memo, lon: Floats, lat: Floats, rows: Ints) -> Ints:
         return np.where(place >= 0, np.append(near, -1)[place], -1)
 
     dirty = memo.cells_of_changes("street", rows, reach_deg)
-    return memo.by_point("nearest_street", lon, lat, in_blocks(lon, lat, compute), dirty)
+    names = addresses.names()[lone]
+    return memo.by_point("nearest_street", lon, lat, in_blocks(lon, lat, compute), dirty, names)
 
 
 def widen_reach(reach_m: float, lat: Floats) -> float:
@@ -262,23 +270,29 @@ def find_of_name(
     runs = near.runs_of(wanted, lon[chosen], lat[chosen])
     pairs = np.cumsum(sum(counts for _, counts in runs))
     cuts = np.flatnonzero(np.diff(pairs // _PAIRS)) + 1
+    scale = np.cos(np.radians(lat[chosen]))
     for part in np.split(np.arange(len(chosen)), cuts):
         # All pairs of an address and what has its name and may be in reach.
         choice = np.concatenate(
             [near.documents[ranges(starts[part], counts[part])] for starts, counts in runs]
         )
-        address = np.concatenate([np.repeat(chosen[part], counts[part]) for _, counts in runs])
-        cost = _distances_m(lon[address], lat[address], parents, choice)
-        far = cost > MAX_STREET_M
-        same = parents.municipality[choice] == municipality[address]
-        cost = cost + np.where(same, 0.0, OTHER_TOWN_M)
-        cost[far] = np.inf
+        address = np.concatenate([np.repeat(part, counts[part]) for _, counts in runs])
+        if runs[1][1][part].any():
+            order = sort_stably(address)
+            address, choice = address[order], choice[order]
+        at = chosen[address]
+        cost = _distances_m(lon[at], lat[at], scale[address], parents, choice)
+        is_far = cost > MAX_STREET_M
+        cost[parents.municipality[choice] != municipality[at]] += OTHER_TOWN_M
+        cost[is_far] = np.inf
         # Of the choices of each address the best, of equal ones the first.
-        order = np.lexsort((choice, cost, address))
-        is_first = np.diff(address[order], prepend=-1) != 0
-        first = order[is_first]
-        first = first[np.isfinite(cost[first])]
-        found[address[first]] = choice[first]
+        starts = np.flatnonzero(np.diff(address, prepend=-1))
+        best = np.minimum.reduceat(cost, starts) if len(starts) else cost
+        counts = np.diff(starts, append=len(address))
+        choice[cost != np.repeat(best, counts)] = _NO_CHOICE
+        first = np.minimum.reduceat(choice, starts) if len(starts) else choice
+        is_near = np.isfinite(best)
+        found[at[starts][is_near]] = first[is_near]
     return found
 
 
@@ -329,10 +343,12 @@ def _name_in_square(keys: Ints, x: Ints | int, y: Ints | int) -> Ints:
     return np.asarray((keys << 28) + ((x + (1 << 13)) << 14) + (y + (1 << 13)))
 
 
-def _distances_m(lon: Floats, lat: Floats, parents: Parents, choice: Ints) -> Floats:
-    """Return the distance of each point to the box of its choice; the middle breaks ties."""
+def _distances_m(lon: Floats, lat: Floats, scale: Floats, parents: Parents, choice: Ints) -> Floats:
+    """Return the distance of each point to the box of its choice; the middle breaks ties.
+
+    `scale` is the cosine of the latitude.
+    """
     west, south, east, north = parents.boxes[choice].T
-    scale = np.cos(np.radians(lat))
     dx = np.maximum(0, np.maximum(west - lon, lon - east)) * scale
     dy = np.maximum(0, np.maximum(south - lat, lat - north))
     middle = np.hypot((parents.lon[choice] - lon) * scale, parents.lat[choice] - lat)

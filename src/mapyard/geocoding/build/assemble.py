@@ -61,7 +61,7 @@ def assemble(
     report("addresses")
     addresses = find_addresses(memo)
     made.addresses = addresses
-    made.address_chain = chains.find(addresses.lon, addresses.lat)
+    made.address_chain = chains.find(addresses.lon, addresses.lat, addresses.names())
     made.address_municipality = made.municipality_of_chain[made.address_chain]
     town = made.written_towns(addresses, made.address_municipality)
     parents, pieces = made.parents(), made.street_pieces()

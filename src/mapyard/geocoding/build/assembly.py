@@ -25,7 +25,15 @@ from mapyard.geocoding.build.columns import (
 )
 from mapyard.geocoding.build.importance import STREET, rate_place, rate_poi
 from mapyard.geocoding.build.interpolation import Interpolations
-from mapyard.geocoding.build.memo import Memo
+from mapyard.geocoding.build.memo import (
+    ADDRESS,
+    LINE_POINT,
+    MIDDLE,
+    ORPHAN,
+    PLACE_POINT,
+    Memo,
+    name_points,
+)
 from mapyard.geocoding.build.places import COUNTY, SETTLEMENT, SETTLEMENTS, Place, place_nodes
 from mapyard.geocoding.build.streets import GroupNames, Lines, names_of_groups
 from mapyard.geocoding.kinds import HOUSE, PLACE, POI, POSTCODE
@@ -83,6 +91,8 @@ class Assembly:
         self._lons: list[Floats] = []
         self._lats: list[Floats] = []
         self._importances: list[Floats] = []
+        #: What the position of each document is known by in the memo.
+        self._names: list[Ints] = []
         self._chains: list[Ints] = []
         #: First document of each section: places, streets, streets that only addresses know,
         #: rivers, points of interest, houses, postcodes.
@@ -104,6 +114,7 @@ class Assembly:
             np.array([p.lon for p in places], np.float64),
             np.array([p.lat for p in places], np.float64),
             np.array([rate_place(p.tags, p.place, p.admin_level) for p in places], np.float64),
+            name_points(self._place_rows[:-1], PLACE_POINT),
         )
         rows = [(row, i) for i, p in enumerate(places) for row in p.rows]
         self._join(np.array([r for r, _ in rows], np.int64), np.array([i for _, i in rows]))
@@ -117,12 +128,14 @@ class Assembly:
         lon: Floats,
         lat: Floats,
         importance: Floats,
+        names: Ints,
         chain: Ints | None = None,
     ) -> int:
         first = self.count
         lon, lat = round_positions(lon, lat)
         self.sections.append(first)
-        self._chains.append(self.chains.find(lon, lat) if chain is None else chain)
+        self._names.append(names)
+        self._chains.append(self.chains.find(lon, lat, names) if chain is None else chain)
         self._kinds.append(np.full(len(rows), kind, np.int8))
         self._rows.append(np.asarray(rows, np.int64))
         self._lons.append(lon)
@@ -138,7 +151,8 @@ class Assembly:
     def add_streets(self, streets: Lines) -> None:
         """Add the mapped streets."""
         importance = STREET + 0.015 * streets.importance_class.astype(np.float64)
-        first = self._add(STREET_KIND, streets.main, streets.lon, streets.lat, importance)
+        names = name_points(streets.main, LINE_POINT)
+        first = self._add(STREET_KIND, streets.main, streets.lon, streets.lat, importance, names)
         self._streets = (first, self.count)
         self._street_lines = streets
         self._join(streets.rows, streets.owners() + first)
@@ -157,12 +171,13 @@ class Assembly:
         # In the order of these addresses: a change never puts others in another order.
         rank = np.argsort(middle)
         middle = middle[rank]
-        first = self._add(
-            STREET_KIND, np.full(count, -1, np.int64), self.addresses.lon[middle],
-            self.addresses.lat[middle], np.full(count, STREET - 0.02), self.address_chain[middle],
-        )  # fmt: skip
         #: Rows of the addresses that stand for the position of each orphan.
         self.orphan_rows = self.addresses.rows[middle]
+        first = self._add(
+            STREET_KIND, np.full(count, -1, np.int64), self.addresses.lon[middle],
+            self.addresses.lat[middle], np.full(count, STREET - 0.02),
+            name_points(self.orphan_rows, ORPHAN), self.address_chain[middle],
+        )  # fmt: skip
         group[member] = np.argsort(rank)[group[member]]
         labels = [labels[number] for number in rank.tolist()]
         self.labels.update({first + i: label for i, label in enumerate(labels)})
@@ -172,7 +187,9 @@ class Assembly:
         """Add waterways, each as one of its name."""
         tags = self._tags(rivers.main)
         importance = [rate_poi(t, get_category(t), has_name=True) for t in tags]
-        first = self._add(POI, rivers.main, rivers.lon, rivers.lat, np.array(importance, float))
+        names = name_points(rivers.main, LINE_POINT)
+        rated = np.array(importance, np.float64)
+        first = self._add(POI, rivers.main, rivers.lon, rivers.lat, rated, names)
         self._join(rivers.rows, rivers.owners() + first)
 
     def add_pois(self, rows: Ints, entry: Ints, of_building: NDArray[np.bool_]) -> None:
@@ -181,7 +198,8 @@ class Assembly:
         known = ~np.isnan(lon)
         rows, entry, of_building = rows[known], entry[known], of_building[known]
         importance = self.memo.by_row("importance", rows, self._rate_pois)
-        first = self._add(POI, rows, lon[known], lat[known], importance)
+        names = name_points(rows, MIDDLE)
+        first = self._add(POI, rows, lon[known], lat[known], importance, names)
         self._join(rows, np.arange(first, self.count))
         self._pois = (first, entry, of_building)
 
@@ -212,7 +230,8 @@ class Assembly:
         chosen = chosen[~taken[addresses.rows[chosen]]]
         first = self._add(
             HOUSE, addresses.rows[chosen], addresses.lon[chosen], addresses.lat[chosen],
-            np.full(len(chosen), 0.16), self.address_chain[chosen],
+            np.full(len(chosen), 0.16), name_points(addresses.rows[chosen], ADDRESS),
+            self.address_chain[chosen],
         )  # fmt: skip
         for offset, index in enumerate(chosen.tolist()):
             self.labels[first + offset] = names.get(index) or addresses.numbers.get(index)
@@ -256,7 +275,7 @@ class Assembly:
     def municipalities(self, rows: Ints) -> Ints:
         """Return the municipality of the middle of each row."""
         lon, lat = centers(self.store, rows)
-        chain = self.chains.find(lon, lat)
+        chain = self.chains.find(lon, lat, name_points(rows, MIDDLE))
         return self.municipality_of_chain[chain]
 
     def municipality(self) -> Ints:
@@ -279,7 +298,7 @@ class Assembly:
         keys: dict[str, int] = {}
         numbers, documents = array("q"), array("q")
         for document in range(self.count):
-            for key in {name_key(name) for name in self._names(document)}:
+            for key in {name_key(name) for name in self._list_names(document)}:
                 numbers.append(keys.setdefault(key, len(keys)))
                 documents.append(document)
         order = np.argsort(np.asarray(numbers), kind="stable")
@@ -288,7 +307,7 @@ class Assembly:
             group_offsets(np.asarray(numbers), len(keys)), np.asarray(documents)[order],
         )  # fmt: skip
 
-    def _names(self, document: int) -> list[str]:
+    def _list_names(self, document: int) -> list[str]:
         """Return all names of a place, or of all pieces of a street."""
         if document < len(self.places):
             return [name for _, _, name in iter_names(self.places[document].tags)]
@@ -415,10 +434,13 @@ class Assembly:
 
     def add_postcodes(self, texts: list[str], lon: Floats, lat: Floats) -> None:
         """Add one document per postcode at the middle of its addresses."""
-        first = self._add(
-            POSTCODE, np.full(len(texts), -1, np.int64), lon, lat, np.full(len(texts), 0.36)
-        )
+        nothing = np.full(len(texts), -1, np.int64)
+        first = self._add(POSTCODE, nothing, lon, lat, np.full(len(texts), 0.36), nothing)
         self.labels.update({first + i: text for i, text in enumerate(texts)})
+
+    def point_names(self) -> Ints:
+        """Return what the position of each document so far is known by in the memo."""
+        return np.concatenate(self._names)
 
     def columns(self) -> tuple[Floats, Floats]:
         """Return lon and lat of all documents so far."""

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mapyard.geocoding.build.columns import Floats, Ints
+from mapyard.geocoding.build.columns import Floats, Ints, sort_stably
 from mapyard.store.columns import ranges
 from mapyard.store.distinct import distinct
 from mapyard.store.spill import give_back_freed
@@ -76,7 +76,8 @@ class Grid:
         box = np.repeat(np.arange(len(boxes)), width)
         y = ranges(low[box, 1], height[box])
         square = _cell(np.repeat(x, height[box]), y)
-        order = np.argsort(square, kind="stable")
+        low_square = int(square.min(initial=0))
+        order = sort_stably(square - low_square)
         self._squares = square[order]
         self._boxes = np.repeat(box, height[box])[order]
 

@@ -34,8 +34,8 @@ class Chains:
         self._dirty = find_doubt(memo, "area", self._rows[self._places])
         self._before = self._read_before() if self._dirty is not None else None
 
-    def find(self, lon: Floats, lat: Floats) -> Ints:
-        """Return the chain id of each point; ids index `chains`."""
+    def find(self, lon: Floats, lat: Floats, names: Ints) -> Ints:
+        """Return the chain id of each point; ids index `chains`. `names` are for the memo."""
 
         def compute(open_: Ints) -> Ints:
             return self._find_part(lon[open_], lat[open_])
@@ -45,8 +45,9 @@ class Chains:
             return self._before[old]
 
         return self._memo.by_point(
-            "chain", lon, lat, in_blocks(lon, lat, compute), self._dirty, translate=translate
-        )
+            "chain", lon, lat, in_blocks(lon, lat, compute), self._dirty, names,
+            translate=translate,
+        )  # fmt: skip
 
     def _find_part(self, lon: Floats, lat: Floats) -> Ints:
         area, point = self._areas.find(lon, lat)

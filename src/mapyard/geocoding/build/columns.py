@@ -10,12 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapyard.store.reader import E7, Rows, Store
+from mapyard.store.sorted import find_sorted
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 #: Rows of a portion, and as how many of them a relation counts.
 _PORTION: Final = 20_000
 _COST_OF_RELATION: Final = 50
+#: Distinct values in a range no longer than this are found by a table.
+_SMALL_TABLE: Final = 1 << 16
 
 
 class TagColumn:
@@ -28,14 +31,18 @@ class TagColumn:
 
     def __init__(self, store: Store, rows: Rows, key: str) -> None:
         kvs = store.tag_values(rows, key)
-        present = kvs >= 0
-        # The numbers of one key's values are a range: a table of it costs less than to sort.
-        first = int(kvs[present].min()) if present.any() else 0
-        is_used = np.zeros(max(0, int(kvs.max(initial=-1)) - first + 1), np.bool_)
-        is_used[kvs[present] - first] = True
-        number = np.append(np.cumsum(is_used) - 1, -1)
+        first, stop = store.kv_range(key)
+        # The numbers of one key's values are a range: a table of it costs less than to sort. Its
+        # last place is that of rows that lack the key.
+        kvs -= first
+        kvs[kvs < 0] = stop - first
+        is_used = np.zeros(stop - first + 1, np.bool_)
+        is_used[kvs] = True
+        is_used[-1] = False
+        number = np.cumsum(is_used) - 1
+        number[-1] = -1
         self.texts: list[str] = store.values(np.flatnonzero(is_used) + first)
-        self.codes: Ints = number[np.where(present, kvs - first, -1)]
+        self.codes: Ints = number[kvs]
 
     @classmethod
     def of(cls, texts: list[str], codes: Ints) -> TagColumn:
@@ -46,6 +53,8 @@ class TagColumn:
 
     def fill(self, other: TagColumn) -> TagColumn:
         """Return the column with gaps filled from another one over the same rows."""
+        if not other.texts:
+            return self
         usable = (self.codes < 0) & (other.codes >= 0)
         codes = np.where(usable, other.codes + len(self.texts), self.codes)
         return TagColumn.of(self.texts + other.texts, codes)
@@ -100,25 +109,45 @@ def connected_components(count: int, one: Ints, other: Ints) -> Ints:
         label = label[label]
         if np.array_equal(label, before):
             break
-    return np.unique(label, return_inverse=True)[1].astype(np.int64)
+    return number_values(label)[1]
 
 
 def join_keys(*columns: Ints) -> Ints:
     """Return one dense number per distinct combination of the columns, in the order of these."""
-    number = np.zeros(len(columns[0]), np.int64)
-    for column in columns:
-        dense = np.unique(column, return_inverse=True)[1]
-        number = number * (int(dense.max(initial=0)) + 1) + dense
-        number = np.unique(number, return_inverse=True)[1].astype(np.int64)
+    number = number_values(columns[0])[1]
+    for column in columns[1:]:
+        dense = number_values(column)[1]
+        number = number_values(number * (int(dense.max(initial=0)) + 1) + dense)[1]
     return number
+
+
+def number_values(values: Ints) -> tuple[Ints, Ints]:
+    """Return the sorted distinct values, and for each value its place among them."""
+    low, high = int(values.min(initial=0)), int(values.max(initial=0))
+    if high - low > max(_SMALL_TABLE, 4 * len(values)):
+        found, numbers = np.unique(values, return_inverse=True)
+        return found, numbers.astype(np.int64, copy=False)
+    is_used = np.zeros(high - low + 1, np.bool_)
+    places = values - low
+    is_used[places] = True
+    return np.flatnonzero(is_used) + low, (np.cumsum(is_used) - 1)[places]
+
+
+def sort_stably(values: Ints) -> Ints:
+    """Return the order that sorts numbers ≥ 0, in which equal ones stay as they are."""
+    bits = len(values).bit_length()
+    if int(values.max(initial=0)) >> (62 - bits):
+        return np.argsort(values, kind="stable")
+    # Numbers are sorted several times faster than places.
+    keys = (values << bits) | np.arange(len(values))
+    keys.sort()
+    return keys & ((1 << bits) - 1)
 
 
 def find_places(known: Ints, wanted: NDArray[Any]) -> Ints:
     """Return the places in a sorted array at which wanted numbers are, of those that are there."""
-    if not len(known):
-        return np.empty(0, np.int64)
-    place = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    return place[known[place] == wanted]
+    place = find_sorted(known, wanted)
+    return place[place >= 0]
 
 
 def count_pairs(one: Ints, other: Ints) -> tuple[Ints, Ints, Ints]:

@@ -6,7 +6,8 @@ a `Memo`, which knows the ones of the build before:
 
 - `by_row`: pure functions of one element. They hold until the element is touched.
 - `by_point`: pure functions of a position and what is around it. They hold but in the cells around
-  whatever changed.
+  whatever changed. They are found by the element that the point is of, and hold where it is still
+  at the same position.
 
 So the result is the same, to the byte, as that of a build from nothing.
 """
@@ -25,10 +26,16 @@ from mapyard.geocoding.build.cells import Cells
 from mapyard.geocoding.build.columns import Floats, Ints
 from mapyard.store.columns import open_column, write_column
 from mapyard.store.reader import E7, Store
+from mapyard.store.sorted import find_sorted
 
 Array = NDArray[Any]
 #: Value of a point that has to be computed again.
 UNKNOWN: Final = -2
+#: Kinds of points that an element has: the middle of its box, its address, a place, a point on a
+#: street or river, and what stands for a street that only addresses know.
+MIDDLE, ADDRESS, PLACE_POINT, LINE_POINT, ORPHAN = range(5)
+_OF_POINTS: Final = ("names", "keys", "values", "labels")
+_ROW_BITS: Final = 40
 
 
 @dataclass(frozen=True)
@@ -46,13 +53,15 @@ class Previous:
 
     def map_rows(self, rows: Array) -> Ints:
         """Return the new rows of old ones; −1 stays, of deleted ones it is `UNKNOWN`."""
-        rows = rows.astype(np.int64)
         mapped = self.row_map[rows]
-        return np.where(rows < 0, rows, np.where(mapped < 0, UNKNOWN, mapped))
+        mapped[mapped < 0] = UNKNOWN
+        if rows.dtype.kind == "i":
+            mapped[rows < 0] = -1
+        return mapped
 
     def is_touched(self, rows: Array) -> NDArray[np.bool_]:
         """Return which new rows changed or depend on changed ones."""
-        return _find(self.touched, rows)[1]
+        return find_sorted(self.touched, rows) >= 0
 
 
 class Memo:
@@ -80,11 +89,12 @@ class Memo:
     def close(self) -> None:
         """Remember what was asked by position."""
         for name, parts in self._points.items():
-            keys, *others = (np.concatenate(column) for column in zip(*parts, strict=True))
-            keys, first = np.unique(keys, return_index=True)
-            self.put(f"{name}_keys", keys)
-            for column, values in zip(("values", "labels"), others, strict=False):
-                self.put(f"{name}_{column}", values[first])
+            names, *others = (np.concatenate(column) for column in zip(*parts, strict=True))
+            if (names[1:] <= names[:-1]).any():
+                names, first = np.unique(names, return_index=True)
+                others = [column[first] for column in others]
+            for column, values in zip(_OF_POINTS, (names, *others), strict=False):
+                self.put(f"{name}_{column}", values)
         self._points = {}
 
     # ---- functions of an element ------------------------------------------------------------
@@ -94,14 +104,13 @@ class Memo:
         if self.previous is None or not self._has(f"{name}_rows"):
             values = compute(rows)
         else:
-            known = self.previous.map_rows(self.get(f"{name}_rows"))
-            place, found = _find(known, rows)
-            found &= ~self.previous.is_touched(rows)
-            open_ = np.flatnonzero(~found)
+            place = _find_mapped(self.previous.map_rows(self.get(f"{name}_rows")), rows)
+            place[self.previous.is_touched(rows)] = -1
+            open_ = np.flatnonzero(place < 0)
             old = self.get(f"{name}_values")
             values = old[place] if len(old) else np.zeros((len(rows), *old.shape[1:]), old.dtype)
             values[open_] = compute(rows[open_])
-        order = np.argsort(rows, kind="stable")
+        order = slice(None) if is_ascending(rows) else np.argsort(rows, kind="stable")
         self.put(f"{name}_rows", rows[order].astype(np.uint32))
         self.put(f"{name}_values", values[order])
         return values
@@ -115,6 +124,7 @@ class Memo:
         lat: Floats,
         compute: Callable[[Ints], Ints],
         dirty: Cells | None,
+        names: Ints,
         *,
         translate: Callable[[Array], Ints] | None = None,
         labels: Ints | None = None,
@@ -127,28 +137,34 @@ class Memo:
             lat: degrees.
             compute: gets places in lon and lat, returns their numbers.
             dirty: where old answers do not hold.
+            names: by which an old answer is found, of `name_points`. It holds only where the
+                position is the same.
             translate: old numbers → new ones; rows are mapped by default.
             labels: rows that the answers depend on besides the position, −1 for none.
         """
         keys = _point_keys(lon, lat)
         values = np.full(len(lon), UNKNOWN, np.int64)
-        if dirty is not None and self._has(f"{name}_keys"):
-            place, found = _find(self.get(f"{name}_keys"), keys)
-            found &= ~dirty.hold(lon, lat)
-            at = place[found]
+        if dirty is not None and self._has(f"{name}_names"):
             assert self.previous is not None
             map_rows = self.previous.map_rows
-            taken = (translate or map_rows)(self.get(f"{name}_values")[at])
+            place = _find_mapped(_map_names(self.get(f"{name}_names"), map_rows), names)
+            at = np.flatnonzero((place >= 0) & ~dirty.hold(lon, lat))
+            place = place[at]
+            same = self.get(f"{name}_keys")[place] == keys[at]
+            taken = (translate or map_rows)(self.get(f"{name}_values")[place])
             if labels is not None:
-                same = map_rows(self.get(f"{name}_labels")[at]) == labels[found]
-                taken = np.where(same, taken, UNKNOWN)
-            values[found] = taken
+                same &= map_rows(self.get(f"{name}_labels")[place]) == labels[at]
+            taken[~same] = UNKNOWN
+            values[at] = taken
         open_ = np.flatnonzero(values == UNKNOWN)
         if len(open_):
             values[open_] = compute(open_)
-        columns = (values,) if labels is None else (values, labels)
-        parts = self._points.setdefault(name, [])
-        parts.append((keys, *(column.astype(np.int32) for column in columns)))
+        columns: list[Array] = [names, keys, values.astype(np.int32)]
+        if labels is not None:
+            columns.append(labels.astype(np.int32))
+        if (names < 0).any():
+            columns = [column[names >= 0] for column in columns]
+        self._points.setdefault(name, []).append(tuple(columns))
         return values
 
     # ---- what changed -----------------------------------------------------------------------
@@ -158,20 +174,20 @@ class Memo:
 
         A row differs when it is in one of them only, is touched, or has another label (a row).
         """
-        if labels is None:
-            labels = np.full(len(rows), -1, np.int64)
         self.put(f"{name}_rows", rows.astype(np.uint32))
-        self.put(f"{name}_labels", labels.astype(np.int32))
+        if labels is not None:
+            self.put(f"{name}_labels", labels.astype(np.int32))
         if self.previous is None:
             return np.empty(0, np.int64), rows
-        old = self.get(f"{name}_rows").astype(np.int64)
-        mapped = self.previous.map_rows(old)
-        place, found = _find(mapped, rows)
-        same = found & ~self.previous.is_touched(rows)
-        if len(old):
-            same &= self.previous.map_rows(self.get(f"{name}_labels"))[place] == labels
-        kept = _find(rows[same], mapped)[1]
-        return old[~kept], rows[~same]
+        map_rows = self.previous.map_rows
+        old = self.get(f"{name}_rows")
+        place = _find_mapped(map_rows(old), rows)
+        place[self.previous.is_touched(rows)] = -1
+        if labels is not None and len(old):
+            place[map_rows(self.get(f"{name}_labels"))[place] != labels] = -1
+        kept = np.zeros(len(old) + 1, np.bool_)
+        kept[place] = True  # −1 is behind the last
+        return old[~kept[:-1]].astype(np.int64), rows[place < 0]
 
     def cells_of_changes(
         self, name: str, rows: Ints, reach_deg: float = 0.0, labels: Ints | None = None
@@ -184,23 +200,34 @@ class Memo:
         return Cells(boxes[boxes[:, 0] <= boxes[:, 2]], reach_deg)
 
 
-def _find(known: Array, wanted: Array) -> tuple[Ints, NDArray[np.bool_]]:
-    """Return where each wanted number is in an array, and whether it is.
+def name_points(rows: Ints, kind: int) -> Ints:
+    """Return a number for each point of an element: row and kind of point; −1 where row is."""
+    return np.where(rows < 0, -1, (kind << _ROW_BITS) | rows)
 
-    The array ascends but for negative numbers (deleted rows), which are never wanted.
+
+def _map_names(names: Ints, map_rows: Callable[[Array], Ints]) -> Ints:
+    rows = map_rows(names & ((1 << _ROW_BITS) - 1))
+    return np.where(rows < 0, UNKNOWN, rows | (names >> _ROW_BITS << _ROW_BITS))
+
+
+def _find_mapped(known: Ints, wanted: Ints) -> Ints:
+    """Return where each wanted number is in an array, −1 where it is not.
+
+    The array ascends but for `UNKNOWN`; negative numbers are never found.
     """
-    order = None
-    if len(known) > 1 and (known[1:] < known[:-1]).any():
-        order = np.argsort(known, kind="stable")
-        known = known[order]
-    if not len(known):
-        return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)
-    place = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    found = known[place] == wanted
-    return (place if order is None else order[place]), found
+    is_known = known >= 0
+    if is_known.all():
+        return find_sorted(known, wanted)
+    places = np.append(np.flatnonzero(is_known), -1)
+    return places[find_sorted(known[is_known], wanted)]
+
+
+def is_ascending(values: Array) -> bool:
+    """Whether no number is smaller than the one before it."""
+    return not (values[1:] < values[:-1]).any()
 
 
 def _point_keys(lon: Floats, lat: Floats) -> Ints:
     """Return one number per position, of 1e-7 degree; all unknown positions share one."""
-    x, y = (np.round(np.nan_to_num(v, nan=200.0) * E7).astype(np.int64) for v in (lon, lat))
+    x, y = (np.rint(np.nan_to_num(v, nan=200.0) * E7).astype(np.int64) for v in (lon, lat))
     return (x << 32) + y

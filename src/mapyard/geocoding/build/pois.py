@@ -18,10 +18,10 @@ from mapyard.geocoding.build.addresses import (
     find_positions,
     widen_reach,
 )
-from mapyard.geocoding.build.assembly import Assembly
+from mapyard.geocoding.build.assembly import Assembly, Pois
 from mapyard.geocoding.build.cells import Cells, Grid, boxes_of_points, in_blocks
-from mapyard.geocoding.build.columns import Floats, Ints, TagColumn, iter_portions
-from mapyard.geocoding.build.memo import Memo
+from mapyard.geocoding.build.columns import Ints, TagColumn, iter_portions
+from mapyard.geocoding.build.memo import ADDRESS, MIDDLE, Memo, name_points
 from mapyard.geocoding.words.categories import CATEGORY_KEYS, FURTHER_KEYS, indexed_tags
 from mapyard.store.distinct import distinct_rows
 from mapyard.store.reader import E7, Store
@@ -100,19 +100,17 @@ def find_streets_of(made: Assembly, parents: Parents, streets: StreetPieces) -> 
     found = np.where(of_name >= made.first_street, of_name, -1)
     open_ = (pois.entry < 0) & (own.codes < 0)
     for key in (*_NO_STREET_KEYS, "addr:place"):
-        open_ &= ~np.isin(pois.rows, store.rows_with_key(key))
+        open_ &= ~store.has_key(pois.rows, key)
     for key, value in _NO_STREET_TAGS:
-        open_ &= ~np.isin(pois.rows, store.rows_with_tag(key, value))
+        open_ &= ~store.has_tag(pois.rows, key, value)
     # Railways, cables and hedges pass by; a platform may be a line.
     is_line = (pois.rows >= store.way_start) & (pois.rows < store.relation_start)
     is_line &= ~store.is_area(pois.rows)
-    open_ &= ~is_line | np.isin(pois.rows, store.rows_with_key("public_transport"))
+    open_ &= ~is_line | store.has_key(pois.rows, "public_transport")
     chosen = np.flatnonzero(open_)
     parent = made.assignment.parent
     signs = np.flatnonzero((addresses.street.codes >= 0) & (parent >= made.first_street))
-    nearest = _find_signs(
-        made.memo, pois.lon[chosen], pois.lat[chosen], streets.rows, addresses, signs
-    )
+    nearest = _find_signs(made.memo, pois, chosen, streets.rows, addresses, signs)
     chosen, nearest = chosen[nearest >= 0], nearest[nearest >= 0]
     houses = addresses.rows[signs], parent[signs]
     for known, of_row in (houses, (streets.rows, streets.documents)):
@@ -123,9 +121,10 @@ def find_streets_of(made: Assembly, parents: Parents, streets: StreetPieces) -> 
 
 
 def _find_signs(
-    memo: Memo, lon: Floats, lat: Floats, streets: Ints, addresses: Addresses, signs: Ints
+    memo: Memo, pois: Pois, chosen: Ints, streets: Ints, addresses: Addresses, signs: Ints
 ) -> Ints:
-    """Return the row of the street piece or the house with a street nearest to each point, −1."""
+    """Return the row of the street piece or house with a street nearest to each chosen one, −1."""
+    lon, lat = pois.lon[chosen], pois.lat[chosen]
     reach_deg = widen_reach(MAX_STREET_M, lat)
     outlines = Outlines(memo.store, streets, reach_deg)
     grid = Grid(boxes_of_points(addresses.lon[signs], addresses.lat[signs]), reach_deg)
@@ -142,7 +141,8 @@ def _find_signs(
 
     rows = distinct_rows([streets, addresses.rows[signs]]).astype(np.int64)
     dirty = memo.cells_of_changes("sign", rows, reach_deg)
-    return memo.by_point("nearest_sign", lon, lat, in_blocks(lon, lat, compute), dirty)
+    names = name_points(pois.rows[chosen], MIDDLE)
+    return memo.by_point("nearest_sign", lon, lat, in_blocks(lon, lat, compute), dirty, names)
 
 
 def _find_buildings(memo: Memo, rows: Ints, buildings: Ints) -> Ints:
@@ -168,5 +168,6 @@ def _find_buildings(memo: Memo, rows: Ints, buildings: Ints) -> Ints:
     found = np.full(len(rows), -1, np.int64)
     lon, lat = lon[known], lat[known]
     dirty = memo.cells_of_changes("building", buildings)
-    found[known] = memo.by_point("building", lon, lat, in_blocks(lon, lat, compute), dirty)
+    names = name_points(rows[known], ADDRESS)
+    found[known] = memo.by_point("building", lon, lat, in_blocks(lon, lat, compute), dirty, names)
     return found

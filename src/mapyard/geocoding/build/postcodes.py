@@ -14,6 +14,7 @@ from mapyard.geocoding.build.cells import Cells, Grid, boxes_of_points, in_block
 from mapyard.geocoding.build.chains import Areas, find_doubt
 from mapyard.geocoding.build.columns import Floats, Ints, TagColumn, count_pairs
 from mapyard.store.reader import E7
+from mapyard.store.sorted import find_sorted
 
 #: A postcode or city is taken over from the nearest address within this distance.
 REACH_M: Final = 1_000.0
@@ -42,9 +43,11 @@ def assign_postcodes(made: Assembly) -> None:
         of_area = np.array([number[t] for t in area_codes.texts] + [-1])[area_codes.codes]
         lon, lat = made.columns()
         open_ = np.flatnonzero(codes < 0)
-        area = _find_areas(made, areas, dirty, addresses.lon[open_], addresses.lat[open_])
+        names = addresses.names()[open_]
+        area = _find_areas(made, areas, dirty, addresses.lon[open_], addresses.lat[open_], names)
         codes[open_] = np.append(of_area, -1)[area]
-        document_codes = np.append(of_area, -1)[_find_areas(made, areas, dirty, lon, lat)]
+        area = _find_areas(made, areas, dirty, lon, lat, made.point_names())
+        document_codes = np.append(of_area, -1)[area]
     _spread(made, "postcode", codes, document_codes, codes < 0, document_codes < 0)
     made.postcode_texts = all_texts
     made.address_postcode = codes
@@ -60,7 +63,9 @@ def assign_postcodes(made: Assembly) -> None:
     made.postcode = np.r_[document_codes, used]
 
 
-def _find_areas(made: Assembly, areas: Ints, dirty: Cells | None, lon: Floats, lat: Floats) -> Ints:
+def _find_areas(
+    made: Assembly, areas: Ints, dirty: Cells | None, lon: Floats, lat: Floats, names: Ints
+) -> Ints:
     """Return the place of the last of the sorted postal areas that hold each point, −1 none."""
 
     of_place = Areas(made.store, areas)
@@ -71,7 +76,8 @@ def _find_areas(made: Assembly, areas: Ints, dirty: Cells | None, lon: Floats, l
         found[point] = areas[area]
         return found
 
-    rows = made.memo.by_point("postal_area_at", lon, lat, in_blocks(lon, lat, compute), dirty)
+    blocks = in_blocks(lon, lat, compute)
+    rows = made.memo.by_point("postal_area_at", lon, lat, blocks, dirty, names)
     return np.where(rows >= 0, np.searchsorted(areas, rows), -1)
 
 
@@ -101,11 +107,12 @@ def _spread(
     lon, lat = made.columns()
     sources = _Sources(made, name, known)
     own = made.address_municipality
-    for target, x, y, municipality, gaps in (
-        (document_codes, lon, lat, made.municipality(), np.flatnonzero(documents)),
-        (codes, addresses.lon, addresses.lat, own, np.flatnonzero(open_)),
+    of_documents = made.point_names()
+    for target, x, y, names, municipality, gaps in (
+        (document_codes, lon, lat, of_documents, made.municipality(), np.flatnonzero(documents)),
+        (codes, addresses.lon, addresses.lat, addresses.names(), own, np.flatnonzero(open_)),
     ):
-        found = sources.find(x[gaps], y[gaps], municipality[gaps])
+        found = sources.find(x[gaps], y[gaps], names[gaps], municipality[gaps])
         target[gaps[found >= 0]] = codes[found[found >= 0]]
     _prefer_majority(made, codes, document_codes)
 
@@ -123,7 +130,7 @@ class _Sources:
         labels = made.place_rows(made.address_municipality[known])
         self._dirty = made.memo.cells_of_changes(f"{name}_known", self._rows, _REACH_DEG, labels)
 
-    def find(self, lon: Floats, lat: Floats, municipality: Ints) -> Ints:
+    def find(self, lon: Floats, lat: Floats, names: Ints, municipality: Ints) -> Ints:
         """Return the address nearest to each point, −1 where there is none in reach."""
         addresses, known = self._made.addresses, self._known
 
@@ -140,9 +147,9 @@ class _Sources:
         labels = self._made.place_rows(municipality)
         rows = self._made.memo.by_point(
             f"{self._name}_source", lon, lat, in_blocks(lon, lat, compute), self._dirty,
-            labels=labels,
+            names, labels=labels,
         )  # fmt: skip
-        return np.where(rows >= 0, np.searchsorted(addresses.rows, rows), -1)
+        return find_sorted(addresses.rows, rows)
 
 
 def _in_strips(lon: Floats, lat: Floats, municipality: Ints) -> NDArray[np.object_]:

@@ -10,7 +10,7 @@ import orjson
 from numpy.typing import NDArray
 
 from mapyard.geocoding.build.assembly import Assembly
-from mapyard.geocoding.build.columns import Ints, group_offsets
+from mapyard.geocoding.build.columns import Ints, group_offsets, sort_stably
 from mapyard.geocoding.kinds import HOUSE_SHIFT
 from mapyard.geocoding.words.housenumbers import (
     is_hyphened,
@@ -137,7 +137,12 @@ def _write_numbers(made: Assembly, folder: Path) -> None:
     # And those that say their street, before those that are only the nearest to it.
     addresses = made.addresses
     says_street = (addresses.street.codes[address] >= 0) | (addresses.place.codes[address] >= 0)
-    order = np.lexsort((address, says_street, is_first[known], key, number, parent))
+    # A key has one number: by number and key is by the rank of the key.
+    by_number = np.lexsort((np.arange(len(keys)), leading[: len(keys)]))
+    rank = np.empty(len(keys), np.int64)
+    rank[by_number] = np.arange(len(keys))
+    within = (rank[key] << 2) | (is_first[known].astype(np.int64) << 1) | says_street
+    order = sort_stably((parent << (len(keys).bit_length() + 2)) | within)
     write_column(folder, "house_offsets", group_offsets(parent, made.count))
     write_column(folder, "house_order", parent[order] * HOUSE_SHIFT + number[order] + 1)
     write_column(folder, "house_number", number[order].astype(np.int32))

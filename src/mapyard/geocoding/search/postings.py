@@ -17,9 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapyard.caches import cache_method
-from mapyard.geocoding.search.vocabulary import Vocabulary, write_vocabulary
+from mapyard.geocoding.search.vocabulary import (
+    Vocabulary,
+    link_vocabulary,
+    write_vocabulary,
+)
+from mapyard.native import address
 from mapyard.store.columns import ColumnWriter, offsets_of, open_column, write_column
 from mapyard.store.derive import UNLIMITED
+from mapyard.store.kernels import load_kernels
+from mapyard.store.kernels import place as place_of
 from mapyard.store.sorting import Sorter
 
 #: Terms of names, parts of joined street names (land and strasse of Landstrasse), terms of where
@@ -28,6 +35,7 @@ FIELDS: Final = ("name", "part", "context", "key", "category")
 
 Documents = NDArray[np.int32]
 _SPOOLED_AT_ONCE: Final = 1 << 18
+_SPLICED_AT_ONCE: Final = 1 << 20
 _NOTHING: Final = np.empty(0, np.int32)
 _KEPT: Final = 4_096
 _KEPT_MOST: Final = 256
@@ -52,6 +60,7 @@ class PostingsWriter:
         folder.mkdir(parents=True)
         self._folder, self._memory_bytes = folder, memory_bytes
         self._numbers = _Numbers()
+        self._before: tuple[Postings, Documents] | None = None
         self._work = tempfile.TemporaryDirectory(prefix="work-", dir=folder)
         self._spools = {field: _Spool(Path(self._work.name), field) for field in FIELDS}
 
@@ -62,16 +71,17 @@ class PostingsWriter:
             self._spools[field].add(document, map(number, terms))
 
     def take_over(self, before: Postings, documents: NDArray[Any]) -> None:
-        """Add what is known of other documents: the new number of each, −1 for none."""
-        known = np.array([self._numbers[term] for term in before.terms()], np.uint32)
-        for field in FIELDS:
-            at, numbers = before.pairs(field)
-            target = documents[numbers]
-            kept = target >= 0
-            self._spools[field].append(known[at[kept]], target[kept])
+        """Add what is known of other documents: the new number of each, −1 for none.
 
-    def close(self) -> None:
-        """Write everything."""
+        They have to be in the same order as before.
+        """
+        kept = documents[documents >= 0]
+        if (kept[1:] <= kept[:-1]).any():
+            raise ValueError("documents that are taken over are in another order than before")
+        self._before = before, np.ascontiguousarray(documents, np.int32)
+
+    def close(self) -> list[Path]:
+        """Write everything; return the files that are the same on disk as before."""
         with self._work:
             count = len(self._numbers)
             is_used = np.zeros(count, np.bool_)
@@ -84,12 +94,66 @@ class PostingsWriter:
             used = [pair for pair in numbers if is_used[pair[1]]]
             del numbers
             used.sort()  # as UTF-8 sorts: by code point
+            if self._before is not None:
+                return self._splice(*self._before, used, count)
             place = np.zeros(count, np.int64)
             place[[number for _, number in used]] = np.arange(len(used))
             write_vocabulary(self._folder, [term for term, _ in used])
             del used
             for field, spool in self._spools.items():
                 self._write_field(field, spool, place, int(is_used.sum()))
+            return []
+
+    def _splice(
+        self, before: Postings, documents: Documents, used: list[tuple[str, int]], count: int
+    ) -> list[Path]:
+        """Write what is left of the postings before, with what was added in between.
+
+        Args:
+            before: the postings that were taken over.
+            documents: new number of each document there, −1 for none.
+            used: (term, number) of all added terms, in order.
+            count: of the numbers of terms that were added.
+        """
+        old = before.vocabulary
+        places = np.array([old.place(term) for term, _ in used], np.int64)
+        is_old = np.array(
+            [at < len(old) and old[at] == term for at, (term, _) in zip(places, used, strict=True)],
+            np.bool_,
+        )
+        counts = {field: before.count_kept(field, documents) for field in FIELDS}
+        is_left = np.any([kept > 0 for kept in counts.values()], axis=0)
+        is_left[places[is_old]] = True
+        left = np.flatnonzero(is_left)
+        # For each term its number before, −1 for new ones.
+        runs = np.insert(left, np.searchsorted(left, places[~is_old]), -1)
+        is_new = runs < 0
+        new_number = np.full(len(old) + 1, -1, np.int64)
+        new_number[runs[~is_new]] = np.flatnonzero(~is_new)
+        number = new_number[places]
+        number[~is_old] = np.flatnonzero(is_new)
+        place = np.zeros(count, np.int64)
+        place[[number for _, number in used]] = number
+        linked = []
+        if len(runs) == len(old) and not is_new.any():
+            linked = link_vocabulary(before.folder, self._folder)
+        else:
+            terms = old.take_all()
+            added = iter([term for (term, _), known in zip(used, is_old, strict=True) if not known])
+            write_vocabulary(
+                self._folder, [next(added) if run < 0 else terms[run] for run in runs.tolist()]
+            )
+        for field, spool in self._spools.items():
+            keys = [np.empty(0, np.int64)]
+            keys += [(place[terms] << 32) | documents for terms, documents in spool.blocks()]
+            added_keys = np.sort(np.concatenate(keys))
+            lengths = np.append(counts[field], 0)[runs]
+            lengths += np.bincount(added_keys >> 32, minlength=len(runs))
+            with ColumnWriter(self._folder, f"{field}_documents", np.int32) as writer:
+                for block in before.splice(field, documents, runs, added_keys):
+                    writer.append(block)
+            self._write_offsets(field, lengths)
+        return linked
 
     def _write_field(self, field: str, spool: _Spool, place: NDArray[np.int64], count: int) -> None:
         lengths = np.zeros(count, np.int64)
@@ -103,6 +167,9 @@ class PostingsWriter:
                 sorter.add((at.astype(np.uint64) << np.uint64(32)) | documents)
             for keys in sorter.blocks():
                 writer.append((keys & np.uint64(0xFFFFFFFF)).astype(np.int32))
+        self._write_offsets(field, lengths)
+
+    def _write_offsets(self, field: str, lengths: NDArray[np.int64]) -> None:
         write_column(self._folder, f"{field}_offsets", offsets_of(lengths).astype(np.uint32))
 
 
@@ -154,6 +221,7 @@ class Postings:
     """Opened postings; may be used by several threads."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.vocabulary = Vocabulary(folder)
         self._offsets = {field: open_column(folder, f"{field}_offsets") for field in FIELDS}
         self._documents = {field: open_column(folder, f"{field}_documents") for field in FIELDS}
@@ -222,13 +290,56 @@ class Postings:
 
     def terms(self) -> list[str]:
         """Return all terms in order."""
-        return [self.vocabulary[number] for number in range(len(self.vocabulary))]
+        return self.vocabulary.take_all()
 
-    def pairs(self, field: str) -> tuple[NDArray[np.int64], Documents]:
-        """Return the term and the document of all postings of a field."""
-        offsets = self._offsets[field].astype(np.int64)
-        lengths = offsets[1:] - offsets[:-1]
-        return np.repeat(np.arange(len(lengths)), lengths), self._documents[field]
+    # ---- writing the next ones ------------------------------------------------------------------
+
+    def count_kept(self, field: str, documents: Documents) -> NDArray[np.int64]:
+        """Return how many documents of each term have a new number; −1 is none."""
+        counts = np.empty(len(self.vocabulary), np.int64)
+        self._check(load_kernels().count_kept(*self._runs(field, documents), place_of(counts)))
+        return counts
+
+    def splice(
+        self, field: str, documents: Documents, runs: NDArray[np.int64], keys: NDArray[np.int64]
+    ) -> Iterator[Documents]:
+        """Yield the documents of the terms `runs`, by new number, with others put in between.
+
+        Args:
+            field: of the terms.
+            documents: new number of each document, ascending, −1 for none.
+            runs: terms in order, −1 for one that is new.
+            keys: sorted, of what is put in: place in `runs` << 32 | new number.
+        """
+        added = (keys & 0xFFFFFFFF).astype(np.int32)
+        added_offsets = np.searchsorted(keys, np.arange(len(runs) + 1) << 32)
+        lengths = np.append(np.diff(self._offsets[field].astype(np.int64)), 0)[runs]
+        ends = np.cumsum(lengths) + added_offsets[1:]
+        kernel = load_kernels().splice_runs
+        start = 0
+        while start < len(runs):
+            done = int(ends[start - 1]) if start else 0
+            stop = max(start + 1, int(np.searchsorted(ends, done + _SPLICED_AT_ONCE, "right")))
+            found = np.empty(int(ends[stop - 1]) - done, np.int32)
+            count = kernel(
+                *self._runs(field, documents), address(runs, np.int64), start, stop,
+                address(added, np.int32), address(added_offsets, np.int64),
+                place_of(found), len(found),
+            )  # fmt: skip
+            self._check(count)
+            yield found[:count]
+            start = stop
+
+    def _runs(self, field: str, documents: Documents) -> tuple[int, ...]:
+        values, offsets = self._documents[field], self._offsets[field]
+        return (
+            address(values, np.int32), address(offsets, np.uint32), len(offsets) - 1, len(values),
+            address(documents, np.int32), len(documents),
+        )  # fmt: skip
+
+    def _check(self, count: int) -> None:
+        if count < 0:
+            raise IndexError(f"the postings in {self.folder} are damaged")
 
 
 def open_postings(folder: Path) -> Postings:

@@ -6,6 +6,8 @@ tantivy index of the same terms, one document each, finds those within an edit d
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -16,9 +18,11 @@ from numpy.typing import NDArray
 
 from mapyard.caches import cache_method
 from mapyard.store.columns import Heap, write_heap
+from mapyard.text.index import link_index
 
 Terms = NDArray[np.int64]
 
+_FILES: Final = ("term_bytes.npy", "term_offsets.npy")
 _KEPT: Final = 65_536
 _KEPT_NEAR: Final = 2_048
 #: More terms than this are never taken for one misspelled word.
@@ -51,6 +55,19 @@ def write_vocabulary(folder: Path, terms: Sequence[str]) -> None:
     writer.wait_merging_threads()
 
 
+def link_vocabulary(before: Path, folder: Path) -> list[Path]:
+    """Take over the terms of another folder; return the files that are the same on disk."""
+    (folder / "near").mkdir()
+    linked = link_index(before / "near", folder / "near")
+    for name in _FILES:
+        try:
+            os.link(before / name, folder / name)
+            linked.append(folder / name)
+        except OSError:  # of a file system without hard links
+            shutil.copy(before / name, folder / name)
+    return linked
+
+
 class Vocabulary:
     """Opened terms; may be used by several threads."""
 
@@ -71,6 +88,14 @@ class Vocabulary:
 
     def __getitem__(self, number: int) -> str:
         return self._terms[number].decode()
+
+    def place(self, term: str) -> int:
+        """Return the number of the first term that is not before one."""
+        return self._terms.find(term.encode(), 0, len(self._terms))
+
+    def take_all(self) -> list[str]:
+        """Return all terms in order."""
+        return [term.decode() for term in self._terms.span(0, len(self._terms))]
 
     def _find(self, term: str) -> int:
         if not self._searcher.doc_freq("term", term):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from mapyard.geocoding.build.columns import Ints, TagColumn, count_pairs
+from mapyard.geocoding.build.columns import Ints, TagColumn, count_pairs, join_keys
 from mapyard.geocoding.build.places import COUNTRY, STATE
 from mapyard.store.reader import Store
 from mapyard.text.analysis import name_key
@@ -99,14 +99,15 @@ def read_areas(store: Store, rows: Ints) -> TagColumn:
     columns = [column for column in columns if column.texts]
     if not columns:
         return TagColumn.of([], np.full(len(rows), -1, np.int64))
-    table = np.column_stack([column.codes for column in columns])
-    distinct, inverse = np.unique(table, axis=0, return_inverse=True)
-    texts = []
-    for codes in distinct.tolist():
-        said = [c.texts[code] for c, code in zip(columns, codes, strict=True) if code >= 0]
-        texts.append(_SEPARATOR.join(dict.fromkeys(said)))
-    codes = inverse.ravel().astype(np.int64)
-    return TagColumn.of(texts, np.where(np.array(texts)[codes] == "", -1, codes))
+    codes = join_keys(*(column.codes for column in columns))
+    example = np.empty(int(codes.max(initial=-1)) + 1, np.int64)
+    example[codes] = np.arange(len(codes))  # any row that says so
+    texts = [
+        _SEPARATOR.join(dict.fromkeys(text for column in columns if (text := column.get(index))))
+        for index in example.tolist()
+    ]
+    is_said = np.array([text != "" for text in texts], np.bool_)
+    return TagColumn.of(texts, np.where(is_said[codes], codes, -1))
 
 
 def assign_states(made: Assembly) -> None:

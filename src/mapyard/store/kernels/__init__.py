@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mapyard.native import Functions, address, load_library
 
 #: Has to be the one in kernels.h.
-_VERSION: Final = 9
+_VERSION: Final = 10
 _FUNCTIONS: Final[Functions] = {
     "take_frames": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p)),
     "take_frames_32": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p)),
@@ -37,6 +37,22 @@ _FUNCTIONS: Final[Functions] = {
     "drop_repeats": (c_int64, (c_void_p, c_int64)),
     "hilbert_codes": (None, (c_void_p, c_void_p, c_int64, c_void_p)),
     "digest_runs": (c_int64, (c_void_p, c_int64, c_void_p, c_int64, c_void_p)),
+    "find_sorted_32": (None, (c_void_p, c_int64, c_void_p, c_int64, c_void_p)),
+    "find_sorted_64": (None, (c_void_p, c_int64, c_void_p, c_int64, c_void_p)),
+    "count_kept": (c_int64, (c_void_p, c_void_p, c_int64, c_int64, c_void_p, c_int64, c_void_p)),
+    "splice_runs": (
+        c_int64,
+        (
+            *[c_void_p] * 2,
+            *[c_int64] * 2,
+            c_void_p,
+            c_int64,
+            c_void_p,
+            *[c_int64] * 2,
+            *[c_void_p] * 3,
+            c_int64,
+        ),
+    ),
     "spill_begin": (c_void_p, (c_char_p, c_int64, c_int64)),
     "spill_end": (None, ()),
     "spill_trim": (None, ()),

@@ -13,7 +13,7 @@
 #endif
 
 /* Rises when a function's arguments or a struct change: another library is not loaded. */
-enum { KERNELS_VERSION = 9 };
+enum { KERNELS_VERSION = 10 };
 
 EXPORT int32_t kernels_version(void);
 
@@ -150,6 +150,26 @@ EXPORT void hilbert_codes(const int64_t *xs, const int64_t *ys, int64_t count, u
    the number of the first run that does not lie in the `size` bytes. */
 EXPORT int64_t digest_runs(
     const uint8_t *bytes, int64_t size, const int64_t *ends, int64_t count, uint64_t *digests);
+
+/* Where each wanted value is in an array that ascends, -1 where it is not. Fast where these ascend too. */
+EXPORT void find_sorted_32(
+    const uint32_t *known, int64_t count, const uint32_t *wanted, int64_t wanted_count, int64_t *out);
+EXPORT void find_sorted_64(
+    const int64_t *known, int64_t count, const int64_t *wanted, int64_t wanted_count, int64_t *out);
+
+/* Values in runs whose numbers change: value v becomes numbers[v], which is negative where it is no more.
+   How many are left of each run; returns how many there were, or -1 where a value or an offset is none. */
+EXPORT int64_t count_kept(
+    const int32_t *values, const uint32_t *offsets, int64_t run_count, int64_t value_count,
+    const int32_t *numbers, int64_t number_count, int64_t *counts);
+
+/* The new runs from `first` up to `stop`: run i holds what is left of the old run runs[i] (of none where
+   that is negative), and the added values from added_offsets[i] on; both ascend. Returns how many values
+   are written, or -1 where a value or an offset is none, or there might be no room. */
+EXPORT int64_t splice_runs(
+    const int32_t *values, const uint32_t *offsets, int64_t run_count, int64_t value_count,
+    const int32_t *numbers, int64_t number_count, const int64_t *runs, int64_t first, int64_t stop,
+    const int32_t *added, const int64_t *added_offsets, int32_t *out, int64_t room);
 
 /* What large arrays take: in memory, in files since `spill_begin`, and what was refused last with which
    error. */
