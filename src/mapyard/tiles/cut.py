@@ -23,15 +23,15 @@ from mapyard.tiles.shapes import (
     drop_repeats,
     from_geometries,
     keep_runs,
-    ring_areas,
+    thin,
     to_geometries,
-    without_orphans,
 )
 
 #: Units of a tile (4096 across, 8 to a pixel of a 512 px tile).
 TOLERANCE: Final = 4.0
 MIN_AREA: Final = 48
 MIN_LENGTH: Final = 2.0
+_LEAST: Final = {LINE: 0, POLYGON: MIN_AREA}
 
 _LOW, _HIGH = -BUFFER, (1 << EXTENT_BITS) + BUFFER
 
@@ -39,25 +39,30 @@ Cut = tuple[Shapes, Ints]  # what is left, and the index of each one's source
 
 
 def cut(
-    shapes: Shapes, kind: int, tile: TileId, groups: Ints | None = None, dissolve: bool = False
+    shapes: Shapes,
+    kind: int,
+    tile: TileId,
+    groups: Ints | None = None,
+    dissolve: bool = False,
+    chosen: Ints | None = None,
 ) -> Cut:
     """Return the features as they are in a tile, in tile units, and the source of each.
 
     Below zoom 14 lines of the same group that touch are joined; the source is the first of them.
-    `dissolve` makes one feature of all polygons.
+    `dissolve` makes one feature of all polygons. The features are the chosen ones, all by default;
+    groups and sources are by their places among these.
     """
-    scaled = _scale(shapes, tile)
+    if chosen is None:
+        chosen = np.arange(len(shapes))
+    is_full_detail = tile.z == MAX_ZOOM
+    if kind == POINT or is_full_detail:
+        scaled, source = _scale(shapes.take(chosen), tile), np.arange(len(chosen))
+    else:
+        origin = tile.x << EXTENT_BITS, tile.y << EXTENT_BITS
+        scaled, source = thin(shapes, kind, chosen, MAX_ZOOM - tile.z, origin, _LEAST[kind])
     if kind == POINT:
         inside = ((scaled.xy >= _LOW) & (scaled.xy <= _HIGH)).all(axis=1)
         return keep_runs(scaled, inside)
-    is_full_detail = tile.z == MAX_ZOOM
-    source = np.arange(len(shapes))
-    if not is_full_detail:
-        scaled, left = drop_repeats(scaled, kind)
-        if kind == POLYGON:
-            scaled, big = _drop_small(scaled)
-            left = left[big]
-        source = source[left]
     scaled, left, is_changed = _clip(scaled, kind)
     source = source[left]
     if dissolve and len(scaled) > 1:
@@ -103,14 +108,6 @@ def _clip(shapes: Shapes, kind: int) -> tuple[Shapes, Ints, Mask]:
     return together, sources[order], order >= len(whole)
 
 
-def _drop_small(shapes: Shapes) -> Cut:
-    """Remove rings of less than a pixel, and what lies in them."""
-    areas = ring_areas(shapes.xy, shapes.rings)
-    is_outer = areas > 0
-    big = np.abs(areas) >= 2 * MIN_AREA
-    return keep_runs(shapes, without_orphans(big, is_outer))
-
-
 def _join(shapes: Shapes, groups: Ints) -> Cut:
     """Join touching lines of the same group; return the index of the first line of each group."""
     unique, first, inverse = np.unique(groups, return_index=True, return_inverse=True)
@@ -153,12 +150,8 @@ def _simplify(shapes: Shapes, kind: int) -> Cut:
         long = shapely.length(geometries) >= MIN_LENGTH
         geometries[~long] = None
     result, source = from_geometries(geometries, kind)
-    result, left = drop_repeats(result, kind)
-    source = source[left]
-    if kind == POLYGON:
-        result, left = _drop_small(result)
-        source = source[left]
-    return result, source
+    result, left = thin(result, kind, np.arange(len(result)), least_area=_LEAST[kind])
+    return result, source[left]
 
 
 def repair(shapes: Shapes, suspects: Mask) -> Cut:

@@ -39,11 +39,12 @@ def render_tile(table: Table, tile: TileId) -> bytes:
         if not len(chosen):
             continue
         shapes, left = cut(
-            table.shapes.take(found[chosen]),
+            table.shapes,
             kind,
             tile,
             groups[chosen] if groups is not None else None,
             dissolve=layer[chosen[0]] == _OCEAN,
+            chosen=found[chosen],
         )
         parts.append(shapes)
         sources.append(chosen[left])

@@ -7,6 +7,7 @@ rings have positive area, holes negative, a hole follows its exterior ring.
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ import shapely
 from numpy.typing import NDArray
 
 from mapyard.store.columns import offsets_of, ranges
+from mapyard.store.kernels import Outlines, Thinned, load_kernels, place
 
 POINT: Final = 1
 LINE: Final = 2
@@ -170,44 +172,55 @@ def drop_repeats(shapes: Shapes, kind: int) -> tuple[Shapes, Ints]:
 
     Lines of one vertex and rings without area go; a hole of a ring that went goes too.
     """
-    xy, rings = shapes.xy, shapes.rings
-    is_closed = kind == POLYGON
-    while len(xy):
-        previous, following = _neighbors(rings, len(xy), is_closed)
-        keep = (xy != xy[previous]).any(axis=1)
-        if not is_closed:
-            keep[rings[:-1][np.diff(rings) > 0]] = True
-        elif keep.all():  # only now: next to a repeat, a true corner would look straight
-            a, b = xy - xy[previous], xy[following] - xy
-            keep = a[:, 0] * b[:, 1] != a[:, 1] * b[:, 0]
-        if keep.all():
-            break
-        kept = np.concatenate([[0], np.cumsum(keep)])
-        xy, rings = xy[keep], kept[rings]
-    counts = np.diff(rings)
-    if not is_closed:
-        return keep_runs(Shapes(xy, rings, shapes.features), counts >= 2)
-    was_outer = ring_areas(shapes.xy, shapes.rings) > 0
-    good = (counts >= 3) & (ring_areas(xy, rings) != 0)
-    good = without_orphans(good, was_outer)
-    return keep_runs(Shapes(wind(xy, rings, was_outer), rings, shapes.features), good)
+    return thin(shapes, kind, np.arange(len(shapes)))
 
 
-def without_orphans(good: Mask, is_outer: Mask) -> Mask:
-    """Return `good` without the holes whose exterior ring, the last one before them, is not."""
-    outers = np.concatenate([[False], good[is_outer]])
-    return np.asarray(good & outers[np.cumsum(is_outer)])
+def thin(
+    shapes: Shapes,
+    kind: int,
+    chosen: Ints,
+    shift: int = 0,
+    origin: tuple[int, int] = (0, 0),
+    least_area: int = 0,
+) -> tuple[Shapes, Ints]:
+    """Return what `drop_repeats` does, of chosen features in units that are coarser by some bits.
+
+    `origin` is in these units. Rings of less than `least_area` go.
+    """
+    starts, stops = shapes.features[chosen], shapes.features[chosen + 1]
+    ring_room = int(stops.sum(dtype=np.int64) - starts.sum(dtype=np.int64))
+    begins, ends = shapes.rings[starts], shapes.rings[stops]
+    vertex_room = int(ends.sum(dtype=np.int64) - begins.sum(dtype=np.int64))
+    if min(vertex_room, ring_room) < 0 or ends.max(initial=0) > len(shapes.xy):
+        raise IndexError("the shapes are damaged")
+    xy = np.empty((vertex_room, 2), np.int64)
+    rings, features = np.empty(ring_room + 1, np.int64), np.empty(len(chosen) + 1, np.int64)
+    left, grid = np.empty(len(chosen), np.int64), np.array([shift, *origin], np.int64)
+    sides = [
+        _of_types(shapes.xy, np.int32),
+        *(_of_types(offsets, np.uint32) for offsets in (shapes.rings, shapes.features)),
+    ]
+    lengths = len(shapes.xy), len(shapes.rings) - 1, len(shapes)
+    wide = (side.itemsize == 8 for side in sides)
+    outlines = Outlines(*map(place, sides), *lengths, *wide)
+    thinned = Thinned(*map(place, (xy, rings, features, left)), vertex_room, ring_room)
+    chosen = np.ascontiguousarray(chosen, np.int64)
+    count = load_kernels().thin_outlines(
+        ctypes.addressof(outlines), place(chosen), len(chosen), place(grid), kind == POLYGON,
+        2 * least_area, ctypes.addressof(thinned),
+    )  # fmt: skip
+    if count < 0:
+        raise IndexError("the shapes are damaged")
+    features = features[: count + 1]
+    rings = rings[: features[-1] + 1]
+    # What is left is mostly little, and not to hold the room of all.
+    return Shapes(xy[: rings[-1]].copy(), rings.copy(), features.copy()), left[:count].copy()
 
 
-def _neighbors(rings: Ints, count: int, is_closed: bool) -> tuple[Ints, Ints]:
-    """Return the vertex before and after each vertex in its run; cyclic in rings."""
-    previous = np.arange(-1, count - 1)
-    following = np.arange(1, count + 1)
-    filled = np.diff(rings) > 0
-    firsts, lasts = rings[:-1][filled], rings[1:][filled] - 1
-    previous[firsts] = lasts if is_closed else firsts
-    following[lasts] = firsts if is_closed else lasts
-    return previous, following
+def _of_types(values: NDArray[Any], narrow: type[np.generic]) -> NDArray[Any]:
+    """Return values in four bytes each, or in eight."""
+    kind = narrow if values.dtype == narrow else np.int64
+    return np.ascontiguousarray(values, kind)
 
 
 def keep_runs(shapes: Shapes, good: Mask) -> tuple[Shapes, Ints]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mapyard.native import Functions, address, load_library
 
 #: Has to be the one in kernels.h.
-_VERSION: Final = 10
+_VERSION: Final = 11
 _FUNCTIONS: Final[Functions] = {
     "take_frames": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p)),
     "take_frames_32": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p)),
@@ -52,6 +52,10 @@ _FUNCTIONS: Final[Functions] = {
             *[c_void_p] * 3,
             c_int64,
         ),
+    ),
+    "thin_outlines": (
+        c_int64,
+        (c_void_p, c_void_p, c_int64, c_void_p, c_int64, c_int64, c_void_p),
     ),
     "spill_begin": (c_void_p, (c_char_p, c_int64, c_int64)),
     "spill_end": (None, ()),
@@ -145,6 +149,35 @@ class Tagged(ctypes.Structure):
         ("rows", c_void_p),
         ("first", c_int64),
         ("row_count", c_int64),
+    )
+
+
+class Outlines(ctypes.Structure):
+    """Shapes on a grid."""
+
+    _fields_ = (
+        ("xy", c_void_p),
+        ("rings", c_void_p),
+        ("features", c_void_p),
+        ("vertex_count", c_int64),
+        ("ring_count", c_int64),
+        ("feature_count", c_int64),
+        ("is_wide_xy", c_int64),
+        ("is_wide_rings", c_int64),
+        ("is_wide_features", c_int64),
+    )
+
+
+class Thinned(ctypes.Structure):
+    """Room for what is left of them."""
+
+    _fields_ = (
+        ("xy", c_void_p),
+        ("rings", c_void_p),
+        ("features", c_void_p),
+        ("left", c_void_p),
+        ("vertex_room", c_int64),
+        ("ring_room", c_int64),
     )
 
 

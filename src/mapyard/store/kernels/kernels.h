@@ -13,7 +13,7 @@
 #endif
 
 /* Rises when a function's arguments or a struct change: another library is not loaded. */
-enum { KERNELS_VERSION = 10 };
+enum { KERNELS_VERSION = 11 };
 
 EXPORT int32_t kernels_version(void);
 
@@ -170,6 +170,28 @@ EXPORT int64_t splice_runs(
     const int32_t *values, const uint32_t *offsets, int64_t run_count, int64_t value_count,
     const int32_t *numbers, int64_t number_count, const int64_t *runs, int64_t first, int64_t stop,
     const int32_t *added, const int64_t *added_offsets, int32_t *out, int64_t room);
+
+/* Shapes on a grid: feature i are the rings, or lines, from features[i] up to features[i + 1], ring j the
+   vertices x y from rings[j] up to rings[j + 1]. What is wide takes eight bytes a number, else four. */
+typedef struct {
+    const void *xy, *rings, *features;
+    int64_t vertex_count, ring_count, feature_count;
+    int64_t is_wide_xy, is_wide_rings, is_wide_features;
+} Outlines;
+
+/* What is left of some shapes, with room for all of them; `left` tells which of the asked ones they are. */
+typedef struct {
+    int64_t *xy, *rings, *features, *left;
+    int64_t vertex_room, ring_room;
+} Thinned;
+
+/* Shapes in coarser units: `grid` is by how many bits, and the corner x y in those units. Repeated vertices
+   go, in rings those on a straight line too; lines of one vertex; rings of no area or, twice, less than
+   `least`; holes, which have negative areas, whose exterior ring went. Returns how many features are left,
+   or -1 where one is damaged. */
+EXPORT int64_t thin_outlines(
+    const Outlines *from, const int64_t *indexes, int64_t count, const int64_t *grid, int64_t is_closed,
+    int64_t least, const Thinned *to);
 
 /* What large arrays take: in memory, in files since `spill_begin`, and what was refused last with which
    error. */

@@ -1,0 +1,113 @@
+#include "kernels.h"
+
+typedef struct {
+    int64_t x, y;
+} Vertex;
+
+static inline int64_t offset_at(const void *offsets, int64_t is_wide, int64_t index) {
+    return is_wide ? ((const int64_t *)offsets)[index] : ((const uint32_t *)offsets)[index];
+}
+
+static inline int is_same(Vertex a, Vertex b) {
+    return a.x == b.x && a.y == b.y;
+}
+
+/* Vertices in coarser units. */
+static void scale(const Outlines *from, int64_t start, int64_t count, const int64_t *grid, Vertex *to) {
+    int64_t half = ((int64_t)1 << grid[0]) >> 1;
+    if (from->is_wide_xy) {
+        const Vertex *xy = (const Vertex *)from->xy + start;
+        for (int64_t i = 0; i < count; i++)
+            to[i] = (Vertex){((xy[i].x + half) >> grid[0]) - grid[1], ((xy[i].y + half) >> grid[0]) - grid[2]};
+        return;
+    }
+    const int32_t *xy = (const int32_t *)from->xy + 2 * start;
+    for (int64_t i = 0; i < count; i++)
+        to[i] = (Vertex){((xy[2 * i] + half) >> grid[0]) - grid[1], ((xy[2 * i + 1] + half) >> grid[0]) - grid[2]};
+}
+
+/* Twice the signed area of a ring; relative to its first vertex, so that it cannot overflow. */
+static int64_t measure(const Vertex *ring, int64_t count) {
+    int64_t twice = 0;
+    for (int64_t i = 1; i + 1 < count; i++)
+        twice += (ring[i].x - ring[0].x) * (ring[i + 1].y - ring[0].y) -
+                 (ring[i + 1].x - ring[0].x) * (ring[i].y - ring[0].y);
+    return twice;
+}
+
+static int64_t drop_line_repeats(Vertex *line, int64_t count) {
+    int64_t kept = 0;
+    for (int64_t i = 0; i < count; i++)
+        if (!kept || !is_same(line[i], line[kept - 1])) line[kept++] = line[i];
+    return kept;
+}
+
+/* Repeats go first: next to one, a true corner would look straight. */
+static int64_t drop_ring_repeats(Vertex *ring, int64_t count) {
+    for (;;) {
+        int64_t kept = 0;
+        Vertex before = ring[count - 1];
+        for (int64_t i = 0; i < count; i++) {
+            Vertex here = ring[i];
+            if (!is_same(here, before)) ring[kept++] = here;
+            before = here;
+        }
+        if (kept < count) {
+            if (!kept) return 0;
+            count = kept;
+            continue;
+        }
+        kept = 0;
+        before = ring[count - 1];
+        Vertex first = ring[0];
+        for (int64_t i = 0; i < count; i++) {
+            Vertex here = ring[i], after = i + 1 < count ? ring[i + 1] : first;
+            if ((here.x - before.x) * (after.y - here.y) != (here.y - before.y) * (after.x - here.x))
+                ring[kept++] = here;
+            before = here;
+        }
+        if (kept == count || !kept) return kept;
+        count = kept;
+    }
+}
+
+int64_t thin_outlines(
+    const Outlines *from, const int64_t *indexes, int64_t count, const int64_t *grid, int64_t is_closed,
+    int64_t least, const Thinned *to) {
+    Vertex *xy = (Vertex *)to->xy;
+    int64_t vertices = 0, rings = 0, features = 0;
+    /* Whether the exterior ring that a hole follows, and lies in, is there. */
+    int has_outer = 0;
+    to->rings[0] = to->features[0] = 0;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t feature = indexes[i];
+        if (feature < 0 || feature >= from->feature_count) return -1;
+        int64_t ring = offset_at(from->features, from->is_wide_features, feature);
+        int64_t stop = offset_at(from->features, from->is_wide_features, feature + 1);
+        if (ring < 0 || stop > from->ring_count) return -1;
+        for (; ring < stop; ring++) {
+            int64_t begin = offset_at(from->rings, from->is_wide_rings, ring);
+            int64_t size = offset_at(from->rings, from->is_wide_rings, ring + 1) - begin;
+            if (begin < 0 || size < 0 || begin + size > from->vertex_count) return -1;
+            if (vertices + size > to->vertex_room || rings >= to->ring_room) return -1;
+            Vertex *here = xy + vertices;
+            scale(from, begin, size, grid, here);
+            if (is_closed) {
+                int64_t twice = measure(here, size);
+                int is_big = twice >= least || -twice >= least;
+                if (twice > 0) has_outer = is_big;
+                if (!twice || !is_big || !has_outer) continue;
+                size = drop_ring_repeats(here, size);
+            } else {
+                size = drop_line_repeats(here, size);
+                if (size < 2) continue;
+            }
+            vertices += size;
+            to->rings[++rings] = vertices;
+        }
+        if (rings == to->features[features]) continue;
+        to->left[features] = i;
+        to->features[++features] = rings;
+    }
+    return features;
+}
