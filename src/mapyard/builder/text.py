@@ -28,6 +28,7 @@ from mapyard.geocoding.search.postings import PostingsWriter, open_postings
 from mapyard.settings import get_settings
 from mapyard.store.distinct import distinct
 from mapyard.store.reader import open_store
+from mapyard.store.sorted import find_sorted
 from mapyard.store.spill import give_back_freed, spill_arrays
 from mapyard.text.index import IndexWriter
 
@@ -49,7 +50,8 @@ def _build(ctx: StepContext, folder: Path) -> Mapping[str, Any]:
     store = ctx.store
 
     def report(stage: str) -> None:
-        give_back_freed()
+        if ctx.previous is None:  # in an update little is made
+            give_back_freed()
         ctx.progress.stage(f"text: {stage}")
 
     memo = Memo(store, folder / "state", _find_previous(ctx))
@@ -120,8 +122,9 @@ def _plan_names(memo: Memo) -> _Names:
     removed = np.flatnonzero(previous.row_map < 0)
     dropped = np.concatenate([previous.store.eids(removed), store.eids(previous.touched)])
     before = store.find_eid_rows(memo.get(_FRESH_NAMES))
-    changed = distinct(previous.touched, before[before >= 0])
-    return _Names(searchable, np.intersect1d(searchable, changed).astype(np.uint32), dropped)
+    changed = distinct(previous.touched, before[before >= 0]).astype(np.uint32)
+    fresh = changed[find_sorted(searchable, changed) >= 0]
+    return _Names(searchable, fresh, dropped)
 
 
 def _estimate(pbf: int) -> Estimate:

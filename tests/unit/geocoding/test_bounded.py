@@ -56,6 +56,8 @@ def test_blocks_and_portions_change_nothing(
     for module, name, value in (
         (cells, "_BLOCK_POINTS", seen), (cells, "_BLOCK_DEG", 0.002), (columns, "_PORTION", seen),
         (addresses, "_PAIRS", seen), (addresses, "_PART", seen),
+        # Neighbors are found by squares, or by the tree.
+        (cells, "_FEW_POINTS", {50: 1_000, 1_000: 0}[seen]),
     ):  # fmt: skip
         assert hasattr(module, name)
         monkeypatch.setattr(module, name, value)

@@ -8,7 +8,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from mapyard.geocoding.build.cells import Cells, Grid, boxes_of_points, in_blocks
+from mapyard.geocoding.build.cells import Cells, Near, boxes_of_points, in_blocks
 from mapyard.geocoding.build.columns import (
     Floats,
     Ints,
@@ -190,12 +190,12 @@ class Outlines:
 
     def __init__(self, store: Store, rows: Ints, reach_deg: float) -> None:
         self._store, self._rows, self._reach_deg = store, rows, reach_deg
-        self._grid = Grid(store.boxes(rows) / E7, reach_deg)
+        self._near = Near(store, rows, reach_deg)
 
     def find(self, lon: Floats, lat: Floats) -> tuple[Ints, NDArray[np.object_]]:
         """Return the rows that may be in reach of points, and their lines."""
         cells = Cells(boxes_of_points(lon, lat), self._reach_deg)
-        near = self._rows[self._grid.near(lon, lat)]
+        near = self._rows[self._near.find(lon, lat)]
         near = near[cells.meet(self._store.boxes(near) / E7)]
         shapes = self._store.geometries(near)
         is_area = shapely.get_dimensions(shapes) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 from mapyard.geocoding.build.columns import Floats, Ints, sort_stably
 from mapyard.store.columns import ranges
 from mapyard.store.distinct import distinct
+from mapyard.store.reader import E7, Store
+from mapyard.store.sorted import find_sorted
 from mapyard.store.spill import give_back_freed
 
 #: Edge of a cell, degrees: about 550 m.
@@ -22,6 +25,10 @@ _BLOCK_POINTS: Final = 20_000
 _COST_OF_SQUARE: Final = 500
 #: A box that meets more squares than this is looked at with every block.
 _MOST_SQUARES: Final = 4_096
+#: Points that are looked for in the tree, in boxes of this edge or as long as the reach.
+_FEW_POINTS: Final = 1_000
+_ASKED_DEG: Final = 0.001
+_MARGIN_DEG: Final = 1e-6
 _ROWS: Final = 1 << 17
 #: More cells than this are taken for the whole world.
 _MAX_CELLS: Final = 5_000_000
@@ -37,19 +44,38 @@ class Cells:
         width, height = (high - low + 1).T if len(boxes) else np.zeros((2, 0), np.int64)
         self._is_everything = bool((width * height).sum() > _MAX_CELLS)
         self._ids: Ints = np.empty(0, np.int64)
+        self._table: NDArray[np.bool_] | None = None
         if self._is_everything or not len(boxes):
             return
         x = ranges(low[:, 0], width)
         box = np.repeat(np.arange(len(boxes)), width)
         y = ranges(low[box, 1], height[box])
-        self._ids = distinct(_cell(np.repeat(x, height[box]), y))
+        x = np.repeat(x, height[box])
+        self._ids = distinct(_cell(x, y))
+        self._west, self._south = int(low[:, 0].min()), int(low[:, 1].min())
+        shape = int(high[:, 0].max()) - self._west + 2, int(high[:, 1].max()) - self._south + 2
+        if shape[0] * shape[1] <= _MAX_CELLS:
+            self._table = np.zeros(shape, np.bool_)
+            self._table[x - self._west, y - self._south] = True
 
     def hold(self, lon: Floats, lat: Floats) -> NDArray[np.bool_]:
         """Return which points, in degrees, lie in a cell."""
         if self._is_everything:
             return np.ones(len(lon), np.bool_)
-        x, y = (np.floor(np.nan_to_num(v, nan=999.0) / SIZE_DEG) for v in (lon, lat))
-        return np.isin(_cell(x.astype(np.int64), y.astype(np.int64)), self._ids)
+        if not len(self._ids):
+            return np.zeros(len(lon), np.bool_)
+        x, y = (
+            np.floor(np.nan_to_num(v, nan=999.0) / SIZE_DEG).astype(np.int64) for v in (lon, lat)
+        )
+        if self._table is None:
+            return np.isin(_cell(x, y), self._ids)
+        x -= self._west
+        y -= self._south
+        width, height = self._table.shape
+        # What lies outside of the table has its last column or row, where nothing is held.
+        x[(x < 0) | (x >= width)] = width - 1
+        y[(y < 0) | (y >= height)] = height - 1
+        return self._table[x, y]
 
     def meet(self, boxes: Floats) -> NDArray[np.bool_]:
         """Return which boxes may meet a cell."""
@@ -61,32 +87,71 @@ class Cells:
         return near
 
 
-class Grid:
-    """Boxes by the squares that they meet, so that a block of points looks at few of them."""
+class Near:
+    """Finds those of some elements that may be in reach of points.
 
-    def __init__(self, boxes: Floats, reach_deg: float = 0.0) -> None:
-        """Take boxes of (n, 4) degrees (west, south, east, north), each widened by a reach."""
-        low = np.floor((boxes[:, :2] - reach_deg) / _BLOCK_DEG).astype(np.int64)
-        high = np.floor((boxes[:, 2:] + reach_deg) / _BLOCK_DEG).astype(np.int64)
+    Of few points, such as those of an update, by the store's tree; else by squares, which costs a
+    pass over all of the elements once, and then a block of points looks at few of them.
+    """
+
+    def __init__(self, store: Store, rows: Ints, reach_deg: float = 0.0) -> None:
+        """Take distinct rows, and how far from a point their boxes may be."""
+        self._store, self._rows, self._reach_deg = store, rows, reach_deg
+
+    def find(self, lon: Floats, lat: Floats) -> Ints:
+        """Return the sorted places of the rows that may be in reach of one of the points.
+
+        Such whose box is out of reach of all may be among them.
+        """
+        if len(lon) <= _FEW_POINTS:
+            return self._find_by_tree(lon, lat)
+        squares = distinct(_square_of(lon, lat))
+        of_square, places, everywhere = self._squares
+        first = np.searchsorted(of_square, squares)
+        stop = np.searchsorted(of_square, squares, side="right")
+        return distinct(places[ranges(first, stop - first)], everywhere)
+
+    def _find_by_tree(self, lon: Floats, lat: Floats) -> Ints:
+        points = boxes_of_points(lon, lat)[~np.isnan(lon)]
+        size_deg = max(_ASKED_DEG, self._reach_deg)
+        low = _distinct_lines(np.floor(points[:, :2] / size_deg)) * size_deg
+        reach_deg = self._reach_deg + _MARGIN_DEG
+        boxes = np.concatenate([low - reach_deg, low + (size_deg + reach_deg)], axis=1)
+        asked = np.clip(np.rint(boxes * E7), -(2**31), 2**31 - 1).astype(np.int32)
+        found = np.sort(self._store.feature_rtree.search_many(asked)[1])
+        rows, places = self._by_row
+        place = find_sorted(rows, found)
+        return distinct(places[place[place >= 0]])
+
+    @cached_property
+    def _by_row(self) -> tuple[Ints, Ints]:
+        """The rows, sorted, and the place of each."""
+        places = sort_stably(self._rows)
+        return self._rows[places], places
+
+    @cached_property
+    def _squares(self) -> tuple[Ints, Ints, Ints]:
+        """Sorted squares, the place of an element that meets each; elements that meet too many."""
+        boxes = self._store.boxes(self._rows) / E7
+        low = np.floor((boxes[:, :2] - self._reach_deg) / _BLOCK_DEG).astype(np.int64)
+        high = np.floor((boxes[:, 2:] + self._reach_deg) / _BLOCK_DEG).astype(np.int64)
         width, height = (np.maximum(0, high - low + 1)).T
-        squares = width * height
-        self._large = np.flatnonzero(squares > _MOST_SQUARES)
-        width[self._large] = 0
+        everywhere = np.flatnonzero(width * height > _MOST_SQUARES)
+        width[everywhere] = 0
         x = ranges(low[:, 0], width)
         box = np.repeat(np.arange(len(boxes)), width)
         y = ranges(low[box, 1], height[box])
         square = _cell(np.repeat(x, height[box]), y)
-        low_square = int(square.min(initial=0))
-        order = sort_stably(square - low_square)
-        self._squares = square[order]
-        self._boxes = np.repeat(box, height[box])[order]
+        order = sort_stably(square - int(square.min(initial=0)))
+        return square[order], np.repeat(box, height[box])[order], everywhere
 
-    def near(self, lon: Floats, lat: Floats) -> Ints:
-        """Return the sorted places of the boxes that may be in reach of one of the points."""
-        squares = distinct(_square_of(lon, lat))
-        first = np.searchsorted(self._squares, squares)
-        stop = np.searchsorted(self._squares, squares, side="right")
-        return distinct(self._boxes[ranges(first, stop - first)], self._large)
+
+def _distinct_lines(table: Floats) -> Floats:
+    """Return the distinct lines of a table, in any order."""
+    table = table[np.lexsort(table.T)]
+    is_new = np.ones(len(table), np.bool_)
+    is_new[1:] = (table[1:] != table[:-1]).any(axis=1)
+    return table[is_new]
 
 
 def _square_of(lon: Floats, lat: Floats) -> Ints:

@@ -9,13 +9,13 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from mapyard.geocoding.build.cells import Cells, Grid, in_blocks
+from mapyard.geocoding.build.cells import Cells, Near, in_blocks
 from mapyard.geocoding.build.columns import Floats, Ints
 from mapyard.geocoding.build.memo import UNKNOWN, Memo
 from mapyard.geocoding.build.places import Place
 from mapyard.store.columns import offsets_of
 from mapyard.store.distinct import distinct
-from mapyard.store.reader import E7, Store
+from mapyard.store.reader import Store
 
 #: Differences of shapes are found to the rounding of their coordinates.
 _ROUNDING_DEG: Final = 1e-6
@@ -108,7 +108,7 @@ class Areas:
 
     def __init__(self, store: Store, rows: Ints) -> None:
         self._store, self._rows = store, rows
-        self._grid = Grid(store.boxes(rows) / E7)
+        self._near = Near(store, rows)
         self._kept: dict[int, Any] = {}
 
     def find(self, lon: Floats, lat: Floats) -> tuple[Ints, Ints]:
@@ -116,7 +116,7 @@ class Areas:
 
         Points are in degrees, neighbors; areas are places in the rows.
         """
-        near = self._grid.near(lon, lat)
+        near = self._near.find(lon, lat)
         if not len(near):
             return np.empty(0, np.int64), np.empty(0, np.int64)
         shapes = self._read(near)

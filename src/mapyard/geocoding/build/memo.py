@@ -72,6 +72,7 @@ class Memo:
         self.previous = previous
         self._folder = folder
         self._points: dict[str, list[tuple[Array, ...]]] = {}
+        self._names: dict[str, tuple[Ints, Ints]] = {}
         folder.mkdir(parents=True)
 
     def put(self, name: str, values: Array) -> None:
@@ -147,7 +148,8 @@ class Memo:
         if dirty is not None and self._has(f"{name}_names"):
             assert self.previous is not None
             map_rows = self.previous.map_rows
-            place = _find_mapped(_map_names(self.get(f"{name}_names"), map_rows), names)
+            known, places = self._old_names(name)
+            place = places[find_sorted(known, names)]
             at = np.flatnonzero((place >= 0) & ~dirty.hold(lon, lat))
             place = place[at]
             same = self.get(f"{name}_keys")[place] == keys[at]
@@ -166,6 +168,17 @@ class Memo:
             columns = [column[names >= 0] for column in columns]
         self._points.setdefault(name, []).append(tuple(columns))
         return values
+
+    def _old_names(self, name: str) -> tuple[Ints, Ints]:
+        """Return what points of the build before are called now, and the place of each; then −1."""
+        if name not in self._names:
+            assert self.previous is not None
+            old = self.get(f"{name}_names")
+            rows = self.previous.map_rows(old & ((1 << _ROW_BITS) - 1))
+            places = np.flatnonzero(rows >= 0)
+            known = rows | (old >> _ROW_BITS << _ROW_BITS)
+            self._names[name] = known[places], np.append(places, -1)
+        return self._names[name]
 
     # ---- what changed -----------------------------------------------------------------------
 
@@ -203,11 +216,6 @@ class Memo:
 def name_points(rows: Ints, kind: int) -> Ints:
     """Return a number for each point of an element: row and kind of point; −1 where row is."""
     return np.where(rows < 0, -1, (kind << _ROW_BITS) | rows)
-
-
-def _map_names(names: Ints, map_rows: Callable[[Array], Ints]) -> Ints:
-    rows = map_rows(names & ((1 << _ROW_BITS) - 1))
-    return np.where(rows < 0, UNKNOWN, rows | (names >> _ROW_BITS << _ROW_BITS))
 
 
 def _find_mapped(known: Ints, wanted: Ints) -> Ints:

@@ -19,7 +19,7 @@ from mapyard.geocoding.build.addresses import (
     widen_reach,
 )
 from mapyard.geocoding.build.assembly import Assembly, Pois
-from mapyard.geocoding.build.cells import Cells, Grid, boxes_of_points, in_blocks
+from mapyard.geocoding.build.cells import Cells, Near, boxes_of_points, in_blocks
 from mapyard.geocoding.build.columns import Ints, TagColumn, iter_portions
 from mapyard.geocoding.build.memo import ADDRESS, MIDDLE, Memo, name_points
 from mapyard.geocoding.words.categories import CATEGORY_KEYS, FURTHER_KEYS, indexed_tags
@@ -127,12 +127,12 @@ def _find_signs(
     lon, lat = pois.lon[chosen], pois.lat[chosen]
     reach_deg = widen_reach(MAX_STREET_M, lat)
     outlines = Outlines(memo.store, streets, reach_deg)
-    grid = Grid(boxes_of_points(addresses.lon[signs], addresses.lat[signs]), reach_deg)
+    near_signs = Near(memo.store, addresses.rows[signs], reach_deg)
 
     def compute(open_: Ints) -> Ints:
         near, shapes = outlines.find(lon[open_], lat[open_])
         cells = Cells(boxes_of_points(lon[open_], lat[open_]), reach_deg)
-        houses = signs[grid.near(lon[open_], lat[open_])]
+        houses = signs[near_signs.find(lon[open_], lat[open_])]
         houses = houses[cells.hold(addresses.lon[houses], addresses.lat[houses])]
         points = shapely.points(addresses.lon[houses], addresses.lat[houses])
         everything = np.concatenate([shapes, points])
@@ -150,12 +150,12 @@ def _find_buildings(memo: Memo, rows: Ints, buildings: Ints) -> Ints:
     store = memo.store
     points = memo.by_row("poi_position", rows, lambda rows: find_positions(store, rows))
     lon, lat = points.T
-    grid = Grid(store.boxes(buildings) / E7)
+    near_buildings = Near(store, buildings)
 
     def compute(open_: Ints) -> Ints:
         inside = np.full(len(open_), -1, np.int64)
         cells = Cells(boxes_of_points(lon[open_], lat[open_]))
-        near = buildings[grid.near(lon[open_], lat[open_])]
+        near = buildings[near_buildings.find(lon[open_], lat[open_])]
         near = near[cells.meet(store.boxes(near) / E7)]
         tree = shapely.STRtree(shapely.points(lon[open_], lat[open_]))
         for portion in iter_portions(store, near):

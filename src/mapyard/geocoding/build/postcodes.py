@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mapyard.geocoding.build.addresses import find_nearest
 from mapyard.geocoding.build.assembly import METERS, Assembly
-from mapyard.geocoding.build.cells import Cells, Grid, boxes_of_points, in_blocks
+from mapyard.geocoding.build.cells import Cells, Near, boxes_of_points, in_blocks
 from mapyard.geocoding.build.chains import Areas, find_doubt
 from mapyard.geocoding.build.columns import Floats, Ints, TagColumn, count_pairs
 from mapyard.store.reader import E7
@@ -125,8 +125,7 @@ class _Sources:
         self._name = name
         self._known = known
         self._rows = made.addresses.rows[known]
-        lon, lat = made.addresses.lon[known], made.addresses.lat[known]
-        self._grid = Grid(boxes_of_points(lon, lat), _REACH_DEG)
+        self._near = Near(made.store, self._rows, _REACH_DEG)
         labels = made.place_rows(made.address_municipality[known])
         self._dirty = made.memo.cells_of_changes(f"{name}_known", self._rows, _REACH_DEG, labels)
 
@@ -136,7 +135,7 @@ class _Sources:
 
         def compute(open_: Ints) -> Ints:
             cells = Cells(boxes_of_points(lon[open_], lat[open_]), _REACH_DEG)
-            near = known[self._grid.near(lon[open_], lat[open_])]
+            near = known[self._near.find(lon[open_], lat[open_])]
             near = near[cells.hold(addresses.lon[near], addresses.lat[near])]
             strip = self._made.address_municipality[near]
             points = _in_strips(addresses.lon[near], addresses.lat[near], strip)
