@@ -120,11 +120,11 @@ def apply(ctx: StepContext, before: Path, diff: Path, extract: Path, problems: P
     figures, text_s = measure(lambda: TEXT_STEP.run(ctx) or {})
     _, tiles_s = measure(lambda: TILES_STEP.run(ctx))
     write_manifest(ctx.folder, Manifest("bench", "", mapyard=__version__))
-    keys, gone = changes.changed_keys, changes.deleted_keys
+    ids, gone = changes.changed, changes.deleted
     changed = ctx.folder / "changed.osm.pbf"
-    _, source_s = measure(lambda: patch_source(extract, ctx.source, changed, keys, gone, Header()))
+    _, source_s = measure(lambda: patch_source(extract, ctx.source, changed, ids, gone, Header()))
     ctx.source.unlink()
-    return len(keys) + len(gone), figures, (store_s, text_s, tiles_s), source_s
+    return sum(changes.counts), figures, (store_s, text_s, tiles_s), source_s
 
 
 # ---- copies -----------------------------------------------------------------------------------

@@ -234,14 +234,12 @@ def _update(
     if settings.update_clip and old_header.bbox:
         changes = clip(before, changes, Bbox(*old_header.bbox))
     changes = select_newer(before, changes)
-    run.changed, run.deleted = len(changes.changed_keys), len(changes.deleted_keys)
+    run.changed, run.deleted = changes.counts
     progress.note(f"{run.changed:,} elements changed, {run.deleted:,} deleted")
     progress.stage("update: the whole map")
     header = state or Header(replication_url=old_header.replication_url)
     source = fresh / SOURCE_NAME
-    patch_source(
-        base / SOURCE_NAME, source, changed, changes.changed_keys, changes.deleted_keys, header
-    )
+    patch_source(base / SOURCE_NAME, source, changed, changes.changed, changes.deleted, header)
     areas = [restore_area(region.name, region.area, region.box) for region in split.regions]
     extras = [Extra(whole, Area(whole.name, EARTH)) for whole in WHOLES]
     for region in split.roads:
@@ -333,12 +331,9 @@ def _write(
     _extract(moving, blobs, folder / CHANGED_NAME, move.comes, header)
     eids = [move.left[kind] * 4 + kind for kind in _TYPES]
     np.save(folder / LEFT_NAME, np.sort(np.concatenate(eids)))
-    keys, gone = (
-        {(kind, osm_id) for kind in _TYPES for osm_id in ids[kind].tolist()}
-        for ids in (move.comes, move.left)
-    )
     source = folder / SOURCE_NAME
-    patch_source(before / SOURCE_NAME, source, folder / CHANGED_NAME, keys, gone, header)
+    changed = folder / CHANGED_NAME
+    patch_source(before / SOURCE_NAME, source, changed, None, move.left, header)
 
 
 def read_move(changed: Path, left: Path) -> Changes:

@@ -16,7 +16,7 @@ import osmium
 import osmium.io
 from numpy.typing import NDArray
 
-from mapyard.osm.pbf import iter_first_elements
+from mapyard.osm.pbf import iter_first_elements, read_head
 
 #: Blobs, of some thousand elements each, that are decoded together.
 _BLOBS: Final = 32
@@ -42,13 +42,13 @@ def write_extract(
     header: osmium.io.Header,
     ids: Sequence[Iterable[Ints]],
 ) -> None:
-    """Write the elements that `ids` name: per type ascending ids, some at a time."""
+    """Write the elements of blobs that `ids` name: per type ascending ids, some at a time."""
     wanted = [_Ids(of_type) for of_type in ids]
     with (
         osmium.SimpleWriter(str(target), header=header, overwrite=True) as writer,
         source.open("rb") as file,
     ):
-        head = file.read(blobs[0][0]) if blobs else b""
+        head = read_head(source)
         for start, end in _iter_batches(blobs):
             until = blobs[end][2] if end < len(blobs) else (len(wanted), 0)
             some = [of_type.take_before(kind, until) for kind, of_type in enumerate(wanted)]

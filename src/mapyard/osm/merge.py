@@ -14,8 +14,10 @@ from typing import Any, Final, cast
 import osmium
 import osmium.io
 
-from mapyard.osm.patch import Key, key_of
 from mapyard.osm.pbf import NeedsRewrite, iter_first_elements
+
+#: Type and id of an element, in the order of a sorted file.
+Key = tuple[int, int]
 
 UNLIMITED: Final = 1 << 62
 #: Memory of sorting, per byte of .osm.pbf; measured: 13.
@@ -57,6 +59,11 @@ def write_runs(path: Path, scratch: Path, memory_bytes: int) -> list[Path]:
         with osmium.SimpleWriter(str(runs[-1])) as writer:
             reader.apply(writer, simplify=True)
     return runs
+
+
+def key_of(item: Any) -> Key:
+    """Return the key of an element of pyosmium."""
+    return "nwr".index(item.type_str()), item.id
 
 
 class _Input:

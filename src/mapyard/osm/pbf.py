@@ -99,6 +99,15 @@ def read_header(path: Path) -> Header:
         raise UnreadableFile(f"{path.name} is corrupt: its header does not decode") from error
 
 
+def read_head(path: Path) -> bytes:
+    """Return the bytes of the header block: with data blobs behind it they are a file again."""
+    with path.open("rb") as file:
+        next(_iter_blobs(file, path), None)
+        size = file.tell()
+        file.seek(0)
+        return file.read(size)
+
+
 def iter_blocks(
     path: Path, types: Collection[int] = (NODE, WAY, RELATION), *, with_metadata: bool = True
 ) -> Iterator[Block]:
@@ -143,17 +152,14 @@ def iter_positions(path: Path) -> Iterator[tuple[Ints, NDArray[np.int32], NDArra
 
 
 def iter_first_elements(path: Path) -> Iterator[tuple[int, int, tuple[int, int]]]:
-    """Yield (start, stop, (type, id) of the first element) of each data blob.
-
-    Little more than unpacking: nothing but the first id is decoded.
-    """
+    """Yield (start, stop, (type, id) of the first element) of each data blob."""
     with path.open("rb") as file:
         start = 0
         for kind, blob in _iter_blobs(file, path):
             stop = file.tell()
             if kind == b"OSMData":
                 try:
-                    first = _first_element(_unpack(blob, path))
+                    first = _peek(blob) or _first_element(_unpack(blob, path))
                 except _CORRUPT as error:
                     raise UnreadableFile(
                         f"{path.name} is corrupt near byte {stop}: a block does not decode"
@@ -163,22 +169,39 @@ def iter_first_elements(path: Path) -> Iterator[tuple[int, int, tuple[int, int]]
             start = stop
 
 
-def _first_element(data: bytes) -> tuple[int, int] | None:
-    for number, group in _fields(data):
+def _peek(blob: bytes) -> tuple[int, int] | None:
+    """Return the first element of a blob by its beginning; None where that does not tell.
+
+    The first id mostly follows the table of strings, a twentieth of the whole.
+    """
+    try:
+        packed = next(value for number, value in _fields(blob) if number == 3)
+        unpacker = zlib.decompressobj()
+        data = unpacker.decompress(packed, 16)
+        if data[0] != 0x0A:  # field 1, the strings, of a length
+            return None
+        size, _ = _varint(memoryview(data), 1)
+        data += unpacker.decompress(unpacker.unconsumed_tail, min(size, MAX_BLOB_BYTES) + 64)
+        return _first_element(data, is_cut=True)
+    except (StopIteration, zlib.error, *_CORRUPT):
+        return None
+
+
+def _first_element(data: bytes, *, is_cut: bool = False) -> tuple[int, int] | None:
+    for number, group in _fields(data, is_cut=is_cut):
         if number != 2:
             continue
-        for kind, part in _fields(group):
-            if kind == 1:  # a node by itself
-                value = next(value for n, value in _fields(part) if n == 1)
-                return NODE, (value >> 1) ^ -(value & 1)
-            if kind == 2:
-                ids = dict(_fields(part)).get(1, b"")
-                if len(ids):
-                    value, _ = _varint(ids, 0)
-                    return NODE, (value >> 1) ^ -(value & 1)
-            elif kind in (3, 4):
-                osm_id = next(value for n, value in _fields(part) if n == 1)
-                return (WAY if kind == 3 else RELATION), _as_signed(osm_id)
+        for kind, part in _fields(group, is_cut=is_cut):
+            if kind not in _TYPE_OF_FIELD:
+                continue
+            value = next((v for n, v in _fields(part, is_cut=is_cut) if n == 1), None)
+            if kind == 2 and value is not None:  # dense nodes: all their ids
+                value = _varint(value, 0)[0] if len(value) else None
+            if value is None and kind != 2:
+                raise ValueError("an element without an id")
+            if value is not None:
+                type_ = _TYPE_OF_FIELD[kind]
+                return type_, (value >> 1) ^ -(value & 1) if type_ == NODE else _as_signed(value)
     return None
 
 
@@ -233,8 +256,11 @@ def _unpack(blob: bytes, path: Path) -> bytes:
     raise UnreadableFile(f"{path.name} is corrupt: a block without data")
 
 
-def _fields(data: bytes | memoryview) -> Iterator[tuple[int, Any]]:
-    """Yield (field number, value) of a protobuf message: int, or memoryview for bytes."""
+def _fields(data: bytes | memoryview, *, is_cut: bool = False) -> Iterator[tuple[int, Any]]:
+    """Yield (field number, value) of a protobuf message: int, or memoryview for bytes.
+
+    Of a message that is cut off the last value is what there is of it.
+    """
     view = memoryview(data)
     position, end = 0, len(view)
     while position < end:
@@ -245,7 +271,7 @@ def _fields(data: bytes | memoryview) -> Iterator[tuple[int, Any]]:
             yield key >> 3, value
         elif wire == 2:
             length, position = _varint(view, position)
-            if position + length > end:
+            if position + length > end and not is_cut:
                 raise ValueError("length past the end")
             yield key >> 3, view[position : position + length]
             position += length

@@ -14,6 +14,7 @@ import numpy as np
 import osmium
 from numpy.typing import NDArray
 
+from mapyard.osm.elements import NODE, RELATION, WAY
 from mapyard.osm.pbf import Block, iter_blocks
 from mapyard.updates.source import BadDiff
 
@@ -32,14 +33,17 @@ class Changes:
     deleted_versions: list[Ints]
 
     @property
-    def changed_keys(self) -> set[tuple[int, int]]:
-        """Return (type, id) of the elements in the blocks."""
-        return {(block.type, osm_id) for block in self.blocks for osm_id in block.ids.tolist()}
+    def changed(self) -> list[Ints]:
+        """Return the ids of the elements in the blocks, by type."""
+        return [
+            np.concatenate([np.empty(0, np.int64), *(b.ids for b in self.blocks if b.type == kind)])
+            for kind in (NODE, WAY, RELATION)
+        ]
 
     @property
-    def deleted_keys(self) -> set[tuple[int, int]]:
-        """Return (type, id) of the deleted elements."""
-        return {(kind, osm_id) for kind in range(3) for osm_id in self.deleted[kind].tolist()}
+    def counts(self) -> tuple[int, int]:
+        """Return how many elements changed and how many were deleted."""
+        return sum(map(len, self.changed)), sum(map(len, self.deleted))
 
 
 def read_changes(diffs: list[Path], changed: Path) -> Changes:

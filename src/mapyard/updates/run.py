@@ -283,8 +283,7 @@ def _patch(
     if ctx.settings.update_clip and manifest.bbox:
         changes = clip(old, changes, Bbox(*manifest.bbox))
     changes = select_newer(old, changes)
-    run.changed = len(changes.changed_keys)
-    run.deleted = len(changes.deleted_keys)
+    run.changed, run.deleted = changes.counts
     ctx.progress.note(f"{run.changed:,} elements changed, {run.deleted:,} deleted")
     header = make_header(fetched.state, url)
     parts = apply_changes(ctx, current, manifest, changes, changed, header)
@@ -322,8 +321,8 @@ def apply_changes(
         current / "source.osm.pbf",
         ctx.source,
         changed,
-        changes.changed_keys,
-        changes.deleted_keys,
+        changes.changed,
+        changes.deleted,
         header,
     )
     changed.unlink()
