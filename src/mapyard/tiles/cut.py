@@ -23,6 +23,7 @@ from mapyard.tiles.shapes import (
     drop_repeats,
     from_geometries,
     keep_runs,
+    simplify_rings,
     thin,
     to_geometries,
 )
@@ -72,9 +73,8 @@ def cut(
         if kind == LINE and groups is not None:
             scaled, left = _join(scaled, groups[source])
             source = source[left]
-        scaled, left = _simplify(scaled, kind)
+        scaled, left, is_changed = _simplify(scaled, kind)
         source = source[left]
-        is_changed = np.ones(len(scaled), np.bool_)
     if kind == POLYGON:
         scaled, left = repair(scaled, is_changed)
         source = source[left]
@@ -134,8 +134,27 @@ def _dissolve(shapes: Shapes) -> Shapes:
     return drop_repeats(whole, POLYGON)[0]
 
 
-def _simplify(shapes: Shapes, kind: int) -> Cut:
-    """Remove vertices that change the outline by less than TOLERANCE, and short lines."""
+def _simplify(shapes: Shapes, kind: int) -> tuple[Shapes, Ints, Mask]:
+    """Remove vertices that change the outline by less than TOLERANCE, and short lines.
+
+    Return what is left, the source of each, and which may have become invalid.
+    """
+    if kind == LINE:
+        return *_simplify_by_geos(shapes, kind), np.zeros(0, np.bool_)
+    simple, is_doubtful = simplify_rings(shapes, TOLERANCE)
+    is_doubtful |= ~shapely.is_valid(to_geometries(simple, kind))
+    good, others = np.flatnonzero(~is_doubtful), np.flatnonzero(is_doubtful)
+    taken, left = thin(simple, kind, good, least_area=MIN_AREA)
+    if not len(others):
+        return taken, good[left], np.zeros(len(left), np.bool_)
+    mended, found = _simplify_by_geos(shapes.take(others), kind)
+    sources = np.concatenate([good[left], others[found]])
+    order = np.argsort(sources, kind="stable")
+    return concatenate([taken, mended]).take(order), sources[order], order >= len(left)
+
+
+def _simplify_by_geos(shapes: Shapes, kind: int) -> Cut:
+    """Remove vertices; what becomes invalid is mended."""
     if not len(shapes):
         return shapes, np.empty(0, np.int64)
     counts = np.diff(shapes.rings)

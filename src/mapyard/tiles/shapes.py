@@ -40,13 +40,15 @@ class Shapes:
 
     def take(self, indexes: Ints) -> Shapes:
         """Return the features at the indexes, in their order."""
-        ring_starts = self.features[indexes]
-        ring_counts = (self.features[indexes + 1] - ring_starts).astype(np.int64, copy=False)
-        chosen = ranges(ring_starts, ring_counts)
-        starts = self.rings[chosen]
-        counts = self.rings[chosen + 1] - starts
-        xy = self.xy[ranges(starts, counts)]
-        return Shapes(xy.astype(np.int64, copy=False), offsets_of(counts), offsets_of(ring_counts))
+        indexes = np.ascontiguousarray(indexes, np.int64)
+        outlines, _kept = _outlines(self)
+        (xy, rings, features, _), thinned = _make_room(self, indexes)
+        _check(
+            load_kernels().gather_outlines(
+                ctypes.addressof(outlines), place(indexes), len(indexes), ctypes.addressof(thinned)
+            )
+        )
+        return Shapes(xy, rings, features)
 
     def ring_owners(self) -> Ints:
         """Return the feature of each run."""
@@ -187,34 +189,72 @@ def thin(
 
     `origin` is in these units. Rings of less than `least_area` go.
     """
-    starts, stops = shapes.features[chosen], shapes.features[chosen + 1]
-    ring_room = int(stops.sum(dtype=np.int64) - starts.sum(dtype=np.int64))
-    begins, ends = shapes.rings[starts], shapes.rings[stops]
-    vertex_room = int(ends.sum(dtype=np.int64) - begins.sum(dtype=np.int64))
-    if min(vertex_room, ring_room) < 0 or ends.max(initial=0) > len(shapes.xy):
-        raise IndexError("the shapes are damaged")
-    xy = np.empty((vertex_room, 2), np.int64)
-    rings, features = np.empty(ring_room + 1, np.int64), np.empty(len(chosen) + 1, np.int64)
-    left, grid = np.empty(len(chosen), np.int64), np.array([shift, *origin], np.int64)
-    sides = [
-        _of_types(shapes.xy, np.int32),
-        *(_of_types(offsets, np.uint32) for offsets in (shapes.rings, shapes.features)),
-    ]
-    lengths = len(shapes.xy), len(shapes.rings) - 1, len(shapes)
-    wide = (side.itemsize == 8 for side in sides)
-    outlines = Outlines(*map(place, sides), *lengths, *wide)
-    thinned = Thinned(*map(place, (xy, rings, features, left)), vertex_room, ring_room)
     chosen = np.ascontiguousarray(chosen, np.int64)
-    count = load_kernels().thin_outlines(
-        ctypes.addressof(outlines), place(chosen), len(chosen), place(grid), kind == POLYGON,
-        2 * least_area, ctypes.addressof(thinned),
+    outlines, _kept = _outlines(shapes)
+    (xy, rings, features, left), thinned = _make_room(shapes, chosen)
+    grid = np.array([shift, *origin], np.int64)
+    count = _check(
+        load_kernels().thin_outlines(
+            ctypes.addressof(outlines), place(chosen), len(chosen), place(grid), kind == POLYGON,
+            2 * least_area, ctypes.addressof(thinned),
+        )
     )  # fmt: skip
-    if count < 0:
-        raise IndexError("the shapes are damaged")
     features = features[: count + 1]
     rings = rings[: features[-1] + 1]
     # What is left is mostly little, and not to hold the room of all.
     return Shapes(xy[: rings[-1]].copy(), rings.copy(), features.copy()), left[:count].copy()
+
+
+def simplify_rings(shapes: Shapes, tolerance: float) -> tuple[Shapes, Mask]:
+    """Return polygons without the vertices within a tolerance of what is left, as GEOS does.
+
+    Rings that collapse go. Polygons without a ring of more than three vertices stay as they are.
+    Those of which it cannot be said what is left of them are told, and empty.
+    """
+    outlines, (old_xy, old_rings, old_features) = _outlines(shapes, as_wide=True)
+    xy, rings, features = (np.empty_like(side) for side in (old_xy, old_rings, old_features))
+    ends = np.empty(int(np.diff(old_rings).max(initial=0)) + 1, np.int64)
+    is_doubtful = np.empty(len(shapes), np.bool_)
+    count = _check(
+        load_kernels().simplify_polygons(
+            ctypes.addressof(outlines), tolerance, place(ends), len(ends),
+            *map(place, (xy, rings, features, is_doubtful)),
+        )
+    )  # fmt: skip
+    return Shapes(xy[:count], rings[: features[-1] + 1], features), is_doubtful
+
+
+def _make_room(shapes: Shapes, chosen: Ints) -> tuple[list[NDArray[np.int64]], Thinned]:
+    """Return arrays with room for chosen features: vertices, runs, features, and numbers of them.
+
+    And the same for kernels, which do not go beyond it.
+    """
+    starts, stops = shapes.features[chosen], shapes.features[chosen + 1]
+    begins, ends = shapes.rings[starts], shapes.rings[stops]
+    runs = int(stops.sum(dtype=np.int64) - starts.sum(dtype=np.int64))
+    vertices = int(ends.sum(dtype=np.int64) - begins.sum(dtype=np.int64))
+    if min(vertices, runs) < 0 or ends.max(initial=0) > len(shapes.xy):
+        raise IndexError("the shapes are damaged")
+    sizes = (vertices, 2), runs + 1, len(chosen) + 1, len(chosen)
+    arrays = [np.empty(size, np.int64) for size in sizes]
+    return arrays, Thinned(*map(place, arrays), vertices, runs)
+
+
+def _check(count: int) -> int:
+    if count < 0:
+        raise IndexError("the shapes are damaged")
+    return count
+
+
+def _outlines(shapes: Shapes, as_wide: bool = False) -> tuple[Outlines, list[NDArray[Any]]]:
+    """Return shapes for kernels, and the arrays, which have to be kept as long as it is used."""
+    kinds: tuple[type[np.generic], type[np.generic]] = (np.int32, np.uint32)
+    if as_wide:
+        kinds = np.int64, np.int64
+    sides = [_of_types(shapes.xy, kinds[0])]
+    sides += [_of_types(offsets, kinds[1]) for offsets in (shapes.rings, shapes.features)]
+    lengths = len(shapes.xy), len(shapes.rings) - 1, len(shapes)
+    return Outlines(*map(place, sides), *lengths, *(side.itemsize == 8 for side in sides)), sides
 
 
 def _of_types(values: NDArray[Any], narrow: type[np.generic]) -> NDArray[Any]:

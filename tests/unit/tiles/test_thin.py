@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import shapely
 
-from mapyard.tiles.shapes import LINE, POLYGON, Shapes, thin
+from mapyard.tiles.shapes import LINE, POLYGON, Shapes, simplify_rings, thin, to_geometries
 
 Vertex = tuple[int, int]
 
@@ -106,6 +107,77 @@ def test_random_outlines(seed: int, kind: int) -> None:
     assert list(zip(left.tolist(), unpack(made), strict=True)) == expected
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_chosen_outlines_are_gathered(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+
+    def make_ring() -> list[Vertex]:
+        return [(int(x), int(y)) for x, y in rng.integers(-99, 99, (rng.integers(0, 5), 2))]
+
+    features = [[make_ring() for _ in range(rng.integers(0, 4))] for _ in range(20)]
+    types = rng.choice([np.int32, np.int64]), *rng.choice([np.uint32, np.int64], 2)
+    chosen = rng.integers(0, 20, int(rng.integers(0, 30)))
+    taken = pack(features, types).take(chosen)
+    assert unpack(taken) == [features[i] for i in chosen.tolist()]
+    assert {part.dtype for part in (taken.xy, taken.rings, taken.features)} == {np.dtype(np.int64)}
+
+
+def make_star(rng: np.random.Generator, count: int, least: float, most: float) -> list[Vertex]:
+    """A ring around (0, 0), counter-clockwise on paper: clockwise on a screen."""
+    angles = np.sort(rng.uniform(0, 2 * np.pi, count))
+    reach = rng.uniform(least, most, count)
+    xy = np.rint(np.column_stack([reach * np.cos(angles), reach * np.sin(angles)])).astype(int)
+    return [(int(x), int(y)) for x, y in xy]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_rings_are_simplified_as_geos_does(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    features = []
+    for _ in range(80):
+        size = float(rng.choice([4, 9, 40, 900]))
+        rings = [make_star(rng, int(rng.integers(3, 40)), size, 2 * size)]
+        for _ in range(rng.integers(0, 3)):
+            rings.append(make_star(rng, int(rng.integers(3, 12)), size / 8, size / 2)[::-1])
+        if rng.random() < 0.3:  # a second part, beside
+            far = make_star(rng, int(rng.integers(3, 12)), size, 2 * size)
+            rings.append([(x + 5_000, y) for x, y in far])
+        features.append(rings)
+    wide = (np.int64, np.int64, np.int64)
+    clean, _ = thin(pack(features, wide), POLYGON, np.arange(len(features)))
+    made, is_doubtful = simplify_rings(clean, 4.0)
+    counts = np.diff(clean.rings)
+    is_bare = np.maximum.reduceat(counts, clean.features[:-1]) <= 3
+    before = to_geometries(clean, POLYGON)
+    expected = shapely.simplify(before, 4.0, preserve_topology=False)
+    expected[is_bare] = before[is_bare]
+    compared = 0
+    for number, (geometry, rings) in enumerate(zip(expected, unpack(made), strict=True)):
+        if is_doubtful[number]:
+            assert rings == []
+            continue
+        one = to_geometries(made.take(np.array([number])), POLYGON)[0]
+        if shapely.is_valid(before[number]) and shapely.is_valid(one):
+            parts = [shapely.get_coordinates(ring)[:-1] for ring in rings_of(geometry)]
+            assert [[(int(x), int(y)) for x, y in part] for part in parts] == rings
+            compared += 1
+    assert compared > 30
+
+
+def rings_of(geometry: shapely.Geometry) -> list[shapely.Geometry]:
+    return list(shapely.get_rings(shapely.get_parts(geometry)))
+
+
+def test_a_ring_that_keeps_all_its_vertices() -> None:
+    count = 3_000  # a saw: every cut is at the next vertex
+    teeth = [(10 * i, 900 + 50 * (i % 2) + i) for i in range(count)]
+    ring = [(0, 0), *teeth, (10 * count, 0)]
+    shapes = pack([[ring[::-1]]], (np.int64, np.int64, np.int64))
+    made, _ = simplify_rings(shapes, 4.0)
+    expected = shapely.simplify(to_geometries(shapes, POLYGON), 4.0, preserve_topology=False)[0]
+    assert len(made.xy) == shapely.get_num_coordinates(expected) - 1 > count
+
+
 def test_nothing_is_left_of_nothing() -> None:
     made, left = thin(pack([], (np.int32, np.uint32, np.uint32)), LINE, np.arange(0))
     assert (len(made), left.tolist()) == (0, [])
@@ -118,6 +190,8 @@ def test_damaged_shapes_are_told(rings: list[int]) -> None:
     shapes = Shapes(xy, np.array(rings, np.uint32), features)  # type: ignore[arg-type]
     with pytest.raises(IndexError, match="damaged"):
         thin(shapes, LINE, np.arange(2))
+    with pytest.raises(IndexError, match="damaged"):
+        shapes.take(np.arange(2))
     wrong = Shapes(xy, np.array([0, 3], np.int64), np.array([0, 1], np.int64))
     with pytest.raises(IndexError):
         thin(wrong, LINE, np.array([1]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import c_char_p, c_int64, c_void_p
+from ctypes import c_char_p, c_double, c_int64, c_void_p
 from functools import cache
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mapyard.native import Functions, address, load_library
 
 #: Has to be the one in kernels.h.
-_VERSION: Final = 11
+_VERSION: Final = 12
 _FUNCTIONS: Final[Functions] = {
     "take_frames": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p)),
     "take_frames_32": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p)),
@@ -57,6 +57,11 @@ _FUNCTIONS: Final[Functions] = {
         c_int64,
         (c_void_p, c_void_p, c_int64, c_void_p, c_int64, c_int64, c_void_p),
     ),
+    "simplify_polygons": (
+        c_int64,
+        (c_void_p, c_double, c_void_p, c_int64, *[c_void_p] * 4),
+    ),
+    "gather_outlines": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p)),
     "spill_begin": (c_void_p, (c_char_p, c_int64, c_int64)),
     "spill_end": (None, ()),
     "spill_trim": (None, ()),

@@ -13,7 +13,7 @@
 #endif
 
 /* Rises when a function's arguments or a struct change: another library is not loaded. */
-enum { KERNELS_VERSION = 11 };
+enum { KERNELS_VERSION = 12 };
 
 EXPORT int32_t kernels_version(void);
 
@@ -192,6 +192,19 @@ typedef struct {
 EXPORT int64_t thin_outlines(
     const Outlines *from, const int64_t *indexes, int64_t count, const int64_t *grid, int64_t is_closed,
     int64_t least, const Thinned *to);
+
+/* The rings of polygons, all numbers wide, without the vertices that lie within a tolerance of what is left of
+   them, and without those that collapse, as GEOS does; those of up to three vertices as they are where a
+   polygon has no others. `ends` is room for the vertices of the largest ring. A polygon with a ring that turned
+   over, or a hole that lost its exterior ring, is doubtful and left empty. Returns how many vertices are left,
+   or -1 where a polygon is damaged. */
+EXPORT int64_t simplify_polygons(
+    const Outlines *from, double tolerance, int64_t *ends, int64_t end_room, int64_t *xy, int64_t *rings,
+    int64_t *features, uint8_t *is_doubtful);
+
+/* Shapes as they are, one after the other. Returns how many vertices they have, or -1 where one is damaged. */
+EXPORT int64_t gather_outlines(
+    const Outlines *from, const int64_t *indexes, int64_t count, const Thinned *to);
 
 /* What large arrays take: in memory, in files since `spill_begin`, and what was refused last with which
    error. */

@@ -1,5 +1,7 @@
 #include "kernels.h"
 
+#include <math.h>
+
 typedef struct {
     int64_t x, y;
 } Vertex;
@@ -110,4 +112,116 @@ int64_t thin_outlines(
         to->features[++features] = rings;
     }
     return features;
+}
+
+static double measure_distance(Vertex a, Vertex b) {
+    double x = (double)(a.x - b.x), y = (double)(a.y - b.y);
+    return sqrt(x * x + y * y);
+}
+
+/* As GEOS computes it, to the last bit: which of two vertices is farther decides what is left. */
+static double measure_offset(Vertex point, Vertex a, Vertex b) {
+    if (is_same(a, b)) return measure_distance(point, a);
+    double x = (double)(b.x - a.x), y = (double)(b.y - a.y);
+    double px = (double)(point.x - a.x), py = (double)(point.y - a.y);
+    double square = x * x + y * y, along = (px * x + py * y) / square;
+    if (along <= 0) return measure_distance(point, a);
+    if (along >= 1) return measure_distance(point, b);
+    return fabs((px * y - py * x) / square) * sqrt(square);
+}
+
+/* Douglas and Peucker, from the first vertex around to it again; then that one may go as well. */
+static int64_t simplify_ring(
+    const Vertex *ring, int64_t count, double tolerance, int64_t *ends, Vertex *to) {
+    int64_t kept = 0, start = 0, depth = 1;
+    ends[0] = count;
+    to[kept++] = ring[0];
+    while (depth) {
+        int64_t end = ends[depth - 1], farthest = start;
+        Vertex last = ring[end < count ? end : 0];
+        double most = -1;
+        for (int64_t i = start + 1; i < end; i++) {
+            double offset = measure_offset(ring[i], ring[start], last);
+            if (offset > most) most = offset, farthest = i;
+        }
+        if (most > tolerance) {
+            ends[depth++] = farthest;
+            continue;
+        }
+        if (end < count) to[kept++] = last;
+        start = end;
+        depth--;
+    }
+    if (kept < 3 || measure_offset(to[0], to[1], to[kept - 1]) > tolerance) return kept;
+    for (int64_t i = 1; i < kept; i++) to[i - 1] = to[i];
+    return kept - 1;
+}
+
+int64_t simplify_polygons(
+    const Outlines *from, double tolerance, int64_t *ends, int64_t end_room, int64_t *xy, int64_t *rings,
+    int64_t *features, uint8_t *is_doubtful) {
+    if (!from->is_wide_xy || !from->is_wide_rings || !from->is_wide_features) return -1;
+    const int64_t *old_rings = from->rings, *old_features = from->features;
+    const Vertex *vertices = from->xy;
+    Vertex *to = (Vertex *)xy;
+    int64_t written = 0, ring = 0;
+    rings[0] = features[0] = 0;
+    for (int64_t feature = 0, old = 0; feature < from->feature_count; feature++) {
+        int64_t stop = old_features[feature + 1], most = 0;
+        if (old_features[feature] != old || stop < old || stop > from->ring_count) return -1;
+        for (int64_t i = old; i < stop; i++) {
+            int64_t size = old_rings[i + 1] - old_rings[i];
+            if (old_rings[i] < 0 || size < 0 || old_rings[i + 1] > from->vertex_count) return -1;
+            if (old_rings[i] < written) return -1; /* there is room for as many as there were */
+            if (size > most) most = size;
+        }
+        if (most > end_room) return -1;
+        int64_t first = ring, has_outer = 0;
+        is_doubtful[feature] = 0;
+        for (; old < stop; old++) {
+            const Vertex *here = vertices + old_rings[old];
+            int64_t size = old_rings[old + 1] - old_rings[old], kept = size;
+            int64_t before = measure(here, size);
+            if (most > 3 && size) {
+                kept = simplify_ring(here, size, tolerance, ends, to + written);
+            } else {
+                for (int64_t i = 0; i < size; i++) to[written + i] = here[i];
+            }
+            if (before > 0) has_outer = kept >= 3;
+            if (kept < 3 && before) continue;
+            int64_t after = measure(to + written, kept);
+            if (!has_outer || !((before > 0 && after > 0) || (before < 0 && after < 0))) is_doubtful[feature] = 1;
+            written += kept;
+            rings[++ring] = written;
+        }
+        if (is_doubtful[feature]) {
+            ring = first;
+            written = rings[ring];
+        }
+        features[feature + 1] = ring;
+    }
+    return written;
+}
+
+int64_t gather_outlines(const Outlines *from, const int64_t *indexes, int64_t count, const Thinned *to) {
+    int64_t vertices = 0, rings = 0;
+    to->rings[0] = to->features[0] = 0;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t feature = indexes[i];
+        if (feature < 0 || feature >= from->feature_count) return -1;
+        int64_t ring = offset_at(from->features, from->is_wide_features, feature);
+        int64_t stop = offset_at(from->features, from->is_wide_features, feature + 1);
+        if (ring < 0 || stop > from->ring_count || stop - ring > to->ring_room - rings) return -1;
+        for (; ring < stop; ring++) {
+            int64_t begin = offset_at(from->rings, from->is_wide_rings, ring);
+            int64_t size = offset_at(from->rings, from->is_wide_rings, ring + 1) - begin;
+            if (begin < 0 || size < 0 || size > from->vertex_count - begin) return -1;
+            if (size > to->vertex_room - vertices) return -1;
+            scale(from, begin, size, (const int64_t[]){0, 0, 0}, (Vertex *)to->xy + vertices);
+            vertices += size;
+            to->rings[++rings] = vertices;
+        }
+        to->features[i + 1] = rings;
+    }
+    return vertices;
 }
