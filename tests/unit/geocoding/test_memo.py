@@ -148,8 +148,8 @@ def test_a_moved_border_is_in_doubt_only_where_it_moved(towns: Path) -> None:
 
 def test_rows_differ_when_touched_new_gone_or_labelled_otherwise(towns: Path) -> None:
     memo = Memo(stores(towns)[0], towns / "old")
-    memo.changed_rows("x", np.array([1, 2, 3, 4]), np.array([0, 0, 0, -1]))
+    memo.compare("x", np.array([1, 2, 3, 4]), np.array([0, 0, 0, -1]))
     memo.close()
     memo = after_memo(towns, touched=[2])
-    old, new = memo.changed_rows("x", np.array([2, 3, 4, 5]), np.array([0, 1, -1, 0]))
-    assert (old.tolist(), new.tolist()) == ([1, 2, 3], [2, 3, 5])
+    found = memo.compare("x", np.array([2, 3, 4, 5]), np.array([0, 1, -1, 0]))
+    assert [rows.tolist() for rows in found] == [[1, 2, 3], [2, 3, 5], [4]]

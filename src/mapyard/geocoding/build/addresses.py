@@ -174,7 +174,7 @@ def _nearest_streets(memo: Memo, addresses: Addresses, lone: Ints, rows: Ints) -
         place = find_nearest_in_reach(shapes, lon[open_], lat[open_], MAX_NEAREST_M)
         return np.where(place >= 0, np.append(near, -1)[place], -1)
 
-    dirty = memo.cells_of_changes("street", rows, reach_deg)
+    dirty = memo.cells_around(memo.compare("street", rows), reach_deg)
     names = addresses.names()[lone]
     return memo.by_point("nearest_street", lon, lat, in_blocks(lon, lat, compute), dirty, names)
 
@@ -277,7 +277,7 @@ def find_of_name(
             [near.documents[ranges(starts[part], counts[part])] for starts, counts in runs]
         )
         address = np.concatenate([np.repeat(part, counts[part]) for _, counts in runs])
-        if runs[1][1][part].any():
+        if len(runs) > 1:
             order = sort_stably(address)
             address, choice = address[order], choice[order]
         at = chosen[address]
@@ -318,19 +318,29 @@ class _Near:
         # What is large comes in no square, but with every one of its name.
         everywhere = np.flatnonzero(is_large)
         numbers = np.concatenate([numbers, _name_in_square(key[everywhere], _NOWHERE, _NOWHERE)])
-        order = np.argsort(numbers, kind="stable")
-        self._numbers = numbers[order]
+        order = sort_stably(numbers)
+        numbers = numbers[order]
+        self._starts = np.flatnonzero(np.diff(numbers, prepend=-1))
+        #: Each name in a square once, and how many parents that is.
+        self._numbers = numbers[self._starts]
+        self._counts = np.diff(self._starts, append=len(numbers))
+        self._has_large = bool(len(everywhere))
         self.documents = parents.documents[np.concatenate([item[rows], everywhere])[order]]
 
     def runs_of(self, keys: Ints, lon: Floats, lat: Floats) -> list[tuple[Ints, Ints]]:
-        """Return where in `documents` those of names near points begin, and how many: two runs."""
-        here = _name_in_square(keys, _square(lon), _square(lat))
-        everywhere = _name_in_square(keys, _NOWHERE, _NOWHERE)
-        runs = []
-        for wanted in (here, everywhere):
-            starts = np.searchsorted(self._numbers, wanted)
-            runs.append((starts, np.searchsorted(self._numbers, wanted, side="right") - starts))
+        """Return where in `documents` those of names near points begin, and how many: some runs."""
+        runs = [self._find(_name_in_square(keys, _square(lon), _square(lat)))]
+        if self._has_large:
+            runs.append(self._find(_name_in_square(keys, _NOWHERE, _NOWHERE)))
         return runs
+
+    def _find(self, wanted: Ints) -> tuple[Ints, Ints]:
+        place = np.searchsorted(self._numbers, wanted)
+        place[place == len(self._numbers)] = 0
+        if not len(self._numbers):
+            return place, place
+        is_there = self._numbers[place] == wanted
+        return self._starts[place], np.where(is_there, self._counts[place], 0)
 
 
 def _square(degrees: Floats) -> Ints:

@@ -6,7 +6,6 @@ element, a position, an importance, a chain of areas, a country and a postcode.
 
 from __future__ import annotations
 
-from array import array
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -40,6 +39,7 @@ from mapyard.geocoding.kinds import HOUSE, PLACE, POI, POSTCODE
 from mapyard.geocoding.kinds import STREET as STREET_KIND
 from mapyard.geocoding.words.categories import get_category
 from mapyard.osm.countries import find_region_indexes, get_regions
+from mapyard.store.distinct import distinct
 from mapyard.store.reader import E7
 from mapyard.text.analysis import name_key
 from mapyard.text.names import iter_names, parse_name_key
@@ -296,22 +296,20 @@ class Assembly:
             if place.is_area:
                 boxes[index] = self.store.boxes(np.array([place.row]))[0] / E7
         keys: dict[str, int] = {}
-        numbers, documents = array("q"), array("q")
-        for document in range(self.count):
-            for key in {name_key(name) for name in self._list_names(document)}:
-                numbers.append(keys.setdefault(key, len(keys)))
-                documents.append(document)
-        order = np.argsort(np.asarray(numbers), kind="stable")
+        of_places = [
+            keys.setdefault(key, len(keys)) << 32 | index
+            for index, place in enumerate(self.places)
+            for key in {name_key(name) for _, _, name in iter_names(place.tags)}
+        ]
+        names = self.street_names()
+        of_text = [keys.setdefault(name_key(text), len(keys)) for text in names.texts]
+        numbers = np.array(of_text, np.int64)[names.codes]
+        of_streets = numbers << 32 | (names.owners() + self.first_street)
+        both = distinct(np.array(of_places, np.int64), of_streets)
         return Parents(
             lon, lat, boxes, self.municipality(), keys,
-            group_offsets(np.asarray(numbers), len(keys)), np.asarray(documents)[order],
+            group_offsets(both >> 32, len(keys)), both & 0xFFFFFFFF,
         )  # fmt: skip
-
-    def _list_names(self, document: int) -> list[str]:
-        """Return all names of a place, or of all pieces of a street."""
-        if document < len(self.places):
-            return [name for _, _, name in iter_names(self.places[document].tags)]
-        return self.street_names()[document - self._streets[0]]
 
     @property
     def first_street(self) -> int:
@@ -410,16 +408,18 @@ class Assembly:
         best = np.full(len(lon), -1, np.int64)
         best_share = np.full(len(lon), 1.0)
         best_m = np.full(len(lon), np.inf)
-        order = np.argsort(lat)
-        sorted_lat = lat[order]
-        # Few nodes against many points: one vectorised pass over those in its strip per node.
+        # Few nodes against many points: one vectorised pass per node over those inside the same
+        # areas, in its strip.
+        keys = _strip_keys(inside, lat)
+        order = np.argsort(keys)
+        keys = keys[order]
         for place, x, y, reach_m, own in zip(
             index, node_lon, node_lat, reach, of_node, strict=True
         ):
             reach_deg = reach_m / METERS * 1.001
-            start, stop = np.searchsorted(sorted_lat, (y - reach_deg, y + reach_deg))
+            ends = _strip_keys(own, np.array([y - reach_deg, y + reach_deg]))
+            start, stop = np.searchsorted(keys, ends)
             near = order[start:stop]
-            near = near[inside[near] == own]
             dx = (lon[near] - x) * np.cos(np.radians(y))
             distance_m = np.hypot(dx, lat[near] - y) * METERS
             share = distance_m / reach_m
@@ -513,3 +513,8 @@ class Assembly:
             if len(code) == 2:
                 texts[index] = code.upper()
         self.country_codes, self.country = np.unique(texts, return_inverse=True)
+
+
+def _strip_keys(numbers: Ints | int, lat: Floats) -> Ints:
+    """Return numbers that sort points by the areas they are in, then from south to north."""
+    return (np.asarray(numbers, np.int64) << 32) + np.rint((lat + 100) * E7).astype(np.int64)

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
+import shapely
 from numpy.typing import NDArray
 
 from mapyard.geocoding.build.columns import Floats, Ints, sort_stably
@@ -43,6 +44,7 @@ class Cells:
         high = np.floor((boxes[:, 2:] + reach_deg) / SIZE_DEG).astype(np.int64)
         width, height = (high - low + 1).T if len(boxes) else np.zeros((2, 0), np.int64)
         self._is_everything = bool((width * height).sum() > _MAX_CELLS)
+        self._boxes, self._reach_deg = boxes, reach_deg
         self._ids: Ints = np.empty(0, np.int64)
         self._table: NDArray[np.bool_] | None = None
         if self._is_everything or not len(boxes):
@@ -77,6 +79,16 @@ class Cells:
         y[(y < 0) | (y >= height)] = height - 1
         return self._table[x, y]
 
+    def find_in_boxes(self, lon: Floats, lat: Floats) -> Ints:
+        """Return the places of the points that lie in one of the widened boxes themselves."""
+        held = np.flatnonzero(self.hold(lon, lat))
+        if self._is_everything or not len(held):
+            return held
+        west, south = (self._boxes[:, :2] - self._reach_deg - _MARGIN_DEG).T
+        east, north = (self._boxes[:, 2:] + self._reach_deg + _MARGIN_DEG).T
+        tree = shapely.STRtree(shapely.box(west, south, east, north))
+        return held[distinct(tree.query(shapely.points(lon[held], lat[held]))[0])]
+
     def meet(self, boxes: Floats) -> NDArray[np.bool_]:
         """Return which boxes may meet a cell."""
         west, south, east, north = boxes.T
@@ -103,7 +115,7 @@ class Near:
 
         Such whose box is out of reach of all may be among them.
         """
-        if len(lon) <= _FEW_POINTS:
+        if len(lon) <= _FEW_POINTS and "_squares" not in self.__dict__:
             return self._find_by_tree(lon, lat)
         squares = distinct(_square_of(lon, lat))
         of_square, places, everywhere = self._squares

@@ -143,7 +143,7 @@ def find_doubt(memo: Memo, name: str, rows: Ints) -> Cells | None:
 
     Where an area was changed these are the parts that it lost or won. None in a build from nothing.
     """
-    old_rows, new_rows = memo.changed_rows(name, rows)
+    old_rows, new_rows, _ = memo.compare(name, rows)
     if memo.previous is None:
         return None
     old = memo.previous.store.geometries(old_rows)

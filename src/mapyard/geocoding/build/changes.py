@@ -128,8 +128,15 @@ def _digest_names(made: Assembly) -> Digests:
     digest = np.zeros(made.count, np.uint64)
     called = [[name for _, _, name in iter_names(place.tags)] for place in made.places]
     digest[: len(called)] = _hash_texts(["\n".join(names) for names in called])
-    streets = _hash_texts(["\n".join(names) for names in made.street_names()])
-    digest[made.first_street : made.first_street + len(streets)] = streets
+    streets = made.street_names()
+    # All names of a street, in their order.
+    place = np.arange(len(streets.codes)) - np.repeat(
+        streets.offsets[:-1], np.diff(streets.offsets)
+    )
+    said = _mix(_hash_texts(streets.texts)[streets.codes] ^ _mix(place.astype(np.uint64)))
+    ends = np.concatenate([np.zeros(1, np.uint64), np.cumsum(said, dtype=np.uint64)])
+    first = made.first_street
+    digest[first : first + len(streets)] = np.diff(ends[streets.offsets])
     labelled = np.fromiter(made.labels, np.int64, len(made.labels))
     digest[labelled] = _hash_texts(list(made.labels.values()))
     return digest

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +62,23 @@ class Previous:
     def is_touched(self, rows: Array) -> NDArray[np.bool_]:
         """Return which new rows changed or depend on changed ones."""
         return find_sorted(self.touched, rows) >= 0
+
+
+class Compared(NamedTuple):
+    """How a set of rows differs from the build before: old and new ones, and those that do not."""
+
+    old: Ints
+    new: Ints
+    same: Ints
+
+
+class Nearest(NamedTuple):
+    """What to do where an answer is the nearest of some elements, and others of these changed."""
+
+    #: Sorted rows that are as before.
+    same: Ints
+    #: Gets places and their answers, of which each is one of `same` or −1; returns those now.
+    improve: Callable[[Ints, Ints], Ints]
 
 
 class Memo:
@@ -129,6 +146,7 @@ class Memo:
         *,
         translate: Callable[[Array], Ints] | None = None,
         labels: Ints | None = None,
+        nearest: Nearest | None = None,
     ) -> Ints:
         """Return one number per point: a row, −1 for none, or what `translate` makes of old ones.
 
@@ -142,6 +160,7 @@ class Memo:
                 position is the same.
             translate: old numbers → new ones; rows are mapped by default.
             labels: rows that the answers depend on besides the position, −1 for none.
+            nearest: how old answers are improved where they may not hold, instead of `compute`.
         """
         keys = _point_keys(lon, lat)
         values = np.full(len(lon), UNKNOWN, np.int64)
@@ -150,7 +169,10 @@ class Memo:
             map_rows = self.previous.map_rows
             known, places = self._old_names(name)
             place = places[find_sorted(known, names)]
-            at = np.flatnonzero((place >= 0) & ~dirty.hold(lon, lat))
+            in_doubt = dirty.find_in_boxes(lon, lat)
+            if nearest is None:
+                place[in_doubt] = -1
+            at = np.flatnonzero(place >= 0)
             place = place[at]
             same = self.get(f"{name}_keys")[place] == keys[at]
             taken = (translate or map_rows)(self.get(f"{name}_values")[place])
@@ -158,6 +180,12 @@ class Memo:
                 same &= map_rows(self.get(f"{name}_labels")[place]) == labels[at]
             taken[~same] = UNKNOWN
             values[at] = taken
+            if nearest is not None:
+                answers = values[in_doubt]
+                stands = (answers == -1) | (find_sorted(nearest.same, answers) >= 0)
+                values[in_doubt[~stands]] = UNKNOWN
+                in_doubt, answers = in_doubt[stands], answers[stands]
+                values[in_doubt] = nearest.improve(in_doubt, answers)
         open_ = np.flatnonzero(values == UNKNOWN)
         if len(open_):
             values[open_] = compute(open_)
@@ -182,8 +210,8 @@ class Memo:
 
     # ---- what changed -----------------------------------------------------------------------
 
-    def changed_rows(self, name: str, rows: Ints, labels: Ints | None = None) -> tuple[Ints, Ints]:
-        """Return the old and the new rows in which a set of rows differs from the build before.
+    def compare(self, name: str, rows: Ints, labels: Ints | None = None) -> Compared:
+        """Return in which rows a sorted set of them differs from the build before.
 
         A row differs when it is in one of them only, is touched, or has another label (a row).
         """
@@ -191,7 +219,7 @@ class Memo:
         if labels is not None:
             self.put(f"{name}_labels", labels.astype(np.int32))
         if self.previous is None:
-            return np.empty(0, np.int64), rows
+            return Compared(np.empty(0, np.int64), rows, rows[:0])
         map_rows = self.previous.map_rows
         old = self.get(f"{name}_rows")
         place = _find_mapped(map_rows(old), rows)
@@ -200,16 +228,14 @@ class Memo:
             place[map_rows(self.get(f"{name}_labels"))[place] != labels] = -1
         kept = np.zeros(len(old) + 1, np.bool_)
         kept[place] = True  # −1 is behind the last
-        return old[~kept[:-1]].astype(np.int64), rows[place < 0]
+        return Compared(old[~kept[:-1]].astype(np.int64), rows[place < 0], rows[place >= 0])
 
-    def cells_of_changes(
-        self, name: str, rows: Ints, reach_deg: float = 0.0, labels: Ints | None = None
-    ) -> Cells | None:
-        """Return the cells around all rows in which a set differs; None in a build from nothing."""
-        old, new = self.changed_rows(name, rows, labels)
+    def cells_around(self, changes: Compared, reach_deg: float = 0.0) -> Cells | None:
+        """Return the cells around all rows that differ; None in a build from nothing."""
         if self.previous is None:
             return None
-        boxes = np.concatenate([self.previous.store.boxes(old), self.store.boxes(new)]) / E7
+        before, now = self.previous.store.boxes(changes.old), self.store.boxes(changes.new)
+        boxes = np.concatenate([before, now]) / E7
         return Cells(boxes[boxes[:, 0] <= boxes[:, 2]], reach_deg)
 
 

@@ -25,6 +25,7 @@ from mapyard.geocoding.build.memo import ADDRESS, MIDDLE, Memo, name_points
 from mapyard.geocoding.words.categories import CATEGORY_KEYS, FURTHER_KEYS, indexed_tags
 from mapyard.store.distinct import distinct_rows
 from mapyard.store.reader import E7, Store
+from mapyard.store.sorted import find_sorted
 from mapyard.text.names import parse_name_key
 
 #: A point of interest stands on a street no farther away than this.
@@ -51,19 +52,17 @@ def find_poi_rows(store: Store, taken: NDArray[np.bool_]) -> Ints:
             named.append(store.rows_with_tag(key, value))
     wanted = distinct_rows(named)
     said = distinct_rows([store.rows_with_key(key) for key in CATEGORY_KEYS])
-    named_or_said = np.intersect1d(wanted, said, assume_unique=True)
+    rows = wanted[~taken[wanted]]
     # A name alone is enough for nodes and areas; lines without a kind are pieces of something.
-    bare = np.setdiff1d(wanted, said, assume_unique=True)
-    keep_bare = (bare < store.way_start) | store.is_area(bare) | (bare >= store.relation_start)
-    rows = distinct_rows([named_or_said, bare[keep_bare]])
+    is_bare = find_sorted(said, rows) < 0
+    is_bare &= (rows >= store.way_start) & (rows < store.relation_start) & ~store.is_area(rows)
+    rows = rows[~is_bare]
     for key, value in _UNWANTED:
-        rows = np.setdiff1d(rows, store.rows_with_tag(key, value), assume_unique=True)
-    rows = rows[~taken[rows]]
+        rows = rows[~store.has_tag(rows, key, value)]
     # Interpolation lines and border lines.
-    border = store.rows_with_key("boundary")
-    border = border[(border >= store.way_start) & ~store.is_area(border)]
-    rows = np.setdiff1d(rows, border, assume_unique=True)
-    return rows.astype(np.int64)
+    is_border = store.has_key(rows, "boundary") & (rows >= store.way_start)
+    is_border[is_border] = ~store.is_area(rows[is_border])
+    return rows[~is_border].astype(np.int64)
 
 
 def find_addresses_of(
@@ -140,7 +139,7 @@ def _find_signs(
         return np.concatenate([near, addresses.rows[houses], [-1]])[place]
 
     rows = distinct_rows([streets, addresses.rows[signs]]).astype(np.int64)
-    dirty = memo.cells_of_changes("sign", rows, reach_deg)
+    dirty = memo.cells_around(memo.compare("sign", rows), reach_deg)
     names = name_points(pois.rows[chosen], MIDDLE)
     return memo.by_point("nearest_sign", lon, lat, in_blocks(lon, lat, compute), dirty, names)
 
@@ -167,7 +166,7 @@ def _find_buildings(memo: Memo, rows: Ints, buildings: Ints) -> Ints:
     known = np.flatnonzero(~np.isnan(lon))
     found = np.full(len(rows), -1, np.int64)
     lon, lat = lon[known], lat[known]
-    dirty = memo.cells_of_changes("building", buildings)
+    dirty = memo.cells_around(memo.compare("building", buildings))
     names = name_points(rows[known], ADDRESS)
     found[known] = memo.by_point("building", lon, lat, in_blocks(lon, lat, compute), dirty, names)
     return found

@@ -13,6 +13,7 @@ from mapyard.geocoding.build.assembly import METERS, Assembly
 from mapyard.geocoding.build.cells import Cells, Near, boxes_of_points, in_blocks
 from mapyard.geocoding.build.chains import Areas, find_doubt
 from mapyard.geocoding.build.columns import Floats, Ints, TagColumn, count_pairs
+from mapyard.geocoding.build.memo import Nearest
 from mapyard.store.reader import E7
 from mapyard.store.sorted import find_sorted
 
@@ -20,6 +21,7 @@ from mapyard.store.sorted import find_sorted
 REACH_M: Final = 1_000.0
 _REACH_DEG: Final = REACH_M / METERS
 _STRIP_E7: Final = 1e10
+_PART: Final = 50_000
 
 Mask = NDArray[np.bool_]
 
@@ -127,7 +129,8 @@ class _Sources:
         self._rows = made.addresses.rows[known]
         self._near = Near(made.store, self._rows, _REACH_DEG)
         labels = made.place_rows(made.address_municipality[known])
-        self._dirty = made.memo.cells_of_changes(f"{name}_known", self._rows, _REACH_DEG, labels)
+        self._changes = made.memo.compare(f"{name}_known", self._rows, labels)
+        self._dirty = made.memo.cells_around(self._changes, _REACH_DEG)
 
     def find(self, lon: Floats, lat: Floats, names: Ints, municipality: Ints) -> Ints:
         """Return the address nearest to each point, −1 where there is none in reach."""
@@ -137,18 +140,42 @@ class _Sources:
             cells = Cells(boxes_of_points(lon[open_], lat[open_]), _REACH_DEG)
             near = known[self._near.find(lon[open_], lat[open_])]
             near = near[cells.hold(addresses.lon[near], addresses.lat[near])]
-            strip = self._made.address_municipality[near]
-            points = _in_strips(addresses.lon[near], addresses.lat[near], strip)
+            points = self._in_strips(near)
             asked = _in_strips(lon[open_], lat[open_], municipality[open_])
             place = find_nearest(points, asked, _REACH_DEG * E7)
             return np.where(place >= 0, np.append(addresses.rows[near], -1)[place], -1)
 
+        def improve(places: Ints, rows: Ints) -> Ints:
+            found = rows.copy()
+            entries = find_sorted(addresses.rows, self._changes.new)
+            points = self._in_strips(entries)
+            for start in range(0, len(places) if len(entries) else 0, _PART):
+                part = places[start : start + _PART]
+                asked = _in_strips(lon[part], lat[part], municipality[part])
+                place = find_nearest(points, asked, _REACH_DEG * E7)
+                at = np.flatnonzero(place >= 0)
+                asked, other = asked[at], place[at]
+                before = rows[start + at]
+                own = self._in_strips(find_sorted(addresses.rows, before))
+                own[before < 0] = None
+                gap = np.nan_to_num(shapely.distance(own, asked), nan=np.inf)
+                other_gap = shapely.distance(points[other], asked)
+                row = self._changes.new[other]
+                is_first = (other_gap < gap) | ((other_gap == gap) & (row < before))
+                found[start + at[is_first]] = row[is_first]
+            return found
+
         labels = self._made.place_rows(municipality)
+        nearest = Nearest(self._changes.same, improve)
         rows = self._made.memo.by_point(
             f"{self._name}_source", lon, lat, in_blocks(lon, lat, compute), self._dirty,
-            names, labels=labels,
+            names, labels=labels, nearest=nearest,
         )  # fmt: skip
         return find_sorted(addresses.rows, rows)
+
+    def _in_strips(self, entries: Ints) -> NDArray[np.object_]:
+        made, strip = self._made, self._made.address_municipality[entries]
+        return _in_strips(made.addresses.lon[entries], made.addresses.lat[entries], strip)
 
 
 def _in_strips(lon: Floats, lat: Floats, municipality: Ints) -> NDArray[np.object_]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ from mapyard.geocoding.build.columns import (
     group_offsets,
     join_keys,
     round_positions,
+    sort_stably,
 )
 from mapyard.geocoding.build.memo import Memo
 from mapyard.store.columns import ranges
@@ -78,8 +78,8 @@ def find_river_rows(store: Store) -> Ints:
 
 def _named_ways(store: Store, key: str) -> Ints:
     having = store.rows_with_key(key)
-    named = np.intersect1d(having, store.rows_with_key("name"), assume_unique=True)
-    return named[named >= store.way_start].astype(np.int64)
+    ways = having[np.searchsorted(having, np.uint32(store.way_start)) :]
+    return ways[store.has_key(ways, "name")].astype(np.int64)
 
 
 def group_lines(memo: Memo, name: str, rows: Ints, municipality: Ints) -> Lines:
@@ -88,7 +88,7 @@ def group_lines(memo: Memo, name: str, rows: Ints, municipality: Ints) -> Lines:
     Args:
         memo: of the build.
         name: of this kind of lines.
-        rows: ways and relations that all have a name.
+        rows: ways and relations that all have a name, sorted.
         municipality: number of the municipality of each row, −1 outside all.
     """
     store = memo.store
@@ -112,7 +112,7 @@ def group_lines(memo: Memo, name: str, rows: Ints, municipality: Ints) -> Lines:
     # Groups in the order of their main rows: a change never puts others in another order.
     main = rows[_largest(size, group)]
     group = np.searchsorted(np.sort(main), main[group])
-    order = np.lexsort((rows, group))
+    order = sort_stably(group)
     rows, group, boxes = rows[order], group[order], boxes[order]
     starts = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
     offsets = np.r_[starts, len(rows)]
@@ -158,7 +158,7 @@ def _points_on(store: Store, rows: Ints) -> Floats:
 
 def _near_pairs(group: Ints, boxes: Floats) -> tuple[Ints, Ints]:
     """Return the pairs of items of one group whose boxes are within GAP_M, each pair once."""
-    order = np.argsort(group, kind="stable")
+    order = sort_stably(group)
     sizes = np.bincount(group)
     starts = np.cumsum(sizes) - sizes
     ones: list[Ints] = []
@@ -202,7 +202,7 @@ class GroupNames:
     """Names of groups, as numbers of texts; group i has those from offset i up to the next."""
 
     def __init__(self, texts: list[str], codes: Ints, offsets: Ints) -> None:
-        self._texts = texts
+        self.texts, self.codes, self.offsets = texts, codes, offsets
         self._codes, self._offsets = memoryview(codes), memoryview(offsets)
 
     def __len__(self) -> int:
@@ -210,12 +210,13 @@ class GroupNames:
 
     def __getitem__(self, group: int) -> list[str]:
         return [
-            self._texts[code]
+            self.texts[code]
             for code in self._codes[self._offsets[group] : self._offsets[group + 1]]
         ]
 
-    def __iter__(self) -> Iterator[list[str]]:
-        return map(self.__getitem__, range(len(self)))
+    def owners(self) -> Ints:
+        """Return the group of each name in `codes`."""
+        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
 
 
 def names_of_groups(store: Store, lines: Lines) -> GroupNames:
@@ -241,5 +242,5 @@ def names_of_groups(store: Store, lines: Lines) -> GroupNames:
     # Of equal ones of a group the first.
     kept = np.sort(np.unique(group * max(1, len(numbers)) + name, return_index=True)[1])
     group, name = group[kept], name[kept]
-    order = np.argsort(group, kind="stable")
+    order = sort_stably(group)
     return GroupNames(list(numbers), name[order], group_offsets(group, len(lines)))

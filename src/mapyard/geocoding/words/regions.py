@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from mapyard.geocoding.build.columns import Ints, TagColumn, count_pairs, join_keys
+from mapyard.geocoding.build.columns import Ints, TagColumn, count_pairs, join_keys, number_values
 from mapyard.geocoding.build.places import COUNTRY, STATE
 from mapyard.store.reader import Store
 from mapyard.text.analysis import name_key
@@ -141,11 +141,13 @@ def assign_states(made: Assembly) -> None:
     majority = {country: _find_majority(counts) for country, counts in of_country.items()}
     chosen = {key: max(sorted(counts), key=counts.__getitem__) for key, counts in of_town.items()}
     open_ = np.flatnonzero(~has_state & (made.kind >= 0))
-    towns, countries = made.town[open_].tolist(), made.country[open_].tolist()
-    made.state[open_] = [
-        chosen.get((town, country), majority.get(country, -1))
-        for town, country in zip(towns, countries, strict=True)
+    # Each town and country once, as a few of them have all documents.
+    pairs, place = number_values((made.town[open_] + 1) * len(codes) + made.country[open_])
+    of_pair = [
+        chosen.get((pair // len(codes) - 1, pair % len(codes)), majority.get(pair % len(codes), -1))
+        for pair in pairs.tolist()
     ]
+    made.state[open_] = np.array(of_pair, np.int64)[place]
 
 
 def _count_votes(
