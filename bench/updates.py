@@ -39,7 +39,7 @@ from mapyard.geocoding.geocoder import Geocoder, open_geocoder
 from mapyard.osm.patch import patch_source
 from mapyard.osm.pbf import Header
 from mapyard.settings import Settings
-from mapyard.store.patch import patch_store
+from mapyard.store.patching.patch import patch_store
 from mapyard.store.reader import open_store
 from mapyard.text.index import TextIndex
 from mapyard.updates.changes import Changes, read_changes

@@ -6,6 +6,7 @@ import numpy as np
 
 from mapyard.store.columns import Heap
 from mapyard.store.frames import Frames
+from mapyard.store.row_map import GONE
 from mapyard.store.reader import Store
 from mapyard.store.rtree import Rtree
 
@@ -62,8 +63,8 @@ def _items(store: Store, name: str) -> list[tuple[int, bytes]]:
     """Return the items of a tree; its levels are checked to hold them."""
     tree = Rtree(store._folder, name)
     everything = np.array([-(2**31), -(2**31), 2**31 - 1, 2**31 - 1])
-    assert len(tree.search(*everything.tolist())) == len(tree.rows)
-    boxes = store._column(f"{name}_boxes")
-    return sorted(
-        (int(row), box.tobytes()) for row, box in zip(tree.rows.tolist(), boxes, strict=True)
-    )
+    # Updates leave items in their places that are gone.
+    live = tree.rows != GONE
+    assert len(tree.search(*everything.tolist())) == live.sum()
+    rows, boxes = tree.rows[live].tolist(), store._column(f"{name}_boxes")[live]
+    return sorted((row, box.tobytes()) for row, box in zip(rows, boxes, strict=True))

@@ -15,7 +15,7 @@ from mapyard.features.search import search_names
 from mapyard.geocoding.geocoder import Geocoder, open_geocoder
 from mapyard.osm.source import prepare_source
 from mapyard.settings import Settings
-from mapyard.store.patch import Patched, patch_store
+from mapyard.store.patching.patch import Patched, patch_store
 from mapyard.store.reader import Store, open_store
 from mapyard.text.index import KEY_FIELDS, TERM_FIELDS, TextIndex
 from mapyard.updates.changes import read_changes

@@ -43,7 +43,7 @@ from mapyard.osm.source import (
     sort_source,
 )
 from mapyard.settings import Settings, get_settings
-from mapyard.store.patch import Patched
+from mapyard.store.patching.patch import Patched
 from mapyard.store.reader import Store, open_store
 from mapyard.store.tag_history import keep_history
 from mapyard.store.writer import NotSorted, write_store

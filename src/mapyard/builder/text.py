@@ -119,7 +119,7 @@ def _plan_names(memo: Memo) -> _Names:
     if memo.previous is None:
         return _Names(searchable, searchable[:0], np.empty(0, np.int64))
     previous, store = memo.previous, memo.store
-    removed = np.flatnonzero(previous.row_map < 0)
+    removed = previous.row_map.gone
     dropped = np.concatenate([previous.store.eids(removed), store.eids(previous.touched)])
     before = store.find_eid_rows(memo.get(_FRESH_NAMES))
     changed = distinct(previous.touched, before[before >= 0]).astype(np.uint32)

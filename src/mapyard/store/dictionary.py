@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,21 +157,6 @@ def _write_key_postings(folder: Path, key_kv: Ints, memory_bytes: int) -> None:
             values.end()
     values.close()
     write_offsets(folder, "key_offsets", np.diff(starts))
-
-
-def write_key_values(
-    folder: Path, key_kv: Ints, counts: NDArray[Any], kvs: NDArray[np.uint32]
-) -> None:
-    """Write the values of all keys' postings, given as kv ids, key after key."""
-    writer = KeyValuesWriter(folder)
-    ends = np.cumsum(counts)
-    for (first, last), start, stop in zip(
-        pairwise(key_kv.tolist()), (ends - counts).tolist(), ends.tolist(), strict=True
-    ):
-        writer.begin(last - first - 1)
-        writer.extend(kvs[start:stop] - np.uint32(first))
-        writer.end()
-    writer.close()
 
 
 def list_tags(rows: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], Ints]:

@@ -230,6 +230,17 @@ class Frames:
             raise IndexError(f"[{start}, {stop}) of {self.length}, or a damaged frame")
         return out
 
+    def seek(self, values: Ints, start: int, stop: int) -> Ints:
+        """Return the first index in an ascending range [start, stop) with a value ≥ each."""
+        values = np.ascontiguousarray(values, np.int64)
+        out = np.empty(len(values), np.int64)
+        bad = self._kernels.seek_frames(
+            self.address, place(values), len(values), start, stop, place(out)
+        )
+        if bad >= 0:
+            raise IndexError(f"[{start}, {stop}) of {self.length}, or a damaged frame")
+        return out
+
 
 def take_runs(offsets: Frames, values: Frames, indexes: NDArray[Any]) -> tuple[Rows, Ints]:
     """Return runs of `values`, one after the other, and where each begins and the last ends.

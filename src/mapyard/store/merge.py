@@ -2,53 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mapyard.store.columns import ColumnWriter, offsets_of, write_offsets
+from mapyard.store.columns import ColumnWriter, offsets_of
 from mapyard.store.distinct import distinct
 from mapyard.store.frames import Frames, FrameWriter
 
 Ints = NDArray[np.int64]
 Array = NDArray[Any]
+Change = Callable[[Array], Array]
 #: Values that are read at once.
 _AT_ONCE: Final = 1 << 18
 
 
 class Splice:
-    """One sorted sequence out of the kept part of an old one and new items.
+    """One sequence out of the kept part of an old one and new items.
 
-    `keep` tells which old items stay; `new_place` is where the new items lie in the result. Values
-    are copied in runs, so that a few changes in a long column cost little more than a copy of it.
+    `gone` are the sorted places of old items that do not stay. `at` tells before which old item,
+    gone or not, each new one comes, and ascends. Values are copied in runs, so that a few changes
+    in a long column cost little more than a copy of it.
     """
 
-    def __init__(self, keep: NDArray[np.bool_], kept_keys: Array, new_keys: Array) -> None:
-        self._plan(len(keep), np.flatnonzero(~keep), np.searchsorted(kept_keys, new_keys))
-
-    @classmethod
-    def of_places(cls, count: int, gone: Ints, at: Ints) -> Splice:
-        """Return what becomes of `count` old items without some, with new ones in between.
-
-        `gone` are places of old items, `at` tells how many of those that stay lie before each new
-        one; both ascend.
-        """
-        splice = cls.__new__(cls)
-        splice._plan(count, gone, at)
-        return splice
-
-    def _plan(self, old_count: int, gone: Ints, at: Ints) -> None:
+    def __init__(self, old_count: int, gone: Ints, at: Ints) -> None:
         kept_count = old_count - len(gone)
         self.count = kept_count + len(at)
-        # The gaps that gone items leave, as places among the kept ones.
+        # The same among the kept ones, and the gap that each gone one leaves.
+        at = at - np.searchsorted(gone, at)
         gaps = gone - np.arange(len(gone))
+        #: Where the new items lie in the result.
         self.new_place: Ints = at + np.arange(len(at))
         cuts = distinct(np.array([0, kept_count]), gaps, at)
         first, last = np.searchsorted(at, cuts), np.searchsorted(at, cuts, side="right")
         old = cuts + np.searchsorted(gaps, cuts, side="right")
         length = np.append(np.diff(cuts), 0)
+        #: Where the kept runs lie, in the old sequence and in the result.
+        self.kept_starts: Ints = old[length > 0]
+        self.kept_places: Ints = (cuts + last)[length > 0]
         #: (is new, start, stop) of the runs that make up the result, in order.
         self.runs: list[tuple[bool, int, int]] = [
             run
@@ -58,6 +52,12 @@ class Splice:
             for run in ((True, a, b), (False, start, start + count))
             if run[1] < run[2]
         ]
+
+    @classmethod
+    def of_places(cls, old_count: int, gone: Ints, ranks: Ints) -> Splice:
+        """Return the same where new items come after so many of the old ones that stay."""
+        gaps = gone - np.arange(len(gone))
+        return cls(old_count, gone, ranks + np.searchsorted(gaps, ranks, side="right"))
 
     def write_places(self, places: Array, start: int) -> None:
         """Write into `places`, by old item, where the kept ones lie in the result, plus `start`."""
@@ -74,7 +74,7 @@ class Splice:
         return np.concatenate(parts).astype(old.dtype, copy=False)
 
     def ragged(
-        self, old: Array, old_offsets: Ints, new: Array, new_offsets: Ints
+        self, old: Array, old_offsets: Array, new: Array, new_offsets: Ints
     ) -> tuple[Array, Ints]:
         """Return merged values and offsets of runs of values per item."""
         lengths = self.values(np.diff(old_offsets), np.diff(new_offsets))
@@ -86,12 +86,17 @@ class Splice:
         ]
         return np.concatenate(parts).astype(old.dtype, copy=False), offsets_of(lengths)
 
-    def write(self, folder: Path, name: str, old: Array, new: Array) -> None:
-        """Write the merged column, run by run, without holding it."""
+    def write(
+        self, folder: Path, name: str, old: Array, new: Array, change: Change | None = None
+    ) -> None:
+        """Write the merged column, run by run, without holding it; `change` old values."""
         width = old.shape[1] if old.ndim == 2 else 0
         with ColumnWriter(folder, name, old.dtype, width) as writer:
             for fresh, a, b in self.runs:
-                writer.append((new if fresh else old)[a:b])
+                if fresh:
+                    writer.append(new[a:b])
+                else:
+                    _copy(writer, old, a, b, change)
 
     def write_frames(self, folder: Path, name: str, old: Frames, new: Ints) -> None:
         """Write the merged column in frames, run by run."""
@@ -100,22 +105,68 @@ class Splice:
                 if fresh:
                     writer.append(new[a:b])
                     continue
-                for start in range(a, b, _AT_ONCE):
-                    writer.append(old.span(start, min(b, start + _AT_ONCE)))
+                for start, stop in _steps(a, b):
+                    writer.append(old.span(start, stop))
 
     def write_ragged(
         self,
         folder: Path,
         names: tuple[str, str],
         old: Array,
-        old_offsets: Ints,
+        old_offsets: Array,
         new: Array,
         new_offsets: Ints,
+        change: Change | None = None,
     ) -> None:
-        """Write merged values and offsets as two columns, run by run."""
+        """Write merged values and offsets as two columns, run by run; `change` old values."""
+        total = 0
         with ColumnWriter(folder, names[0], old.dtype) as writer:
             for fresh, a, b in self.runs:
-                values, offsets = (new, new_offsets) if fresh else (old, old_offsets)
-                writer.append(values[offsets[a] : offsets[b]])
-        lengths = self.values(np.diff(old_offsets), np.diff(new_offsets))
-        write_offsets(folder, names[1], lengths)
+                offsets = new_offsets if fresh else old_offsets
+                first, last = int(offsets[a]), int(offsets[b])
+                if fresh:
+                    writer.append(new[first:last])
+                else:
+                    _copy(writer, old, first, last, change)
+                total += last - first
+        kind = np.uint32 if total < 1 << 32 else np.int64
+        begin = 0
+        with ColumnWriter(folder, names[1], kind) as writer:
+            writer.append(np.zeros(1, kind))
+            for fresh, a, b in self.runs:
+                offsets = new_offsets if fresh else old_offsets
+                first = int(offsets[a])
+                for start, stop in _steps(a, b):
+                    part = offsets[start + 1 : stop + 1].astype(np.int64)
+                    part += begin - first
+                    writer.append(part)
+                begin += int(offsets[b]) - first
+
+
+def _copy(writer: ColumnWriter, old: Array, start: int, stop: int, change: Change | None) -> None:
+    if change is None:
+        writer.append(old[start:stop])
+        return
+    for low, high in _steps(start, stop):
+        writer.append(change(old[low:high]))
+
+
+def _steps(start: int, stop: int) -> Iterator[tuple[int, int]]:
+    for low in range(start, stop, _AT_ONCE):
+        yield low, min(stop, low + _AT_ONCE)
+
+
+def find_sorted(values: Array, wanted: Ints) -> Ints:
+    """Return the places of those wanted numbers, sorted, that are among sorted values."""
+    places = values.searchsorted(wanted.astype(values.dtype))
+    places, wanted = places[places < len(values)], wanted[places < len(values)]
+    found: Ints = places[values[places] == wanted]
+    return found
+
+
+def holds(values: Array, wanted: Array) -> NDArray[np.bool_]:
+    """Return which of the wanted, in any order, are among a few sorted values."""
+    if not len(values):
+        return np.zeros(len(wanted), np.bool_)
+    place = np.minimum(np.searchsorted(values, wanted), len(values) - 1)
+    return np.asarray(values[place] == wanted)

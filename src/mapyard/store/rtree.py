@@ -17,12 +17,14 @@ from mapyard.native import address
 from mapyard.store.columns import ColumnWriter, open_column, write_column
 from mapyard.store.kernels import Tree, load_kernels, place
 from mapyard.store.merge import Splice
+from mapyard.store.row_map import GONE
 from mapyard.store.sorting import Sorter
 
 _BITS = 4
 FANOUT = 1 << _BITS
-#: Where an item goes that is no more.
-GONE = np.uint32(2**32 - 1)
+#: The box of an item that is gone, and how far searches go, so that none meets it: 214 degrees.
+NOWHERE = np.array([2**31 - 1, 2**31 - 1, -(2**31) + 1, -(2**31) + 1], np.int32)
+_FARTHEST = 2**31 - 2
 _ARANGE = np.arange(FANOUT, dtype=np.int64)
 
 #: Levels of up to this many boxes are compared whole.
@@ -61,7 +63,7 @@ def build_levels(boxes: Boxes) -> list[Boxes]:
     levels = []
     while len(boxes) > FANOUT:
         parts = [
-            _boxes_above(boxes[start : start + _ITEMS_AT_ONCE])
+            boxes_above(boxes[start : start + _ITEMS_AT_ONCE])
             for start in range(0, len(boxes), _ITEMS_AT_ONCE)
         ]
         boxes = np.concatenate(parts)
@@ -69,7 +71,8 @@ def build_levels(boxes: Boxes) -> list[Boxes]:
     return levels
 
 
-def _boxes_above(boxes: Boxes) -> Boxes:
+def boxes_above(boxes: Boxes) -> Boxes:
+    """Return the boxes of the level above; the first box begins a node."""
     starts = np.arange(0, len(boxes), FANOUT)
     return np.column_stack(
         [
@@ -83,7 +86,7 @@ def _boxes_above(boxes: Boxes) -> Boxes:
 
 def write_rtree(folder: Path, name: str, rows: NDArray[np.uint32], boxes: Boxes) -> None:
     """Write the tree over items `rows` with their boxes, both in any order."""
-    order = _hilbert_order_of(boxes)
+    order = order_boxes(boxes)
     _write(folder, name, rows[order], boxes[order])
 
 
@@ -221,36 +224,8 @@ def _centers(boxes: Boxes) -> NDArray[np.int64]:
     return np.column_stack([wide[:, 0] + wide[:, -2], wide[:, 1] + wide[:, -1]])
 
 
-def append_rtree(
-    old_folder: Path,
-    folder: Path,
-    name: str,
-    keep: NDArray[np.bool_],
-    row_map: NDArray[np.int64],
-    is_touched: NDArray[np.bool_],
-    rows: NDArray[np.uint32],
-    boxes: Boxes,
-) -> None:
-    """Write an old tree without touched or gone items, and with new ones at its end.
-
-    The new items are packed among themselves: a few of them cost a search next to nothing.
-    """
-    old_rows = open_column(old_folder, f"{name}_rows")
-    # One table for the items, which ask for it all over the place.
-    table = row_map.astype(np.uint32)
-    table[~keep | is_touched[row_map]] = GONE
-    mapped = table[old_rows]
-    stays = mapped != GONE
-    order = _hilbert_order_of(boxes)
-    _write(
-        folder,
-        name,
-        np.concatenate([mapped[stays], rows[order].astype(np.uint32)]),
-        np.concatenate([open_column(old_folder, f"{name}_boxes")[stays], boxes[order]]),
-    )
-
-
-def _hilbert_order_of(boxes: Boxes) -> NDArray[np.int64]:
+def order_boxes(boxes: Boxes) -> NDArray[np.int64]:
+    """Return the order of boxes along the Hilbert curve."""
     centers = _centers(boxes)
     return hilbert_order(centers[:, 0], centers[:, 1])
 
@@ -293,6 +268,11 @@ def find_boxes(
     return places[:count]
 
 
+def clip_box(box: tuple[int, int, int, int]) -> list[int]:
+    """Return a box to be asked for, without what no box of a tree reaches."""
+    return [max(-_FARTHEST, min(_FARTHEST, value)) for value in box]
+
+
 class Rtree:
     """Search over a written tree, or one in memory."""
 
@@ -303,7 +283,7 @@ class Rtree:
     @classmethod
     def of(cls, rows: NDArray[np.uint32], boxes: Boxes) -> Rtree:
         """Return a tree in memory over items with their boxes, both in any order."""
-        order = _hilbert_order_of(boxes)
+        order = order_boxes(boxes)
         tree = cls.__new__(cls)
         tree._take(rows[order], boxes[order], _join_levels(boxes[order]))
         return tree
@@ -335,7 +315,8 @@ class Rtree:
     def sample(self, most: int) -> Boxes:
         """Return the boxes of at most `most` items, spread evenly along the Hilbert curve."""
         leaf = self._levels[0]
-        return leaf[:: max(1, -(-len(leaf) // most))]
+        boxes = leaf[:: max(1, -(-len(leaf) // most))]
+        return boxes[boxes[:, 0] <= boxes[:, -2]]
 
     def for_kernels(self) -> Tree:
         """Return the tree, of boxes, as kernels read it; its arrays have to live as long."""
@@ -363,7 +344,7 @@ class Rtree:
         Return the level reached and the places there whose box meets the box; higher than `stop`
         where more than `enough` are found.
         """
-        asked = np.array(box, np.int64)
+        asked = np.array(clip_box(box), np.int64)
         while True:
             places = find_boxes(self._levels[depth], asked, nodes)
             if depth == stop or not len(places) or (enough is not None and len(places) > enough):
@@ -372,6 +353,7 @@ class Rtree:
 
     def search_many(self, boxes: Boxes) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
         """Return all pairs (index of a query box, row) that meet, in no particular order."""
+        boxes = np.clip(boxes, -_FARTHEST, _FARTHEST)
         query = np.arange(len(boxes), dtype=np.int64)
         found: NDArray[np.int64] | None = None
         for level in reversed(self._levels):

@@ -26,6 +26,7 @@ from mapyard.processes import map_in_processes
 from mapyard.store import flags as bit
 from mapyard.store.columns import ColumnWriter, Heap, open_column, ranges
 from mapyard.store.distinct import distinct
+from mapyard.store.frames import Frames
 from mapyard.store.heaps import HeapWriter, OffsetsWriter
 from mapyard.store.packed_heap import pack
 from mapyard.store.packed_shapes import pack_shape
@@ -62,7 +63,9 @@ class ShapeSource:
     def __init__(self, folder: Path, counts: list[int]) -> None:
         self.counts = counts
         self.nodes, self.ways, self.relations = counts
-        self.ids = open_column(folder, "ids")
+        # Plain while a store is built, in frames while one is patched.
+        is_plain = (folder / "ids.npy").exists()
+        self.ids = open_column(folder, "ids") if is_plain else Frames(folder, "ids")
         self.lon = open_column(folder, "lon")
         self.lat = open_column(folder, "lat")
         self.way_offsets = open_column(folder, "way_offsets")

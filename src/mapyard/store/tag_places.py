@@ -19,7 +19,7 @@ from mapyard.store.columns import open_column, ranges, write_column
 from mapyard.store.distinct import distinct
 from mapyard.store.frames import Frames, FrameWriter
 from mapyard.store.kernels import Tagged, load_kernels, place
-from mapyard.store.rtree import FANOUT, Rtree
+from mapyard.store.rtree import FANOUT, Rtree, clip_box
 from mapyard.store.sorting import Sorter
 
 #: Tags of up to so many elements are gone through whole.
@@ -31,19 +31,19 @@ _LOW: Final = np.uint64(2**32 - 1)
 
 def write_tag_places(folder: Path, memory_bytes: int) -> None:
     """Write the columns `tag_place_kvs` and `tag_places`, out of tags and feature R-tree."""
-    kvs = _find_frequent(open_column(folder, "kv_offsets"))
+    kvs = find_frequent(open_column(folder, "kv_offsets"))
     write_column(folder, "tag_place_kvs", kvs)
     rows = open_column(folder, "feature_rtree_rows")
-    nodes = _count_nodes(rows)
+    nodes = count_nodes(rows)
     with Sorter(folder, memory_bytes) as sorter, FrameWriter(folder, "tag_places") as codes:
         for start in range(0, len(rows) if len(kvs) else 0, _AT_ONCE):
-            sorter.add(_list_pairs(folder, kvs, rows[start : start + _AT_ONCE], start))
+            sorter.add(list_pairs(folder, kvs, rows[start : start + _AT_ONCE], start))
         for block in sorter.blocks():
             pairs = distinct(block)
             codes.append((pairs >> _SHIFT) * np.uint64(nodes) + (pairs & _LOW))
 
 
-def _find_frequent(offsets: NDArray[Any]) -> NDArray[np.uint32]:
+def find_frequent(offsets: NDArray[Any]) -> NDArray[np.uint32]:
     """Return the kv ids with more than a few elements."""
     found = [np.empty(0, np.uint32)]
     for start in range(0, len(offsets) - 1, _AT_ONCE):
@@ -52,16 +52,17 @@ def _find_frequent(offsets: NDArray[Any]) -> NDArray[np.uint32]:
     return np.concatenate(found)
 
 
-def _count_nodes(rows: NDArray[Any]) -> int:
+def count_nodes(rows: NDArray[Any]) -> int:
+    """Return how many lowest nodes a tree over so many items has."""
     return -(-len(rows) // FANOUT)
 
 
-def _list_pairs(
+def list_pairs(
     folder: Path, kvs: NDArray[np.uint32], rows: NDArray[np.uint32], start: int
 ) -> NDArray[np.uint64]:
     """Return tag number << 32 | node for each frequent tag of items of the tree from `start`."""
     tagged = open_column(folder, "tag_rows")
-    if not len(tagged):
+    if not len(tagged) or not len(kvs):
         return np.empty(0, np.uint64)
     at = np.searchsorted(tagged, rows)
     at[at == len(tagged)] = 0
@@ -89,7 +90,7 @@ class TagPlaces:
         kvs = open_column(folder, "tag_place_kvs").tolist()
         self._numbers = {kv: number for number, kv in enumerate(kvs)}
         self._nodes = Frames(folder, "tag_places")
-        self._node_count = _count_nodes(tree.rows)
+        self._node_count = count_nodes(tree.rows)
 
     def find(
         self, kv: int, rows: NDArray[np.uint32], box: tuple[int, int, int, int], most: int
@@ -103,7 +104,7 @@ class TagPlaces:
             return None
         first = number * self._node_count
         tagged = Tagged(self._nodes.address, address(rows, np.uint32), first, len(rows))
-        asked, found = np.array(box, np.int64), np.empty(most, np.uint32)
+        asked, found = np.array(clip_box(box), np.int64), np.empty(most, np.uint32)
         count: int = load_kernels().find_tagged(
             ctypes.addressof(self._tree), ctypes.addressof(tagged), place(asked), place(found), most
         )

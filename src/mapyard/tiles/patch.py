@@ -21,7 +21,8 @@ from mapyard.store.digests import Digests
 from mapyard.store.distinct import distinct
 from mapyard.store.merge import Splice
 from mapyard.store.reader import Store
-from mapyard.store.rtree import GONE, merge_rtree
+from mapyard.store.row_map import GONE, RowMap
+from mapyard.store.rtree import merge_rtree
 from mapyard.tiles.boundaries import find_label_inputs, find_line_inputs
 from mapyard.tiles.build import (
     Bounds,
@@ -56,7 +57,7 @@ class Before(NamedTuple):
 
     folder: Path
     store: Store
-    row_map: Ints
+    row_map: RowMap
     touched: Ints
     removed: Ints
 

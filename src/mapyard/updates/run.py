@@ -39,7 +39,7 @@ from mapyard.osm.patch import patch_source
 from mapyard.osm.pbf import Header, read_header
 from mapyard.settings import Settings
 from mapyard.store.distinct import distinct
-from mapyard.store.patch import Patched, patch_store
+from mapyard.store.patching.patch import Patched, patch_store
 from mapyard.store.reader import Store, open_store
 from mapyard.store.spill import spill_arrays
 from mapyard.store.tag_history import count_tags, write_history
@@ -360,10 +360,8 @@ def _format(unix_s: int) -> str:
 
 def _before(patched: Patched) -> Ints:
     """Return the old rows of touched elements."""
-    is_touched = np.zeros(int(patched.row_map.max(initial=-1)) + 1, np.bool_)
-    is_touched[patched.touched[patched.touched < len(is_touched)]] = True
-    kept = np.flatnonzero(patched.row_map >= 0)
-    return kept[is_touched[patched.row_map[kept]]]
+    before = patched.row_map.invert(patched.touched)
+    return before[before >= 0]
 
 
 def _rows_of(store: Store, changes: Changes) -> Ints:

@@ -9,7 +9,7 @@ import sys
 FOR_OTHERS = {
     "osmium", "pyproj", "markdown_it", "geopandas", "pandas", "pyarrow", "polars", "rasterio",
     "rich", "typer", "mapyard.builder", "mapyard.updates.run", "mapyard.updates.changes",
-    "mapyard.store.writer", "mapyard.store.patch", "mapyard.osm.source", "mapyard.osm.patch",
+    "mapyard.store.writer", "mapyard.store.patching", "mapyard.osm.source", "mapyard.osm.patch",
     "mapyard.routing.building", "mapyard.routing.contraction.build",
     "mapyard.routing.tagging.rewriting",
 }  # fmt: skip

@@ -17,7 +17,7 @@ from mapyard.builder.steps import select_steps
 from mapyard.builder.tiles import STEP
 from mapyard.settings import Settings
 from mapyard.store import rtree
-from mapyard.store.patch import patch_store
+from mapyard.store.patching.patch import patch_store
 from mapyard.tiles import archive
 from mapyard.tiles import build as tables
 from mapyard.tiles import patch as patches

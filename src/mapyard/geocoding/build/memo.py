@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from mapyard.geocoding.build.cells import Cells
 from mapyard.geocoding.build.columns import Floats, Ints
 from mapyard.store.columns import open_column, write_column
+from mapyard.store.row_map import RowMap
 from mapyard.store.reader import E7, Store
 from mapyard.store.sorted import find_sorted
 
@@ -48,7 +49,7 @@ class Previous:
 
     folder: Path
     store: Store
-    row_map: Ints
+    row_map: RowMap
     touched: Ints
 
     def map_rows(self, rows: Array) -> Ints:

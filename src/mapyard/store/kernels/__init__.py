@@ -20,12 +20,15 @@ _FUNCTIONS: Final[Functions] = {
     "read_frames": (c_int64, (c_void_p, c_int64, c_int64, c_void_p)),
     "pack_frames": (c_int64, (c_void_p, c_int64, c_int64, *[c_void_p] * 3)),
     "locate_frames": (c_int64, (c_void_p, c_void_p, *[c_int64] * 3, c_void_p)),
+    "seek_frames": (c_int64, (c_void_p, c_void_p, *[c_int64] * 3, c_void_p)),
     "measure_frame_runs": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p, c_void_p)),
     "gather_frame_runs": (c_int64, (c_void_p, c_void_p, c_void_p, c_int64, c_void_p)),
     "measure_runs": (c_int64, (c_void_p, c_void_p, c_int64, c_int64, c_void_p)),
     "gather_runs": (None, (c_void_p, c_void_p, c_int64, c_int64, c_void_p)),
+    "seek_in_runs": (c_int64, (*[c_void_p] * 3, c_int64, c_void_p)),
     "count_owners": (c_int64, (c_void_p, c_int64, c_void_p, c_void_p)),
     "list_owners": (None, (c_void_p, c_int64, c_int64, *[c_void_p] * 3)),
+    "map_rows": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p)),
     "measure_lines": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p)),
     "gather_lines": (None, (c_void_p, c_void_p, c_int64, c_void_p, c_void_p)),
     "find_nodes": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p, c_void_p, c_int64)),
@@ -99,6 +102,17 @@ def describe_runs(values: NDArray[np.uint32], offsets: NDArray[Any], count: int)
     kind: type[np.generic] = np.int64 if is_wide else np.uint32
     return Runs(
         address(values, np.uint32), address(offsets, kind, count + 1), count, len(values), is_wide
+    )
+
+
+class Shifts(ctypes.Structure):
+    """Where rows went."""
+
+    _fields_ = (
+        ("starts", c_void_p),
+        ("shifts", c_void_p),
+        ("count", c_int64),
+        ("end", c_int64),
     )
 
 

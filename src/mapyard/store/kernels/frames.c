@@ -92,6 +92,14 @@ int64_t locate_frames(
     return -1;
 }
 
+int64_t seek_frames(
+    const Frames *frames, const int64_t *values, int64_t count, int64_t start, int64_t stop, int64_t *out) {
+    if (start < 0 || stop > frames->length) return 0;
+    for (int64_t i = 0; i < count; i++)
+        if (!find_value(frames, values[i], start, stop, out + i)) return i;
+    return -1;
+}
+
 int64_t measure_frame_runs(
     const Frames *offsets, const int64_t *indexes, int64_t count, int64_t *begins, int64_t *ends) {
     ends[0] = 0;

@@ -43,6 +43,10 @@ EXPORT int64_t pack_frames(
 EXPORT int64_t locate_frames(
     const Frames *frames, const int64_t *values, int64_t count, int64_t start, int64_t stop, int64_t *out);
 
+/* The first index in [start, stop), where the column ascends, whose value is not below each of some. */
+EXPORT int64_t seek_frames(
+    const Frames *frames, const int64_t *values, int64_t count, int64_t start, int64_t stop, int64_t *out);
+
 /* Runs of a column in frames: run i are its values from offset i up to offset i + 1 of another. Where each
    begins, and where it ends when they lie one after the other; ends[0] is 0. */
 EXPORT int64_t measure_frame_runs(
@@ -69,6 +73,11 @@ EXPORT int64_t measure_runs(
 /* Those runs one after the other, as `measure_runs` found them. */
 EXPORT void gather_runs(const Runs *runs, const int64_t *indexes, int64_t first, int64_t count, uint32_t *out);
 
+/* The place among all values of the first that is not below values[i] in the run numbers[i], which ascends;
+   where that run ends if there is none. Returns -1, or the number of the first that is no run. */
+EXPORT int64_t seek_in_runs(
+    const Runs *runs, const int64_t *numbers, const uint32_t *values, int64_t count, int64_t *out);
+
 /* Which runs hold each number below `value_count`, every run once: where they end when those of all numbers
    lie one after the other. `last` is room for value_count values. Returns how many they are, or -1 where a
    run is damaged. */
@@ -78,6 +87,16 @@ EXPORT int64_t count_owners(const Runs *runs, int64_t value_count, int64_t *ends
    those of each number begin. */
 EXPORT void list_owners(
     const Runs *runs, int64_t value_count, int64_t first, int64_t *places, uint32_t *last, uint32_t *owners);
+
+/* Where rows went: those from starts[i] up to the next start, the last up to `end`, by shifts[i], or nowhere
+   (INT64_MIN). */
+typedef struct {
+    const int64_t *starts, *shifts;
+    int64_t count, end;
+} Shifts;
+
+/* The new number of each row, 2^32 - 1 for those that went nowhere; returns how many these are. */
+EXPORT int64_t map_rows(const Shifts *map, const uint32_t *rows, int64_t count, uint32_t *out);
 
 /* Texts of relations: relation i is the runs of lines from run_offsets[i] up to run_offsets[i + 1]; run j is
    run_lengths[j] lines from line run_starts[j] on, whose texts lie one after the other. The widths are the

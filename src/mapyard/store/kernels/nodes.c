@@ -34,6 +34,21 @@ void gather_runs(const Runs *runs, const int64_t *indexes, int64_t first, int64_
     }
 }
 
+int64_t seek_in_runs(
+    const Runs *runs, const int64_t *numbers, const uint32_t *values, int64_t count, int64_t *out) {
+    for (int64_t i = 0; i < count; i++) {
+        int64_t length = 0, low = begin_of(runs, numbers[i], &length), high = low + length;
+        if (low < 0) return i;
+        while (low < high) {
+            int64_t middle = (low + high) >> 1;
+            if (runs->values[middle] < values[i]) low = middle + 1;
+            else high = middle;
+        }
+        out[i] = low;
+    }
+    return -1;
+}
+
 /* No run has this number. */
 #define NO_RUN UINT32_MAX
 

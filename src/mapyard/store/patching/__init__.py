@@ -1,0 +1,1 @@
+"""A new store out of an old one and changes."""
