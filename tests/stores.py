@@ -6,8 +6,8 @@ import numpy as np
 
 from mapyard.store.columns import Heap
 from mapyard.store.frames import Frames
-from mapyard.store.row_map import GONE
 from mapyard.store.reader import Store
+from mapyard.store.row_map import GONE
 from mapyard.store.rtree import Rtree
 
 _FRAMES = ("ids", "version", "timestamp", "changeset", "node_way_offsets", "node_ways")

@@ -156,7 +156,7 @@ def _steps(start: int, stop: int) -> Iterator[tuple[int, int]]:
         yield low, min(stop, low + _AT_ONCE)
 
 
-def find_sorted(values: Array, wanted: Ints) -> Ints:
+def places_of(values: Array, wanted: Ints) -> Ints:
     """Return the places of those wanted numbers, sorted, that are among sorted values."""
     places = values.searchsorted(wanted.astype(values.dtype))
     places, wanted = places[places < len(values)], wanted[places < len(values)]

@@ -12,8 +12,8 @@ from mapyard.geocoding.build.cells import SIZE_DEG, Cells, boxes_of_points
 from mapyard.geocoding.build.chains import find_doubt
 from mapyard.geocoding.build.memo import Memo, Previous, name_points
 from mapyard.store.distinct import distinct, distinct_rows
-from mapyard.store.row_map import RowMap
 from mapyard.store.reader import Store, open_store
+from mapyard.store.row_map import RowMap
 from mapyard.store.writer import write_store
 from osm_files import square, write_osm
 from texts import prepare_source

@@ -10,7 +10,7 @@ import pytest
 
 from mapyard.store.columns import offsets_of, open_column
 from mapyard.store.frames import Frames, write_frames
-from mapyard.store.merge import Splice, find_sorted
+from mapyard.store.merge import Splice, places_of
 from mapyard.store.row_map import GONE, RowMap
 
 
@@ -107,7 +107,7 @@ def test_places_of_numbers(tmp_path: Path, seed: int) -> None:
     random = np.random.default_rng(seed)
     values = np.sort(random.choice(500, 200, replace=False)).astype(np.uint32)
     wanted = np.sort(random.choice(600, 80, replace=False))
-    found = find_sorted(values, wanted)
+    found = places_of(values, wanted)
     assert values[found].tolist() == sorted(set(values.tolist()) & set(wanted.tolist()))
     write_frames(tmp_path, "v", values)
     frames = Frames(tmp_path, "v")

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from mapyard.geocoding.build.cells import Cells
 from mapyard.geocoding.build.columns import Floats, Ints
 from mapyard.store.columns import open_column, write_column
-from mapyard.store.row_map import RowMap
 from mapyard.store.reader import E7, Store
+from mapyard.store.row_map import RowMap
 from mapyard.store.sorted import find_sorted
 
 Array = NDArray[Any]

@@ -14,10 +14,10 @@ from mapyard.store.derive import NO_POSITION
 from mapyard.store.distinct import distinct
 from mapyard.store.frames import Frames, FrameWriter, take_runs
 from mapyard.store.merge import Splice
-from mapyard.store.row_map import GONE
 from mapyard.store.patching.rows import RowPlan
 from mapyard.store.patching.upserts import Upserts
 from mapyard.store.reader import Store
+from mapyard.store.row_map import GONE
 
 Ints = NDArray[np.int64]
 Rows = NDArray[np.uint32]

@@ -32,13 +32,13 @@ from mapyard.store.distinct import distinct
 from mapyard.store.frames import Frames
 from mapyard.store.merge import holds
 from mapyard.store.patching.nodes import patch_node_ways, patch_refs
-from mapyard.store.row_map import RowMap
 from mapyard.store.patching.rows import RowPlan, plan_rows
 from mapyard.store.patching.shapes import Touched, patch_shapes
 from mapyard.store.patching.tags import patch_tags
 from mapyard.store.patching.trees import patch_listed, patch_trees
 from mapyard.store.patching.upserts import META, Upserts, Users, collect_upserts
 from mapyard.store.reader import Store
+from mapyard.store.row_map import RowMap
 from mapyard.store.shapes import Problems
 
 Ints = NDArray[np.int64]

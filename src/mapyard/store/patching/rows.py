@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from mapyard.osm.elements import NODE, RELATION, WAY
 from mapyard.store.distinct import distinct
 from mapyard.store.merge import Splice
-from mapyard.store.row_map import RowMap
 from mapyard.store.patching.upserts import Upserts
 from mapyard.store.reader import Store
+from mapyard.store.row_map import RowMap
 
 Ints = NDArray[np.int64]
 

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from mapyard.osm.area_rule import area_bits
 from mapyard.store.columns import Heap, join_heap, offsets_of, open_column, ranges, write_column
 from mapyard.store.distinct import distinct
-from mapyard.store.merge import Splice, find_sorted
-from mapyard.store.row_map import GONE
+from mapyard.store.merge import Splice, places_of
 from mapyard.store.patching.rows import RowPlan
 from mapyard.store.reader import Store
 from mapyard.store.relation_lines import LinesBefore, RelationLines, write_relation_lines
+from mapyard.store.row_map import GONE
 from mapyard.store.shapes import Problems, ShapeSource, shape_relations, shape_ways
 
 Ints = NDArray[np.int64]
@@ -70,7 +70,7 @@ def patch_shapes(
     stored = [*way_shapes.stored, *relation_shapes.stored]
     new_rows = np.array([row for row, _ in stored], np.int64)
     stored_splice = Splice(
-        len(rows), find_sorted(rows, lost), rows.searchsorted(plan.find_old(new_rows))
+        len(rows), places_of(rows, lost), rows.searchsorted(plan.find_old(new_rows))
     )
     stored_splice.write_ragged(
         folder,

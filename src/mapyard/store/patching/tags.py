@@ -24,10 +24,10 @@ from mapyard.store.columns import (
 from mapyard.store.dictionary import list_tags
 from mapyard.store.kernels import describe_runs, load_kernels, place
 from mapyard.store.key_values import KeyValues, KeyValuesWriter
-from mapyard.store.merge import Splice, find_sorted
-from mapyard.store.row_map import RowMap
+from mapyard.store.merge import Splice, places_of
 from mapyard.store.patching.rows import RowPlan
 from mapyard.store.patching.upserts import Upserts
+from mapyard.store.row_map import RowMap
 
 Ints = NDArray[np.int64]
 Rows = NDArray[np.uint32]
@@ -90,7 +90,7 @@ class _Lost(NamedTuple):
 
 def _list_lost(folder: Path, replaced: Ints) -> _Lost:
     rows = open_column(folder, "tag_rows")
-    places = find_sorted(rows, replaced)
+    places = places_of(rows, replaced)
     offsets = open_column(folder, "tag_offsets")
     starts = offsets[places].astype(np.int64)
     lengths = offsets[places + 1] - starts
@@ -296,7 +296,7 @@ def _patch_lists(
     new_rows, lengths = list_tags(tags.rows)
     first = np.cumsum(lengths) - lengths
     at = old_rows.searchsorted(tags.old_at[first])
-    splice = Splice(len(old_rows), find_sorted(old_rows, plan.replaced), at)
+    splice = Splice(len(old_rows), places_of(old_rows, plan.replaced), at)
     splice.write_ragged(
         folder,
         ("tag_kvs", "tag_offsets"),

@@ -17,12 +17,12 @@ from mapyard.store.derive import (
 )
 from mapyard.store.distinct import distinct
 from mapyard.store.frames import Frames, FrameWriter
-from mapyard.store.merge import Splice, find_sorted
+from mapyard.store.merge import Splice, places_of
 from mapyard.store.patching.nodes import Links
-from mapyard.store.row_map import GONE, RowMap
 from mapyard.store.patching.rows import RowPlan
 from mapyard.store.patching.shapes import Touched
 from mapyard.store.reader import Store
+from mapyard.store.row_map import GONE, RowMap
 from mapyard.store.rtree import FANOUT, NOWHERE, Boxes, order_boxes, write_rtree
 from mapyard.store.tag_places import count_nodes, find_frequent, list_pairs, write_tag_places
 
@@ -43,7 +43,7 @@ def patch_listed(old: Store, folder: Path, ids: Frames, plan: RowPlan) -> None:
     tagged = open_column(folder, "tag_rows")
     rows = plan.new_rows
     is_listed = rows >= nodes
-    is_listed[find_sorted(rows, tagged)] = True
+    is_listed[places_of(rows, tagged)] = True
     rows = rows[is_listed]
     eids = ids.take(rows) * 4 + (rows >= nodes) + (rows >= nodes + ways)
     order = np.argsort(eids)
@@ -80,7 +80,7 @@ def patch_trees(
         write_tag_places(folder, UNLIMITED)
         return 0
     is_listed = everything >= plan.counts[0]
-    is_listed[find_sorted(everything, open_column(folder, "tag_rows"))] = True
+    is_listed[places_of(everything, open_column(folder, "tag_rows"))] = True
     before = plan.row_map.invert(everything)
     lost = distinct(before[before >= 0])
     rows, boxes = find_placed(folder, plan.counts, everything[is_listed])
@@ -102,10 +102,10 @@ def _patch_strays(old: Store, old_folder: Path, folder: Path, plan: RowPlan, lin
     asked = distinct(own, left[left >= 0], links.pairs >> _SHIFT)
     starts = Frames(folder, "node_way_offsets")
     is_stray = starts.take(asked + 1) == starts.take(asked)
-    is_stray[find_sorted(asked, open_column(folder, "tag_rows"))] = False
+    is_stray[places_of(asked, open_column(folder, "tag_rows"))] = False
     before = plan.row_map.take(open_column(old_folder, "stray_rtree_rows"))[0]
     before = np.sort(before[before != GONE])
-    kept = np.delete(before, find_sorted(before, asked))
+    kept = np.delete(before, places_of(before, asked))
     rows = distinct(kept, asked[is_stray].astype(np.uint32))
     write_rtree(folder, "stray_rtree", *find_placed_nodes(folder, rows))
 
