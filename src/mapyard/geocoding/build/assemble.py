@@ -50,7 +50,7 @@ def assemble(
     """Return everything the geocoder knows, in memory."""
     store = memo.store
     report("places")
-    places = find_places(store)
+    places = find_places(memo)
     chains = Chains(places, memo)
     made = Assembly(memo, places, chains)
 

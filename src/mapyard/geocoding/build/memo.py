@@ -35,6 +35,7 @@ UNKNOWN: Final = -2
 #: Kinds of points that an element has: the middle of its box, its address, a place, a point on a
 #: street or river, and what stands for a street that only addresses know.
 MIDDLE, ADDRESS, PLACE_POINT, LINE_POINT, ORPHAN = range(5)
+_PAIR: Final = ("one", "other")
 _OF_POINTS: Final = ("names", "keys", "values", "labels")
 _ROW_BITS: Final = 40
 
@@ -132,6 +133,32 @@ class Memo:
         order = slice(None) if is_ascending(rows) else np.argsort(rows, kind="stable")
         self.put(f"{name}_rows", rows[order].astype(np.uint32))
         self.put(f"{name}_values", values[order])
+        return values
+
+    def by_pair(
+        self, name: str, one: Ints, other: Ints, compute: Callable[[Ints], NDArray[np.bool_]]
+    ) -> NDArray[np.bool_]:
+        """Return whether something holds for pairs of rows, of which there are few.
+
+        `compute` gets places in both. Old answers stand until one of the two is touched.
+        """
+        values = np.zeros(len(one), np.bool_)
+        open_ = np.arange(len(one))
+        if self._has(f"{name}_one"):
+            assert self.previous is not None
+            rows = [self.previous.map_rows(self.get(f"{name}_{which}")) for which in _PAIR]
+            old = dict(zip(zip(*(r.tolist() for r in rows), strict=True),
+                           self.get(f"{name}_values").tolist(), strict=True))  # fmt: skip
+            answers = [old.get(pair) for pair in zip(one.tolist(), other.tolist(), strict=True)]
+            known = np.array([answer is not None for answer in answers], np.bool_)
+            known &= ~(self.previous.is_touched(one) | self.previous.is_touched(other))
+            values[known] = [bool(answers[place]) for place in np.flatnonzero(known).tolist()]
+            open_ = np.flatnonzero(~known)
+        if len(open_):
+            values[open_] = compute(open_)
+        for which, rows_of in zip(_PAIR, (one, other), strict=True):
+            self.put(f"{name}_{which}", rows_of.astype(np.uint32))
+        self.put(f"{name}_values", values)
         return values
 
     # ---- functions of a position ------------------------------------------------------------

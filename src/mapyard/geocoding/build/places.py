@@ -9,7 +9,8 @@ countries.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from math import isnan
+from typing import Final
 
 import numpy as np
 import orjson
@@ -17,6 +18,7 @@ import shapely
 from numpy.typing import NDArray
 
 from mapyard.geocoding.build.columns import Floats, Ints, iter_portions
+from mapyard.geocoding.build.memo import Memo
 from mapyard.osm.elements import NODE
 from mapyard.store.distinct import distinct_rows
 from mapyard.store.reader import E7, Store
@@ -58,25 +60,41 @@ class Place:
     rows: list[int] = field(default_factory=list)
 
 
-def find_places(store: Store) -> list[Place]:
+def find_places(memo: Memo) -> list[Place]:
     """Return all named places of the store, in order of rank, then size."""
+    store = memo.store
     rows = _candidate_rows(store)
+    shapes = memo.by_row("place_shape", rows, lambda rows: _measure_shapes(store, rows))
     places: list[Place] = []
     nodes: list[Place] = []
     for portion in iter_portions(store, rows):
         part = rows[portion]
-        read = zip(part.tolist(), store.tags_json(part), store.geometries(part), strict=True)
+        read = zip(part.tolist(), store.tags_json(part), shapes[portion].tolist(), strict=True)
         for row, text, shape in read:
             tags = orjson.loads(text)
-            if shape is None or not get_name(tags):
+            if shape[0] != shape[0] or not get_name(tags):
                 continue
-            place = _read_place(row, tags, shape)
+            place = _read_place(row, tags, *shape)
             if place is not None:
                 (places if row >= store.way_start else nodes).append(place)
-    linked = _link(store, places, nodes)
+    linked = _link(memo, places, nodes)
     places += [node for index, node in enumerate(nodes) if index not in linked]
     places.sort(key=lambda p: (p.rank, -p.area_deg2, p.row))
     return places
+
+
+def _measure_shapes(store: Store, rows: Ints) -> Floats:
+    """Return lon and lat of a point on each row, and its area; NaN where there is none of them."""
+    found = np.full((len(rows), 3), np.nan)
+    for part in iter_portions(store, rows):
+        shapes = store.geometries(rows[part])
+        points = np.where(
+            shapely.get_type_id(shapes) == 0, shapes, shapely.point_on_surface(shapes)
+        )
+        found[part, 0], found[part, 1] = shapely.get_x(points), shapely.get_y(points)
+        is_area = shapely.get_dimensions(shapes) == 2
+        found[part, 2][is_area] = shapely.area(shapes[is_area])
+    return found
 
 
 def _candidate_rows(store: Store) -> NDArray[np.int64]:
@@ -87,13 +105,15 @@ def _candidate_rows(store: Store) -> NDArray[np.int64]:
     return rows[~is_line]
 
 
-def _read_place(row: int, tags: dict[str, str], shape: Any) -> Place | None:
+def _read_place(
+    row: int, tags: dict[str, str], lon: float, lat: float, area_deg2: float
+) -> Place | None:
     kind = tags.get("place", "")
     level = tags.get("admin_level", "")
     admin_level = int(level) if level.isdigit() and 2 <= int(level) <= 11 else 0
     if tags.get("boundary") != "administrative":
         admin_level = 0
-    is_area = shape.geom_type in ("Polygon", "MultiPolygon")
+    is_area = not isnan(area_deg2)
     if kind not in PLACE_RANKS:
         if not (is_area and admin_level):
             return None
@@ -103,17 +123,17 @@ def _read_place(row: int, tags: dict[str, str], shape: Any) -> Place | None:
     rank = PLACE_RANKS.get(kind, admin_level * 2)
     if admin_level and kind not in SETTLEMENTS:
         rank = admin_level * 2
-    point = shape if shape.geom_type == "Point" else shapely.point_on_surface(shape)
     return Place(
         row=row, tags=tags, place=kind, admin_level=admin_level, rank=rank,
-        lon=float(point.x), lat=float(point.y), is_area=is_area,
-        area_deg2=float(shapely.area(shape)) if is_area else 0.0, rows=[row],
+        lon=lon, lat=lat, is_area=is_area, area_deg2=area_deg2 if is_area else 0.0, rows=[row],
     )  # fmt: skip
 
 
-def _link(store: Store, areas: list[Place], nodes: list[Place]) -> set[int]:
+def _link(memo: Memo, areas: list[Place], nodes: list[Place]) -> set[int]:
     """Merge label nodes into their areas; return the indexes of merged nodes."""
+    store = memo.store
     if not areas or not nodes:
+        _find_held(memo, [])
         return set()
     members = _label_members(store, areas)
     by_row = {node.row: index for index, node in enumerate(nodes)}
@@ -126,6 +146,15 @@ def _link(store: Store, areas: list[Place], nodes: list[Place]) -> set[int]:
     linked: set[int] = set()
     boxes = (store.boxes(np.array([area.row for area in areas])) / E7).tolist()
     box_of = {area.row: tuple(box) for area, box in zip(areas, boxes, strict=True)}
+    near: dict[int, list[int]] = {}
+    for area in areas:
+        alike = by_key.get(name_key(get_name(area.tags)), ())
+        near[area.row] = [
+            i for i in alike
+            if _may_be_same(area, nodes[i]) and _lies_in(nodes[i], box_of[area.row])
+        ]  # fmt: skip
+    pairs = [(area, nodes[i]) for area in areas for i in near[area.row]]
+    held = _find_held(memo, pairs)
     # The smallest area of a name gets the node: the municipality, not the country around it.
     for area in sorted(areas, key=lambda a: a.area_deg2):
         key = name_key(get_name(area.tags))
@@ -136,9 +165,7 @@ def _link(store: Store, areas: list[Place], nodes: list[Place]) -> set[int]:
             or nodes[i].tags.get("wikidata", "-") == area.tags.get("wikidata")
         ]  # fmt: skip
         choices += [(1, i) for i in by_wikidata.get(area.tags.get("wikidata", "-"), ())]
-        alike = [i for i in by_key.get(key, ()) if _may_be_same(area, nodes[i])]
-        near = [i for i in alike if _lies_in(nodes[i], box_of[area.row])]
-        choices += [(2, i) for i in near if _holds(store, area, nodes[i])]
+        choices += [(2, i) for i in near[area.row] if (area.row, nodes[i].row) in held]
         for _, index in sorted(choices):
             if index not in linked:
                 linked.add(index)
@@ -163,9 +190,27 @@ def _lies_in(node: Place, box: tuple[float, float, float, float]) -> bool:
     return west <= node.lon <= east and south <= node.lat <= north
 
 
-def _holds(store: Store, area: Place, node: Place) -> bool:
-    shape = store.geometries(np.array([area.row]))[0]
-    return bool(shapely.contains_xy(shape, node.lon, node.lat))
+def _find_held(memo: Memo, pairs: list[tuple[Place, Place]]) -> set[tuple[int, int]]:
+    """Return the rows of the area and the node of those pairs whose area holds the node."""
+
+    def compute(places: Ints) -> NDArray[np.bool_]:
+        chosen = [pairs[place] for place in places.tolist()]
+        found = np.empty(len(chosen), np.bool_)
+        rows = np.array([area.row for area, _ in chosen], np.int64)
+        for part in iter_portions(memo.store, rows):
+            lon = [node.lon for _, node in chosen[part]]
+            lat = [node.lat for _, node in chosen[part]]
+            found[part] = shapely.contains_xy(memo.store.geometries(rows[part]), lon, lat)
+        return found
+
+    areas = np.array([area.row for area, _ in pairs], np.int64)
+    nodes = np.array([node.row for _, node in pairs], np.int64)
+    is_held = memo.by_pair("label_held", areas, nodes, compute).tolist()
+    return {
+        (area.row, node.row)
+        for (area, node), is_inside in zip(pairs, is_held, strict=True)
+        if is_inside
+    }
 
 
 def _label_members(store: Store, areas: list[Place]) -> dict[int, list[int]]:
