@@ -271,6 +271,7 @@ def find_of_name(
     pairs = np.cumsum(sum(counts for _, counts in runs))
     cuts = np.flatnonzero(np.diff(pairs // _PAIRS)) + 1
     scale = np.cos(np.radians(lat[chosen]))
+    sides = np.ascontiguousarray(parents.boxes.T)
     for part in np.split(np.arange(len(chosen)), cuts):
         # All pairs of an address and what has its name and may be in reach.
         choice = np.concatenate(
@@ -281,7 +282,7 @@ def find_of_name(
             order = sort_stably(address)
             address, choice = address[order], choice[order]
         at = chosen[address]
-        cost = _distances_m(lon[at], lat[at], scale[address], parents, choice)
+        cost = _distances_m(lon[at], lat[at], scale[address], sides, parents, choice)
         is_far = cost > MAX_STREET_M
         cost[parents.municipality[choice] != municipality[at]] += OTHER_TOWN_M
         cost[is_far] = np.inf
@@ -353,12 +354,14 @@ def _name_in_square(keys: Ints, x: Ints | int, y: Ints | int) -> Ints:
     return np.asarray((keys << 28) + ((x + (1 << 13)) << 14) + (y + (1 << 13)))
 
 
-def _distances_m(lon: Floats, lat: Floats, scale: Floats, parents: Parents, choice: Ints) -> Floats:
+def _distances_m(
+    lon: Floats, lat: Floats, scale: Floats, sides: Floats, parents: Parents, choice: Ints
+) -> Floats:
     """Return the distance of each point to the box of its choice; the middle breaks ties.
 
-    `scale` is the cosine of the latitude.
+    `scale` is the cosine of the latitude, `sides` are those of the boxes: four columns.
     """
-    west, south, east, north = parents.boxes[choice].T
+    west, south, east, north = (side[choice] for side in sides)
     dx = np.maximum(0, np.maximum(west - lon, lon - east)) * scale
     dy = np.maximum(0, np.maximum(south - lat, lat - north))
     middle = np.hypot((parents.lon[choice] - lon) * scale, parents.lat[choice] - lat)

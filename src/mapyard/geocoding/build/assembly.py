@@ -13,6 +13,7 @@ import orjson
 from numpy.typing import NDArray
 
 from mapyard.geocoding.build.addresses import Addresses, Assignment, Parents, StreetPieces
+from mapyard.geocoding.build.cells import Cells
 from mapyard.geocoding.build.chains import Chains
 from mapyard.geocoding.build.columns import (
     Floats,
@@ -20,6 +21,7 @@ from mapyard.geocoding.build.columns import (
     TagColumn,
     centers,
     group_offsets,
+    number_values,
     round_positions,
 )
 from mapyard.geocoding.build.importance import STREET, rate_place, rate_poi
@@ -502,17 +504,43 @@ class Assembly:
             next((codes[i].upper() for i in c if len(codes[i]) == 2), "")
             for c in self.chains.chains
         ]
-        texts = np.array(of_chain, "U2")[self.chain]
-        open_ = np.flatnonzero(texts == "")
-        if len(open_):
-            regions = find_region_indexes(self.lon[open_], self.lat[open_])
-            by_region = np.array([region.code for region in get_regions()] + [""], "U2")
-            texts[open_] = by_region[regions]
+        texts = ["", *dict.fromkeys(code for code in of_chain if code)]
+        number = {text: index for index, text in enumerate(texts)}
+        numbers = np.array([number[code] for code in of_chain], np.int64)[self.chain]
+        open_ = np.flatnonzero(numbers == 0)
+        by_region, place = number_values(self._find_regions(open_))
+        of_region = [number.setdefault(_unpack_code(code), len(number)) for code in by_region]
+        numbers[open_] = np.array(of_region, np.int64)[place]
         # A country's label may lie in the sea or on an island of another one: its own code wins.
         for index, code in enumerate(codes):
             if len(code) == 2:
-                texts[index] = code.upper()
-        self.country_codes, self.country = np.unique(texts, return_inverse=True)
+                numbers[index] = number.setdefault(code.upper(), len(number))
+        by_text = sorted(number)
+        rank = np.empty(len(number), np.int64)
+        rank[[number[text] for text in by_text]] = np.arange(len(number))
+        used, self.country = number_values(rank[numbers])
+        self.country_codes = [by_text[index] for index in used.tolist()]
+
+    def _find_regions(self, documents: Ints) -> Ints:
+        """Return the country of the world's regions that each document lies in, as a number."""
+        lon, lat = self.lon[documents], self.lat[documents]
+
+        def compute(open_: Ints) -> Ints:
+            codes = [_pack_code(region.code) for region in get_regions()] + [0]
+            return np.array(codes, np.int64)[find_region_indexes(lon[open_], lat[open_])]
+
+        return self.memo.by_point(
+            "region", lon, lat, compute, Cells(np.empty((0, 4))), self.point_names()[documents],
+            translate=lambda old: old.astype(np.int64),
+        )  # fmt: skip
+
+
+def _pack_code(code: str) -> int:
+    return ord(code[0]) << 8 | ord(code[1])
+
+
+def _unpack_code(number: int) -> str:
+    return chr(number >> 8) + chr(number & 0xFF) if number else ""
 
 
 def _strip_keys(numbers: Ints | int, lat: Floats) -> Ints:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapyard.geocoding.build.cells import Cells
-from mapyard.geocoding.build.columns import Floats, Ints
+from mapyard.geocoding.build.columns import Floats, Ints, sort_stably
 from mapyard.store.columns import open_column, write_column
 from mapyard.store.reader import E7, Store
 from mapyard.store.row_map import RowMap
@@ -38,6 +38,7 @@ MIDDLE, ADDRESS, PLACE_POINT, LINE_POINT, ORPHAN = range(5)
 _PAIR: Final = ("one", "other")
 _OF_POINTS: Final = ("names", "keys", "values", "labels")
 _ROW_BITS: Final = 40
+_ROWS: Final = (1 << _ROW_BITS) - 1
 
 
 @dataclass(frozen=True)
@@ -111,8 +112,9 @@ class Memo:
         for name, parts in self._points.items():
             names, *others = (np.concatenate(column) for column in zip(*parts, strict=True))
             if (names[1:] <= names[:-1]).any():
-                names, first = np.unique(names, return_index=True)
-                others = [column[first] for column in others]
+                order = sort_stably((names >> _ROW_BITS) * self.store.row_count + (names & _ROWS))
+                order = order[np.diff(names[order], prepend=-1) > 0]
+                names, *others = (column[order] for column in (names, *others))
             for column, values in zip(_OF_POINTS, (names, *others), strict=False):
                 self.put(f"{name}_{column}", values)
         self._points = {}
@@ -230,7 +232,7 @@ class Memo:
         if name not in self._names:
             assert self.previous is not None
             old = self.get(f"{name}_names")
-            rows = self.previous.map_rows(old & ((1 << _ROW_BITS) - 1))
+            rows = self.previous.map_rows(old & _ROWS)
             places = np.flatnonzero(rows >= 0)
             known = rows | (old >> _ROW_BITS << _ROW_BITS)
             self._names[name] = known[places], np.append(places, -1)

@@ -144,7 +144,8 @@ def _iter_phrases() -> Iterator[tuple[str, str]]:
 def indexed_tags() -> frozenset[str]:
     """Return the tags "key=value" whose things are found by their kind even without a name."""
     own = {tag for tags in _own_phrases().values() for tag in tags.split(" ")}
-    said = {tag for texts in {tags for _, tags in _iter_phrases()} for tag in texts.split(" ")}
+    kinds = {line.partition("\t")[0] for line in _read("data/kinds.txt.xz").splitlines()}
+    said = own | {tag for texts in kinds for tag in texts.split(" ")}
     of_key = {tag for tag in said if tag.partition("=")[0] in _UNNAMED_KEYS}
     return frozenset(own | of_key - _FURNITURE)
 
