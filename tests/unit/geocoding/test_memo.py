@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from mapyard.geocoding.build import cells
 from mapyard.geocoding.build.cells import SIZE_DEG, Cells, boxes_of_points
 from mapyard.geocoding.build.chains import find_doubt
-from mapyard.geocoding.build.memo import Memo, Previous, name_points
+from mapyard.geocoding.build.memo import Memo, Nearest, Previous, name_points
 from mapyard.store.distinct import distinct, distinct_rows
 from mapyard.store.reader import Store, open_store
 from mapyard.store.row_map import RowMap
@@ -156,3 +158,86 @@ def test_rows_differ_when_touched_new_gone_or_labelled_otherwise(towns: Path) ->
     memo = after_memo(towns, touched=[2])
     found = memo.compare("x", np.array([2, 3, 4, 5]), np.array([0, 1, -1, 0]))
     assert [rows.tolist() for rows in found] == [[1, 2, 3], [2, 3, 5], [4]]
+
+
+def test_only_what_lies_in_a_widened_box_itself_is_in_doubt() -> None:
+    boxes = np.array([[0.001, 0.001, 0.002, 0.002], [0.03, 0.03, 0.03, 0.03]])
+    lon = np.array([0.0015, 0.0029, 0.0031, 0.031, 0.0321, 0.5])
+    found = Cells(boxes, 0.001).find_in_boxes(lon, lon)
+    assert found.tolist() == [0, 1, 3]
+    assert not len(Cells(boxes[:0]).find_in_boxes(lon, lon))
+
+
+@pytest.mark.parametrize("few", [0, 10_000])
+@pytest.mark.parametrize("reach", [0.0, 0.004])
+def test_nothing_in_reach_is_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int, reach: float
+) -> None:
+    """By squares and by the tree; rows in any order."""
+    monkeypatch.setattr(cells, "_FEW_POINTS", few)
+    random = np.random.default_rng(3)
+    places = random.uniform(9.5, 9.7, (200, 2)).round(7).tolist()
+    nodes = {n: (x, y, {"amenity": "bench"}) for n, (x, y) in enumerate(places, 1_000)}
+    ways = {}
+    for n in range(40):
+        first = 5_000 + 4 * n
+        corners = square(first, *places[n], float(random.uniform(0.0001, 0.05)))
+        nodes |= corners  # type: ignore[arg-type]
+        ways[n + 1] = ([*corners, first], {"building": "yes"})
+    prepare_source([write_osm(tmp_path / "x.osm", nodes, ways)], tmp_path / "x.pbf")
+    write_store(tmp_path / "store", tmp_path / "x.pbf")
+    store = open_store(tmp_path / "store")
+    rows = random.permutation(store.listed.astype(np.int64))[:150]
+    near = cells.Near(store, rows, reach)
+    boxes = store.boxes(rows) / 1e7
+    for count in (1, 7, 60):
+        lon, lat = random.uniform(9.5, 9.7, (2, count))
+        met = [
+            place
+            for place, (west, south, east, north) in enumerate(boxes.tolist())
+            if ((lon >= west - reach) & (lon <= east + reach)
+                & (lat >= south - reach) & (lat <= north + reach)).any()
+        ]  # fmt: skip
+        found = near.find(lon, lat).tolist()
+        assert found == sorted(set(found))
+        assert set(met) <= set(found)
+        assert count > 1 or len(found) < len(rows)
+    assert near.find(np.array([np.nan]), np.array([np.nan])).tolist() in ([], found)
+
+
+def test_answers_on_pairs_hold_until_one_is_touched(towns: Path) -> None:
+    memo = Memo(stores(towns)[0], towns / "old")
+    one, other = np.array([4, 4, 5]), np.array([1, 2, 1])
+    memo.by_pair("x", one, other, lambda places: np.array([True, False, True])[places])
+    asked: list[list[int]] = []
+
+    def compute(places: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Any:
+        asked.append(places.tolist())
+        return np.zeros(len(places), np.bool_)
+
+    memo = after_memo(towns, touched=[2])
+    one, other = np.array([4, 4, 5, 3]), np.array([1, 2, 1, 1])
+    assert memo.by_pair("x", one, other, compute).tolist() == [True, False, True, False]
+    assert asked == [[1, 3]]
+
+
+def test_the_nearest_is_improved_where_it_stands_and_found_anew_where_not(towns: Path) -> None:
+    lon, lat = np.array([9.5, 9.51, 9.6]), np.full(3, 47.2)
+    names = name_points(np.array([1, 4, 5]), 0)
+    rows = np.array([2, 3, -1])
+    memo = Memo(stores(towns)[0], towns / "old")
+    memo.by_point("x", lon, lat, lambda open_: rows[open_], None, names)
+    memo.close()
+    memo = after_memo(towns, touched=[3])
+    calls, improved = Calls(1), []
+
+    def improve(places: Any, answers: Any) -> Any:
+        improved.append((places.tolist(), answers.tolist()))
+        return answers + 5
+
+    everywhere = Cells(np.array([[9.4, 47.1, 9.7, 47.3]]))
+    nearest = Nearest(np.array([1, 2]), improve)
+    found = memo.by_point("x", lon, lat, calls, everywhere, names, nearest=nearest)  # type: ignore[arg-type]
+    assert improved == [([0, 2], [2, -1])]
+    assert calls.asked == [[1]]
+    assert found.tolist() == [7, 1, 4]

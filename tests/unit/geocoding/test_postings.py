@@ -176,3 +176,12 @@ def test_documents_in_another_order_are_not_taken_over(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="another order"):
         writer.take_over(write(tmp_path / "before"), np.array([1, 0, -1, 2, 3, 4, 5]))
     writer.close()
+
+
+def test_damaged_postings_are_told(tmp_path: Path) -> None:
+    before = write(tmp_path / "before")
+    with pytest.raises(IndexError, match="damaged"):
+        before.count_kept("name", np.zeros(2, np.int32))
+    runs, keys = np.arange(len(before.vocabulary)), np.empty(0, np.int64)
+    with pytest.raises(IndexError, match="damaged"):
+        list(before.splice("name", np.zeros(2, np.int32), runs, keys))
