@@ -89,24 +89,23 @@ class Splice:
     def write(
         self, folder: Path, name: str, old: Array, new: Array, change: Change | None = None
     ) -> None:
-        """Write the merged column, run by run, without holding it; `change` old values."""
+        """Write the merged column without holding it; `change` old values."""
         width = old.shape[1] if old.ndim == 2 else 0
-        with ColumnWriter(folder, name, old.dtype, width) as writer:
+        new, changed = new.astype(old.dtype, copy=False), _Changed(old, change)
+        with ColumnWriter(folder, name, old.dtype, width) as writer, Gatherer(writer) as gatherer:
             for fresh, a, b in self.runs:
-                if fresh:
-                    writer.append(new[a:b])
-                else:
-                    _copy(writer, old, a, b, change)
+                for part in (new[a:b],) if fresh else changed.read(a, b):
+                    gatherer.append(part)
 
-    def write_frames(self, folder: Path, name: str, old: Frames, new: Ints) -> None:
-        """Write the merged column in frames, run by run."""
-        with FrameWriter(folder, name) as writer:
+    def write_frames(
+        self, folder: Path, name: str, old: Frames, new: Ints, change: Change | None = None
+    ) -> None:
+        """Write the merged column in frames; `change` old values."""
+        changed = _Changed(old, change or (lambda part: part))
+        with FrameWriter(folder, name) as writer, Gatherer(writer) as gatherer:
             for fresh, a, b in self.runs:
-                if fresh:
-                    writer.append(new[a:b])
-                    continue
-                for start, stop in _steps(a, b):
-                    writer.append(old.span(start, stop))
+                for part in (new[a:b],) if fresh else changed.read(a, b):
+                    gatherer.append(part)
 
     def write_ragged(
         self,
@@ -118,37 +117,79 @@ class Splice:
         new_offsets: Ints,
         change: Change | None = None,
     ) -> None:
-        """Write merged values and offsets as two columns, run by run; `change` old values."""
+        """Write merged values and offsets as two columns; `change` old values."""
         total = 0
-        with ColumnWriter(folder, names[0], old.dtype) as writer:
+        new, changed = new.astype(old.dtype, copy=False), _Changed(old, change)
+        with ColumnWriter(folder, names[0], old.dtype) as writer, Gatherer(writer) as gatherer:
             for fresh, a, b in self.runs:
                 offsets = new_offsets if fresh else old_offsets
                 first, last = int(offsets[a]), int(offsets[b])
-                if fresh:
-                    writer.append(new[first:last])
-                else:
-                    _copy(writer, old, first, last, change)
+                for part in (new[first:last],) if fresh else changed.read(first, last):
+                    gatherer.append(part)
                 total += last - first
         kind = np.uint32 if total < 1 << 32 else np.int64
         begin = 0
-        with ColumnWriter(folder, names[1], kind) as writer:
-            writer.append(np.zeros(1, kind))
+        with ColumnWriter(folder, names[1], kind) as writer, Gatherer(writer) as gatherer:
+            gatherer.append(np.zeros(1, np.int64))
             for fresh, a, b in self.runs:
                 offsets = new_offsets if fresh else old_offsets
                 first = int(offsets[a])
                 for start, stop in _steps(a, b):
                     part = offsets[start + 1 : stop + 1].astype(np.int64)
                     part += begin - first
-                    writer.append(part)
+                    gatherer.append(part)
                 begin += int(offsets[b]) - first
 
 
-def _copy(writer: ColumnWriter, old: Array, start: int, stop: int, change: Change | None) -> None:
-    if change is None:
-        writer.append(old[start:stop])
-        return
-    for low, high in _steps(start, stop):
-        writer.append(change(old[low:high]))
+class Gatherer:
+    """Gives a writer many small arrays as one: a day of changes cuts columns into small runs."""
+
+    def __init__(self, writer: ColumnWriter | FrameWriter) -> None:
+        self._writer = writer
+        self._parts: list[Array] = []
+        self._count = 0
+
+    def append(self, part: Array) -> None:
+        """Append an array, now or later."""
+        self._parts.append(part)
+        self._count += len(part)
+        if self._count >= _AT_ONCE:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._parts:
+            joined = self._parts[0] if len(self._parts) == 1 else np.concatenate(self._parts)
+            self._writer.append(joined)
+            self._parts, self._count = [], 0
+
+    def __enter__(self) -> Gatherer:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            self._flush()
+
+
+class _Changed:
+    """A column as it is changed, whole blocks at once, read from front to back."""
+
+    def __init__(self, old: Array | Frames, change: Change | None) -> None:
+        self._old, self._change = old, change
+        self._start = 0
+        self._block: Array = old[:0]
+
+    def read(self, start: int, stop: int) -> Iterator[Array]:
+        """Yield the values from one place up to another."""
+        if self._change is None:
+            yield self._old[start:stop]
+            return
+        while start < stop:
+            if not self._start <= start < self._start + len(self._block):
+                self._start = start - start % _AT_ONCE
+                self._block = self._change(self._old[self._start : self._start + _AT_ONCE])
+            end = min(stop, self._start + len(self._block))
+            yield self._block[start - self._start : end - self._start]
+            start = end
 
 
 def _steps(start: int, stop: int) -> Iterator[tuple[int, int]]:

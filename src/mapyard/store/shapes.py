@@ -83,6 +83,14 @@ class ShapeSource:
         part: NDArray[np.uint32] = self.way_refs[self.way_offsets[way] : self.way_offsets[way + 1]]
         return part
 
+    def refs_of(self, ways: Ints) -> NDArray[np.uint32]:
+        """Return the node rows of ways by their indexes, run together."""
+        starts = self.way_offsets[ways].astype(np.int64)
+        part: NDArray[np.uint32] = self.way_refs[
+            ranges(starts, self.way_offsets[ways + 1] - starts)
+        ]
+        return part
+
     def members(self, relation: int) -> slice:
         """Return where the members of one relation lie, by its index."""
         return slice(self.member_offsets[relation], self.member_offsets[relation + 1])
@@ -315,18 +323,18 @@ def shape_relations(source: ShapeSource, relations: Ints, problems: Problems) ->
         members = source.members(relation)
         rows = source.rows(members)
         ways = rows[(rows >= source.nodes) & (rows < first_row)] - source.nodes
-        refs = [source.refs(way) for way in ways.tolist()]
-        cut = [bool((r >= source.nodes).any()) for r in refs]
-        if (rows < 0).any() or any(cut):
+        is_cut = bool((source.refs_of(ways) >= source.nodes).any())
+        if is_cut or (rows < 0).any():
             flags[place] |= bit.TAINTED
         shape = None
         if source.area_relations[relation]:
-            if any(cut) or _lacks_outer_way(source, members):
+            refs = [r for r in map(source.refs, ways.tolist()) if len(r) > 1]
+            if is_cut or _lacks_outer_way(source, members):
                 reason = "member ways or nodes lie outside the extract"
-            elif not any(len(r) > 1 for r in refs):
+            elif not refs:
                 reason = "no member ways"
             else:
-                shape, reason = assemble([r for r in refs if len(r) > 1], source.lon, source.lat)
+                shape, reason = assemble(refs, source.lon, source.lat)
             if shape is None:
                 flags[place] |= bit.TAINTED
                 row = first_row + relation

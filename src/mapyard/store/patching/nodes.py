@@ -13,7 +13,7 @@ from mapyard.store.columns import offsets_of, open_column, ranges, write_column
 from mapyard.store.derive import NO_POSITION
 from mapyard.store.distinct import distinct
 from mapyard.store.frames import Frames, FrameWriter, take_runs
-from mapyard.store.merge import Splice
+from mapyard.store.merge import Gatherer, Splice
 from mapyard.store.patching.rows import RowPlan
 from mapyard.store.patching.upserts import Upserts
 from mapyard.store.reader import Store
@@ -148,15 +148,13 @@ def patch_node_ways(
     gone, gone_nodes = _find_gone(old, starts, ways, plan, links.lost)
     nodes, way_rows = links.pairs >> _SHIFT, links.pairs & _LOW
     at = _find_places(starts, ways, plan, nodes, way_rows)
-    splice = Splice(len(ways), gone, at)
-    with FrameWriter(folder, "node_ways") as writer:
-        for fresh, a, b in splice.runs:
-            if fresh:
-                writer.append(way_rows[a:b])
-                continue
-            for start in range(a, b, _AT_ONCE):
-                part = ways.span(start, min(b, start + _AT_ONCE))
-                writer.append(plan.row_map.take(part.astype(np.uint32))[0])
+    Splice(len(ways), gone, at).write_frames(
+        folder,
+        "node_ways",
+        ways,
+        way_rows,
+        lambda part: plan.row_map.take(part.astype(np.uint32))[0].astype(np.int64),
+    )
     _write_starts(folder, starts, plan, gone_nodes, nodes)
 
 
@@ -209,15 +207,19 @@ def _write_starts(folder: Path, starts: Frames, plan: RowPlan, gone: Ints, added
     lost = plan.row_map.gone
     splice = Splice(nodes, lost[lost < nodes], at)
     own = starts.take(at) - np.searchsorted(gone, at) + np.searchsorted(added, fresh)
-    with FrameWriter(folder, "node_way_offsets") as writer:
+    count = 0
+    with FrameWriter(folder, "node_way_offsets") as writer, Gatherer(writer) as gatherer:
         for is_fresh, a, b in splice.runs:
             if is_fresh:
-                writer.append(own[a:b])
+                gatherer.append(own[a:b])
+                count += b - a
                 continue
             for old in range(a, b, _AT_ONCE):
                 values = starts.span(old, min(b, old + _AT_ONCE))
-                writer.append(values + _count_changes(gone, added, old, writer.length, len(values)))
-        writer.append(np.array([starts.item(nodes) - len(gone) + len(added)]))
+                values += _count_changes(gone, added, old, count, len(values))
+                gatherer.append(values)
+                count += len(values)
+        gatherer.append(np.array([starts.item(nodes) - len(gone) + len(added)]))
 
 
 def _count_changes(gone: Ints, added: Ints, old: int, new: int, count: int) -> Ints | int:
