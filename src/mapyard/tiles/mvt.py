@@ -217,6 +217,28 @@ def encode_tile(
     return b"".join(out)
 
 
+def split_layers(tile: bytes) -> dict[str, bytes]:
+    """Return the messages of the layers of a tile that `encode_tile` made, by their names."""
+    layers: dict[str, bytes] = {}
+    at = 0
+    while at < len(tile):
+        size, body = _read_varint(tile, at + 1)
+        length, name = _read_varint(tile, body + 3)  # after the version
+        layers[tile[name : name + length].decode()] = tile[at : body + size]
+        at = body + size
+    return layers
+
+
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
+    """Return the integer at a place, and the place behind it."""
+    value = shift = 0
+    while True:
+        value |= (data[at] & 127) << shift
+        shift, at = shift + 7, at + 1
+        if data[at - 1] < 128:
+            return value, at
+
+
 def _sum_runs(values: Ints, counts: Ints) -> Ints:
     """Return the sum of each run of `counts` values; runs may be empty."""
     total = np.concatenate([[0], np.cumsum(values)])

@@ -192,6 +192,7 @@ def _compare(old: Table, new: Table, gone: Ints, at: Ints) -> Differences:
     return Differences(
         np.concatenate([old.boxes(here), new.boxes(there)]),
         np.concatenate([old.minzoom[here], new.minzoom[there]]),
+        np.concatenate([old.layers_of(here), new.layers_of(there)]),
     )
 
 

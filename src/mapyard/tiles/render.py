@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Collection
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from mapyard.store.columns import offsets_of, ranges
 from mapyard.tiles.cut import cut
 from mapyard.tiles.mercator import BUFFER, MAX_ZOOM, TileId, tile_box
-from mapyard.tiles.mvt import Batch, encode_tile
+from mapyard.tiles.mvt import Batch, encode_tile, split_layers
 from mapyard.tiles.schema import LAYER_INDEX, LAYERS
 from mapyard.tiles.shapes import LINE, POINT, POLYGON, Shapes, concatenate
 from mapyard.tiles.table import Table
@@ -19,15 +20,22 @@ Ints = NDArray[np.int64]
 
 _LAYER_NAMES = [layer.name for layer in LAYERS]
 _LAYER_KINDS = np.array([layer.kind for layer in LAYERS], np.uint8)
+_LINE_LAYERS = frozenset(np.flatnonzero(_LAYER_KINDS == LINE).tolist())
 _OCEAN = LAYER_INDEX["ocean"]
 
 
-def render_tile(table: Table, tile: TileId) -> bytes:
-    """Return the uncompressed tile, b"" when nothing is in it; the same bytes on every machine."""
+def render_tile(table: Table, tile: TileId, layers: Collection[int] | None = None) -> bytes:
+    """Return the uncompressed tile, b"" when nothing is in it; the same bytes on every machine.
+
+    All its layers, or some of them.
+    """
     found = table.find(tile_box(tile, BUFFER), tile.z)
+    layer = table.layers_of(found)
+    if layers is not None:
+        wanted = np.isin(layer, list(layers))
+        found, layer = found[wanted], layer[wanted]
     if not len(found):
         return b""
-    layer = table.layers_of(found)
     counts, attribute, value = table.tags(found, tile.z)
     kinds = _LAYER_KINDS[layer]
     groups = _groups(layer, counts, attribute, value) if tile.z < MAX_ZOOM else None
@@ -64,6 +72,20 @@ def render_tile(table: Table, tile: TileId) -> bytes:
         value[tag_place],
     )
     return encode_tile(batch, _LAYER_NAMES, table.attribute_names, table.values)
+
+
+def replace_layers(table: Table, tile: TileId, before: bytes, changed: Collection[int]) -> bytes:
+    """Return the tile out of one from before and the layers in which it has changed.
+
+    Lines are drawn all or not: whether any are joined is asked of all layers at once.
+    """
+    if not _LINE_LAYERS.isdisjoint(changed):
+        changed = _LINE_LAYERS.union(changed)
+    layers = split_layers(before)
+    for index in changed:
+        layers.pop(_LAYER_NAMES[index], None)
+    layers |= split_layers(render_tile(table, tile, changed))
+    return b"".join(layers[name] for name in _LAYER_NAMES if name in layers)
 
 
 def compress_tile(tile: bytes) -> bytes:

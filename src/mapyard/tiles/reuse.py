@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapyard.store.digests import Digests
+from mapyard.store.distinct import distinct
 from mapyard.tiles.mercator import TileId
 from mapyard.tiles.pmtiles import PmtilesReader, tile_number
 from mapyard.tiles.source import LOW_ZOOM_FILE, MAX_LOW_ZOOM
@@ -23,57 +24,47 @@ Ints = NDArray[np.int64]
 
 
 class Differences(NamedTuple):
-    """The features that two tables do not share: their boxes, and from which zoom they are seen."""
+    """The features that two tables do not share: their boxes, from which zoom on, and layers."""
 
     boxes: Ints
     minzoom: NDArray[np.uint8]
+    layer: Ints
 
 
 class TilesBefore:
     """The prepared tiles of an earlier dataset, made by the same program, that another has too."""
 
     def __init__(self, folder: Path, differences: Differences) -> None:
+        self.made_of = folder, differences
         self._archive = PmtilesReader(folder / LOW_ZOOM_FILE)
-        boxes, minzoom = differences
-        self._changed = [
-            _number(find_tiles(boxes[minzoom <= zoom], zoom)) for zoom in range(MAX_LOW_ZOOM + 1)
-        ]
+        self._changed: dict[TileId, set[int]] = {}
+        for zoom in range(MAX_LOW_ZOOM + 1):
+            for layer in distinct(differences.layer).tolist():
+                seen = (differences.minzoom <= zoom) & (differences.layer == layer)
+                for x, y in find_tiles(differences.boxes[seen], zoom).tolist():
+                    self._changed.setdefault(TileId(zoom, x, y), set()).add(layer)
 
     def list_tiles(self) -> list[TileId]:
         """Return the tiles that may hold something now, in the order of PMTiles."""
-        tiles = {
-            TileId(zoom, number >> 32, number & 0xFFFFFFFF)
-            for zoom, changed in enumerate(self._changed)
-            for number in changed.tolist()
-        }
-        return sorted(tiles.union(self._archive.tiles()), key=tile_number)
+        return sorted(self._changed.keys() | set(self._archive.tiles()), key=tile_number)
 
-    def has(self, tile: TileId) -> bool:
-        """Return whether a tile is the same, empty ones included."""
-        changed, number = self._changed[tile.z], tile.x << 32 | tile.y
-        at = int(np.searchsorted(changed, number))
-        return at == len(changed) or bool(changed[at] != number)
+    def changed_layers(self, tile: TileId) -> set[int]:
+        """Return the layers in which a tile is another one; none where it is the same."""
+        return self._changed.get(tile, set())
 
-    def find(self, tile: TileId) -> bytes | None:
-        """Return a compressed tile (b"": empty), or None where it is not the same, or damaged."""
-        if not self.has(tile):
-            return None
+    def find(self, tile: TileId) -> tuple[bytes, bytes] | None:
+        """Return a tile as it was, compressed and not (b"": empty); None where it is damaged."""
         data = self._archive.find(tile)
         if data is None:
-            return b""
+            return b"", b""
         try:
-            zlib.decompress(data, 31)  # its own checksum: no damage is taken over
+            return data, zlib.decompress(data, 31)  # its own checksum: no damage is taken over
         except zlib.error:
             return None
-        return data
 
     def close(self) -> None:
         """Unmap the archive."""
         self._archive.close()
-
-
-def _number(tiles: Ints) -> Ints:
-    return tiles[:, 0] << 32 | tiles[:, 1]
 
 
 def find_differences(ones: Digests, others: Digests) -> tuple[Ints, Ints]:

@@ -46,9 +46,8 @@ def thin_by_hand(
 ) -> list[tuple[int, list[list[Vertex]]]]:
     half = (1 << shift) >> 1
     left = []
-    has_outer = False
     for number, rings in enumerate(features):
-        kept = []
+        kept, has_outer = [], False
         for ring in rings:
             coarse = [
                 ((x + half >> shift) - origin[0], (y + half >> shift) - origin[1]) for x, y in ring

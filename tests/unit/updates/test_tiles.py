@@ -23,12 +23,14 @@ from mapyard.tiles import build as tables
 from mapyard.tiles import patch as patches
 from mapyard.tiles.archive import list_tiles
 from mapyard.tiles.mercator import TileId
-from mapyard.tiles.render import compress_tile, render_tile
+from mapyard.tiles.pmtiles import PmtilesWriter
+from mapyard.tiles.render import compress_tile, render_tile, replace_layers
 from mapyard.tiles.reuse import Differences, TilesBefore, find_differences
-from mapyard.tiles.schema import LAYERS
+from mapyard.tiles.schema import LAYER_INDEX, LAYERS
 from mapyard.tiles.shapes import LINE, POINT, POLYGON
 from mapyard.tiles.source import LOW_ZOOM_FILE, MAX_LOW_ZOOM, TABLE_FOLDER
 from mapyard.tiles.table import Table
+from mapyard.tiles.tilejson import describe_archive
 from mapyard.updates import run as updates
 from mapyard.updates.changes import read_changes
 from mapyard.updates.run import update_dataset
@@ -54,12 +56,12 @@ def test_real_diffs_lead_to_the_bytes_of_a_build(
 ) -> None:
     drawn: list[TileId] = []
 
-    def draw(table: Table, tile: TileId) -> bytes:
+    def replace(table: Table, tile: TileId, before: bytes, changed: set[int]) -> bytes:
         drawn.append(tile)
-        return render_tile(table, tile)
+        return replace_layers(table, tile, before, changed)
 
     build(tmp_path / "data", TEST_DATA / "monaco-2025-11-08.osm.pbf")
-    monkeypatch.setattr(archive, "render_tile", draw)
+    monkeypatch.setattr(archive, "replace_layers", replace)
     monkeypatch.setattr(updates, "MAX_DIFFS", 1)
     url, settings = serve_folder(TEST_DATA / "monaco-updates"), Settings(data=tmp_path / "data")
     rounds = update_dataset(tmp_path / "data", [STEP], Reporter(quiet=True), settings, url)
@@ -268,7 +270,8 @@ def compare(before: Table, table: Table) -> Differences:
     digests = [one.digest(np.arange(len(one))) for one in (before, table)]
     here, there = find_differences(*digests)
     boxes = np.concatenate([before.boxes(here), table.boxes(there)])
-    return Differences(boxes, np.concatenate([before.minzoom[here], table.minzoom[there]]))
+    layers = np.concatenate([before.layers_of(here), table.layers_of(there)])
+    return Differences(boxes, np.concatenate([before.minzoom[here], table.minzoom[there]]), layers)
 
 
 @pytest.mark.parametrize("kind", range(7))
@@ -285,24 +288,59 @@ def test_what_is_taken_over_is_what_would_be_drawn(tmp_path: Path, kind: int) ->
     tiles = list_tiles(table, 0, MAX_LOW_ZOOM)
     taken = 0
     for tile in tiles:
-        found = before.find(tile)
-        if found is not None:
+        found, drawn = before.find(tile), render_tile(table, tile)
+        assert found is not None
+        if changed := before.changed_layers(tile):
+            assert replace_layers(table, tile, found[1], changed) == drawn
+        else:
             taken += 1
-            drawn = render_tile(table, tile)
-            assert found == (compress_tile(drawn) if drawn else b""), tile
+            assert found == ((compress_tile(drawn), drawn) if drawn else (b"", b"")), tile
     assert taken > len(tiles) / 5
 
 
 def test_a_damaged_tile_is_drawn_again(tmp_path: Path) -> None:
     folder = build(tmp_path / "data", EXAMPLES / "monaco.osm.pbf")
-    nothing, tile = Differences(np.empty((0, 4), np.int64), np.empty(0, np.uint8)), TileId(0, 0, 0)
-    whole = TilesBefore(folder, nothing).find(tile)
-    assert whole
-    file = folder / LOW_ZOOM_FILE
-    data = file.read_bytes()
-    at = data.index(whole) + len(whole) // 2
-    file.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
-    assert TilesBefore(folder, nothing).find(tile) is None
+    table, tile = Table(folder / TABLE_FOLDER), TileId(8, 133, 93)
+    boxes = table.boxes(np.array([len(table) - 1]))
+    for layers in ([], [LAYER_INDEX["streets"]]):
+        count = len(layers)
+        changed = Differences(boxes[:count], np.zeros(count, np.uint8), np.array(layers, np.int64))
+        before = TilesBefore(folder, changed)
+        assert before.changed_layers(tile) == set(layers)
+        found = before.find(tile)
+        assert found is not None and found[1] == render_tile(table, tile)
+        file = folder / LOW_ZOOM_FILE
+        whole = file.read_bytes()
+        at = whole.index(found[0]) + len(found[0]) // 2
+        file.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        before = TilesBefore(folder, changed)
+        assert before.find(tile) is None
+        assert archive._compressed(table, tile, before) == found[0]
+        file.write_bytes(whole)
+
+
+def test_prepared_tiles_are_the_same_from_several_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(9)
+    first = make_map(rng)
+    folder = build(tmp_path / "0", write_osm(tmp_path / "0.osm", *first))
+    table = Table(folder / TABLE_FOLDER)
+    some = np.arange(0, len(table), 9)
+    changed = Differences(table.boxes(some), table.minzoom[some], table.layers_of(some))
+    monkeypatch.setattr(archive, "_MIN_PARALLEL_TILES", 4)
+    monkeypatch.setattr(archive, "_CHUNK_TILES", 2)
+    written = []
+    for processes in (1, 2):
+        before = TilesBefore(folder, changed)
+        writer = PmtilesWriter(tmp_path / f"{processes}.pmtiles")
+        count = archive.write_archive(
+            folder / TABLE_FOLDER, before.list_tiles(), writer, processes, taken=before
+        )
+        assert count > 20
+        writer.close(describe_archive(table.info), table.info.bounds)
+        written.append((tmp_path / f"{processes}.pmtiles").read_bytes())
+    assert written == [(folder / LOW_ZOOM_FILE).read_bytes()] * 2
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -78,8 +78,6 @@ int64_t thin_outlines(
     int64_t least, const Thinned *to) {
     Vertex *xy = (Vertex *)to->xy;
     int64_t vertices = 0, rings = 0, features = 0;
-    /* Whether the exterior ring that a hole follows, and lies in, is there. */
-    int has_outer = 0;
     to->rings[0] = to->features[0] = 0;
     for (int64_t i = 0; i < count; i++) {
         int64_t feature = indexes[i];
@@ -87,6 +85,8 @@ int64_t thin_outlines(
         int64_t ring = offset_at(from->features, from->is_wide_features, feature);
         int64_t stop = offset_at(from->features, from->is_wide_features, feature + 1);
         if (ring < 0 || stop > from->ring_count) return -1;
+        /* Whether the exterior ring that a hole follows, and lies in, is there. */
+        int has_outer = 0;
         for (; ring < stop; ring++) {
             int64_t begin = offset_at(from->rings, from->is_wide_rings, ring);
             int64_t size = offset_at(from->rings, from->is_wide_rings, ring + 1) - begin;
