@@ -15,12 +15,14 @@ import argparse
 import gzip
 import os
 import platform
+import shutil
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -36,8 +38,8 @@ from mapyard.builder.tiles import STEP as TILES_STEP
 from mapyard.dataset.manifest import Manifest, write_manifest
 from mapyard.features.search import search_names
 from mapyard.geocoding.geocoder import Geocoder, open_geocoder
-from mapyard.osm.patch import patch_source
 from mapyard.osm.pbf import Header
+from mapyard.osm.waiting import WHOLE_NAME, update_source
 from mapyard.settings import Settings
 from mapyard.store.patching.patch import patch_store
 from mapyard.store.reader import open_store
@@ -115,16 +117,27 @@ def apply_store(ctx: StepContext, before: Path, diff: Path, problems: Problems) 
 
 
 def apply(ctx: StepContext, before: Path, diff: Path, extract: Path, problems: Problems) -> Any:
-    """Apply a diff to all parts and the source; return changes, figures, and seconds of each."""
+    """Apply a diff to all parts and the source; return changes, figures, and seconds of each.
+
+    The source's are those of one written whole, and of one whose changes wait beside it.
+    """
     changes, store_s = measure(lambda: apply_store(ctx, before, diff, problems))
     figures, text_s = measure(lambda: TEXT_STEP.run(ctx) or {})
     _, tiles_s = measure(lambda: TILES_STEP.run(ctx))
     write_manifest(ctx.folder, Manifest("bench", "", mapyard=__version__))
     ids, gone = changes.changed, changes.deleted
     changed = ctx.folder / "changed.osm.pbf"
-    _, source_s = measure(lambda: patch_source(extract, ctx.source, changed, ids, gone, Header()))
-    ctx.source.unlink()
-    return sum(changes.counts), figures, (store_s, text_s, tiles_s), source_s
+    sources_s = []
+    for is_needed in (True, False):
+        old, new = (ctx.folder / f"{name}-{is_needed}" for name in ("old", "new"))
+        old.mkdir()
+        new.mkdir()
+        (old / WHOLE_NAME).symlink_to(extract.absolute())
+        arguments = (old, new, changed, ids, gone, Header())
+        _, seconds = measure(partial(update_source, *arguments, is_needed=is_needed))
+        sources_s.append(seconds)
+        shutil.rmtree(new)
+    return sum(changes.counts), figures, (store_s, text_s, tiles_s), sources_s
 
 
 # ---- copies -----------------------------------------------------------------------------------
@@ -224,13 +237,14 @@ def main() -> None:
         for number, diff in enumerate(diffs):
             memory = Memory()
             ctx = open_context(Path(name) / str(number))
-            changes, figures, seconds, source_s = apply(ctx, before, diff, extract, problems)
+            changes, figures, seconds, sources_s = apply(ctx, before, diff, extract, problems)
             shares = [f"{a / b:.1%}" for a, b in zip(seconds, built, strict=True)]
             print(
                 f"{diff.name}: {changes:,} changes; {describe(seconds)}: {', '.join(shares)} of "
                 f"the build, store and text {sum(seconds[:2]) / sum(built[:2]):.1%}, all "
                 f"{sum(seconds) / sum(built):.1%}; {figures['written_documents']:,} of "
-                f"{figures['index_documents']:,} documents; source {source_s:.2f} s; "
+                f"{figures['index_documents']:,} documents; source {sources_s[0]:.2f} s whole, "
+                f"{sources_s[1]:.2f} s where changes wait; "
                 f"{memory.close()}",
                 flush=True,
             )

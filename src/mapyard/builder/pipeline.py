@@ -42,6 +42,7 @@ from mapyard.osm.source import (
     sort_memory_bytes,
     sort_source,
 )
+from mapyard.osm.waiting import WHOLE_NAME
 from mapyard.settings import Settings, get_settings
 from mapyard.store.patching.patch import Patched
 from mapyard.store.reader import Store, open_store
@@ -79,7 +80,10 @@ class Step:
 
 @dataclass
 class StepContext:
-    """What a step gets: the new dataset's folder, its source and store, settings, progress."""
+    """What a step gets: the new dataset's folder, its source and store, settings, progress.
+
+    In an update whose steps do not read the source it is not there (osm/waiting.py).
+    """
 
     folder: Path
     source: Path
@@ -271,7 +275,7 @@ def new_dataset(
     """
     folder = catalog.new_folder()
     try:
-        ctx = StepContext(folder, folder / "source.osm.pbf", catalog.data, settings, progress)
+        ctx = StepContext(folder, folder / WHOLE_NAME, catalog.data, settings, progress)
         ctx.stages_before = len(progress.stages)
         yield ctx
     except Exception as error:
@@ -374,10 +378,10 @@ def describe_part(folder: Path, known: set[str], seconds: float, figures: dict[s
     return Part(files, round(seconds, 3), figures)
 
 
-def share_file(ctx: StepContext, name: str) -> None:
+def share_file(ctx: StepContext, name: str, old_name: str = "") -> None:
     """Take a file over from the dataset before: the same on disk, else a copy of it."""
     assert ctx.previous is not None
-    old, new = ctx.previous / name, ctx.folder / name
+    old, new = ctx.previous / (old_name or name), ctx.folder / name
     new.parent.mkdir(parents=True, exist_ok=True)
     try:
         new.hardlink_to(old)

@@ -10,10 +10,9 @@ from mapyard.builder.steps import PART_NAMES, select_steps
 from mapyard.dataset.catalog import Catalog
 from mapyard.dataset.manifest import FORMAT_VERSION, Origin, describe_file, read_origin
 from mapyard.errors import MapyardError
+from mapyard.osm.waiting import WHOLE_NAME, list_files, write_whole
 from mapyard.routing.contraction.tables import find_missing, is_outdated
 from mapyard.settings import Settings
-
-SOURCE = "source.osm.pbf"
 
 
 def find_origin(data: Path, dataset_id: str) -> tuple[Path, Origin]:
@@ -43,26 +42,38 @@ def upgrade_dataset(
             f"{folder.name} has format {origin.format}, this Mapyard makes {FORMAT_VERSION}: "
             "a newer Mapyard made it; upgrade the program instead"
         )
-    source = folder / SOURCE
     names = ", ".join(str(one.get("name", "")) for one in origin.sources) or "its extract"
-    if not source.is_file():
-        raise MapyardError(
-            f"{folder.name} has no {SOURCE}; build it again with: mapyard build {names}"
-        )
-    known = origin.find_checksum(SOURCE)
-    if known and describe_file(source).checksum != known:
-        raise MapyardError(
-            f"{SOURCE} of {folder.name} has changed since it was built, so nothing is made of it; "
-            f"build it again with: mapyard build {names}"
-        )
+    files = list_files(folder)
+    for file in files:
+        if not (folder / file).is_file():
+            raise MapyardError(
+                f"{folder.name} has no {file}; build it again with: mapyard build {names}"
+            )
+        known = origin.find_checksum(file)
+        if known and describe_file(folder / file).checksum != known:
+            raise MapyardError(
+                f"{file} of {folder.name} has changed since it was built, so nothing is made of "
+                f"it; build it again with: mapyard build {names}"
+            )
     # Parts of plugins are steps of theirs; those whose plugin is gone are an error that names them.
     parts = [name for name in origin.parts if name not in ("source", *PART_NAMES[:1])]
-    return build_dataset(
-        [source],
-        data,
-        select_steps(parts),
-        progress,
-        settings=settings,
-        sources=origin.sources,
-        same_data=folder,
-    )
+    source = folder / WHOLE_NAME
+    # Under a name that the next upgrade takes again, should this one be killed.
+    made = data / "upgrade.osm.pbf"
+    try:
+        if files != [WHOLE_NAME]:
+            progress.stage("source: joining changes")
+            with Catalog(data).lock():
+                write_whole(folder, made)
+            source = made
+        return build_dataset(
+            [source],
+            data,
+            select_steps(parts),
+            progress,
+            settings=settings,
+            sources=origin.sources,
+            same_data=folder,
+        )
+    finally:
+        made.unlink(missing_ok=True)

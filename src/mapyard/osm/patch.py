@@ -49,8 +49,9 @@ def patch_source(
     """Write `old` with those elements of the sorted file `changed` that `ids` name, or all.
 
     Of an element in both files the one of `changed` counts: it must have no version, or one that is
-    not below the other's. `deleted` ones are left out, unless `ids` name them too. `header` gives
-    the replication state of the result; its box is that of the old file, unless `header` has one.
+    not below the other's. `deleted` ones are left out; those that come back count whatever their
+    version. `header` gives the replication state of the result; its box is that of the old file,
+    unless `header` has one.
     """
     blobs = list_blobs(old)
     # An empty file is like one blob without elements.
@@ -115,23 +116,24 @@ class _Changes:
                 without = block.ids[block.version == 0] + block.type * _TYPE_STEP
                 unversioned.append(np.intersect1d(without, keys[-1]))
         self.keys = _join(keys)
-        self._unversioned = _join(unversioned)
         gone = _join(of_type + kind * _TYPE_STEP for kind, of_type in enumerate(deleted))
         self.gone = np.setdiff1d(gone, self.keys)
+        #: Those that count whatever their version.
+        self._always = _join([*unversioned, np.intersect1d(gone, self.keys)])
 
     def apply(self, file: bytes, first: int, until: int) -> Path:
         """Apply the changes of a range to a file of the elements in it; return the new file."""
-        keys, unversioned, gone = (
+        keys, always, gone = (
             every[slice(*np.searchsorted(every, (first, until)))]
-            for every in (self.keys, self._unversioned, self.gone)
+            for every in (self.keys, self._always, self.gone)
         )
         new = self._extract(keys) if len(keys) else b""
         is_held = len(keys) <= _HELD_CHANGES
-        dropped = _join([gone, unversioned if is_held else keys])
+        dropped = _join([gone, always if is_held else keys])
         if not len(dropped):
             return self._merge(file, [(new, "pbf")])
         marks = (_mark_deleted(dropped), "osc")
-        if not len(unversioned) and is_held:
+        if not len(always) and is_held:
             return self._merge(file, [marks, (new, "pbf")])
         rest = self._merge(file, [marks], packing="none").read_bytes()
         return self._merge(*((rest, [(new, "pbf")]) if is_held else (new, [(rest, "pbf")])))

@@ -12,6 +12,7 @@ import traceback
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -27,6 +28,7 @@ from mapyard.builder.pipeline import (
     new_dataset,
     publish,
     run_steps,
+    share_file,
 )
 from mapyard.builder.preflight import Estimate, check_room
 from mapyard.builder.progress import Reporter
@@ -35,8 +37,8 @@ from mapyard.dataset.manifest import Manifest, Part, Replication
 from mapyard.errors import MapyardError
 from mapyard.geo.bbox import Bbox
 from mapyard.osm.elements import NODE, RELATION, TYPE_NAMES, WAY
-from mapyard.osm.patch import patch_source
-from mapyard.osm.pbf import Header, read_header
+from mapyard.osm.pbf import Header
+from mapyard.osm.waiting import BASE_NAME, list_files, read_source_header, update_source
 from mapyard.settings import Settings
 from mapyard.store.distinct import distinct
 from mapyard.store.patching.patch import Patched, patch_store
@@ -62,6 +64,8 @@ Ints = NDArray[np.int64]
 #: At most this many diffs and bytes of diffs become one dataset; after an outage several follow.
 MAX_DIFFS = 500
 MAX_DIFF_BYTES = 64_000_000
+#: Parts that are made of the store alone.
+_WITHOUT_SOURCE: Final = ("text", "tiles")
 
 
 class NoSource(MapyardError):  # noqa: N818
@@ -150,11 +154,12 @@ def _run_round(
         return False
     kept = choose_kept(steps, current, manifest, fetched.state.timestamp, settings)
     steps = [step for step in steps if step.name not in kept]
-    size = (current / "source.osm.pbf").stat().st_size
+    size = (current / list_files(current)[0]).stat().st_size
     needs = [estimate_update(size), *(s.estimate(size) for s in steps)]
+    is_needed = any(step.name not in _WITHOUT_SOURCE for step in steps)
     check_room(catalog.data, needs)
     with new_dataset(catalog, settings, progress) as ctx:
-        parts = _patch(ctx, current, manifest, fetched, source.url, run)
+        parts = _patch(ctx, current, manifest, fetched, source.url, run, is_needed)
         parts |= {name: keep_part(ctx, manifest, name) for name in kept}
         run_steps(ctx, steps, parts)
         new_manifest = describe_dataset(ctx, parts)
@@ -273,8 +278,9 @@ def _find_sequence(source: ReplicationSource, newest: State, timestamp: str) -> 
 
 
 def _patch(
-    ctx: StepContext, current: Path, manifest: Manifest, fetched: Round, url: str, run: Run
-) -> dict[str, Part]:
+    ctx: StepContext, current: Path, manifest: Manifest, fetched: Round, url: str, run: Run,
+    is_needed: bool,
+) -> dict[str, Part]:  # fmt: skip
     """Write source and store of the new dataset; return their parts."""
     ctx.progress.stage("update: reading changes")
     changed = ctx.folder / "changed.osm.pbf"
@@ -286,7 +292,7 @@ def _patch(
     run.changed, run.deleted = changes.counts
     ctx.progress.note(f"{run.changed:,} elements changed, {run.deleted:,} deleted")
     header = make_header(fetched.state, url)
-    parts = apply_changes(ctx, current, manifest, changes, changed, header)
+    parts = apply_changes(ctx, current, manifest, changes, changed, header, is_needed=is_needed)
     assert ctx.patched is not None
     run.touched = len(ctx.patched.touched)
     return parts
@@ -308,31 +314,37 @@ def apply_changes(
     changes: Changes,
     changed: Path,
     header: Header,
+    *,
+    is_needed: bool = True,
 ) -> dict[str, Part]:
     """Write source and store of a new dataset out of the one in `current`; return their parts.
 
     The changes apply as they are; `changed` is the file of the elements that are there, and is
-    removed.
+    removed. The source is written whole where it `is_needed`, else its changes may wait.
     """
     old = open_store(current / "elements")
     started_s = time.monotonic()
     ctx.progress.stage("update: source")
-    patch_source(
-        current / "source.osm.pbf",
-        ctx.source,
-        changed,
-        changes.changed,
-        changes.deleted,
-        header,
-    )
+    ctx.previous = current
+    waits = update_source(
+        current, ctx.folder, changed, changes.changed, changes.deleted, header,
+        is_needed=is_needed,
+    )  # fmt: skip
     changed.unlink()
-    ctx.header = read_header(ctx.source)
-    parts = {"source": describe_part(ctx.folder, set(), time.monotonic() - started_s, {})}
+    shared = {}
+    if waits:
+        base = list_files(current)[0]
+        share_file(ctx, BASE_NAME, base)
+        shared[BASE_NAME] = manifest.parts["source"].files[base]
+        ctx.progress.note("the source is shared with the dataset before; its changes lie beside it")
+    ctx.header = read_source_header(ctx.folder)
+    source = describe_part(ctx.folder, set(shared), time.monotonic() - started_s, {})
+    source.files |= shared
+    parts = {"source": source}
     started_s = time.monotonic()
     ctx.progress.stage("update: store")
     report = msgspec.json.decode((current / "report.json").read_bytes())
     problems = {k: [(n, r) for n, r in items] for k, items in report["problems"].items()}
-    ctx.previous = current
     with spill_arrays(ctx.folder, array_bytes(ctx.settings)):
         ctx.patched = patch_store(
             current / "elements", ctx.folder / "elements", changes.blocks, changes.deleted, problems

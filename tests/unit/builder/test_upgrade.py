@@ -10,6 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import numpy as np
+import osmium
+import osmium.osm.mutable
 import pytest
 from typer.testing import CliRunner
 
@@ -17,8 +21,11 @@ from mapyard.builder.progress import Reporter
 from mapyard.builder.upgrade import upgrade_dataset
 from mapyard.cli import build_app
 from mapyard.dataset.catalog import Catalog
-from mapyard.dataset.manifest import FORMAT_VERSION, verify_files
+from mapyard.dataset.manifest import FORMAT_VERSION, describe_file, verify_files
 from mapyard.errors import MapyardError
+from mapyard.osm.elements import NODE
+from mapyard.osm.pbf import Header
+from mapyard.osm.waiting import list_files, update_source
 from mapyard.settings import Settings
 from mapyard.store.reader import open_store
 from mapyard.store.tag_history import TagHistory, write_history
@@ -116,6 +123,51 @@ def test_a_damaged_source_is_not_built_from(data: Path) -> None:
     source.unlink()  # a link to the file of other tests
     source.write_bytes(content)
     with pytest.raises(MapyardError, match=r"has changed since .*mapyard build monaco\.osm\.pbf"):
+        upgrade(data)
+
+
+def let_a_node_wait(data: Path, tmp_path: Path) -> dict[str, Any]:
+    """Leave the served dataset as an update does that builds no roads; return its files."""
+    folder, made = data / "current", tmp_path / "made"
+    made.mkdir()
+    with osmium.SimpleWriter(str(tmp_path / "changed.osm.pbf")) as writer:
+        writer.add(osmium.osm.mutable.Node(id=1 << 40, version=1, location=(7.42, 43.74)))
+    ids = [np.array([1 << 40]), *[np.empty(0, np.int64)] * 2]
+    none = [np.empty(0, np.int64)] * 3
+    header = Header(replication_sequence=77, replication_timestamp=1_775_500_000)
+    changed = tmp_path / "changed.osm.pbf"
+    assert update_source(folder, made, changed, ids, none, header, is_needed=False)
+    (made / "source").rename(folder / "source")
+    (folder / "source.osm.pbf").rename(folder / "source" / "base.osm.pbf")
+    parts = json.loads((folder / "manifest.json").read_text())["parts"]
+    parts["source"]["files"] = {
+        name: msgspec.to_builtins(describe_file(folder / name)) for name in list_files(folder)
+    }
+    return {"parts": parts}
+
+
+def test_changes_that_wait_are_part_of_the_source(data: Path, tmp_path: Path) -> None:
+    change(data, format=1, **let_a_node_wait(data, tmp_path))
+    before = Catalog(data).ids()
+    report = upgrade(data)
+    assert (data / "current" / "source.osm.pbf").is_file()
+    assert report.manifest.replication.sequence == 77
+    assert report.manifest.osm_timestamp == "2026-04-06T18:26:40Z"
+    assert open_store(data / "current" / "elements").find_rows(NODE, np.array([1 << 40]))[0] >= 0
+    assert len(Catalog(data).ids()) == len(before) + 1
+    assert not (data / "upgrade.osm.pbf").exists()
+
+
+@pytest.mark.parametrize("name", ["base.osm.pbf", "changed.osm.pbf", "deleted.npy"])
+def test_each_file_of_a_source_has_to_be_well(name: str, data: Path, tmp_path: Path) -> None:
+    change(data, format=1, **let_a_node_wait(data, tmp_path))
+    path = data / "current" / "source" / name
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    with pytest.raises(MapyardError, match=rf"source/{name} of .* has changed since"):
+        upgrade(data)
+    path.unlink()
+    with pytest.raises(MapyardError, match=rf"has no source/{name}"):
         upgrade(data)
 
 

@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
+import osmium
 import pytest
 
 from mapyard.builder.pipeline import STORE_STEP, Step, StepContext, build_dataset
@@ -17,7 +18,9 @@ from mapyard.builder.steps import select_steps
 from mapyard.dataset.catalog import Catalog
 from mapyard.dataset.manifest import FilePart, Manifest, Part, describe_file, verify_files
 from mapyard.http.freshness import render_freshness
+from mapyard.osm import waiting
 from mapyard.osm.elements import NODE
+from mapyard.osm.source import is_sorted
 from mapyard.routing.meta import GraphMeta, name_engine
 from mapyard.server.local import LocalClient
 from mapyard.settings import Settings
@@ -27,7 +30,7 @@ from mapyard.updates import run as updates
 from mapyard.updates.history import Run
 from mapyard.updates.parts import choose_kept
 from mapyard.updates.run import update_dataset
-from osm_files import TEST_DATA
+from osm_files import EXAMPLES, TEST_DATA
 
 OLD = TEST_DATA / "monaco-2025-11-08.osm.pbf"
 DIFFS = TEST_DATA / "monaco-updates"
@@ -112,6 +115,7 @@ def test_roads_are_shared_until_a_week_is_over(
     data: Path, serve_folder: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(updates, "MAX_DIFFS", 1)
+    monkeypatch.setattr(waiting, "_MOST_WAITING", 1.0)
     runs = update(data, serve_folder(DIFFS), "weekly", [ROADS])
     catalog = Catalog(data)
     days: dict[int, list[str]] = {}
@@ -123,6 +127,10 @@ def test_roads_are_shared_until_a_week_is_over(
         assert file.samefile(first / "routing" / "hierarchy" / "auto")
         assert manifest.find_data_time("routing") == catalog.manifest(first.name).osm_timestamp
         assert verify_files(folder, manifest) == []
+        # The source is whole where roads were built of it; else it is that one, with changes.
+        assert (folder / "source.osm.pbf").exists() == (folder == first)
+        if folder != first:
+            assert (folder / "source/base.osm.pbf").samefile(first / "source.osm.pbf")
     # The first diff is of months, each further one of a day.
     march, april = [f"2026-03-{day}" for day in range(23, 32)], ["2026-04-01", "2026-04-02"]
     assert days == {
@@ -133,6 +141,18 @@ def test_roads_are_shared_until_a_week_is_over(
     for name in catalog.ids()[:-2]:
         catalog.remove(name)
     assert verify_files(catalog.path("current"), catalog.manifest("current")) == []
+    assert read_all(data / "current" / "source.osm.pbf") == read_all(EXAMPLES / "monaco.osm.pbf")
+
+
+def read_all(path: Path) -> list[tuple[object, ...]]:
+    return [(str(o), o.version, o.user, dict(o.tags)) for o in osmium.FileProcessor(str(path))]
+
+
+def test_a_part_of_a_plugin_finds_the_whole_source(data: Path, serve_folder: Serve) -> None:
+    found = []
+    step = Step("own", lambda ctx: found.append(is_sorted(ctx.source)), lambda size: Estimate(0, 0))
+    update(data, serve_folder(DIFFS), "weekly", [step])
+    assert found == [True]
 
 
 def test_files_are_copied_where_a_disk_cannot_share_them(
