@@ -27,8 +27,8 @@ enum {
     KEPT_BYTES = 1 << 20,
     TRIM_BYTES = 1 << 25,
     FREED = 64,
-    FREED_BYTES = 1 << 26,
-    FREED_SHARE = 16
+    FREED_BYTES = 1 << 28,
+    FREED_SHARE = 4
 };
 
 typedef struct {
