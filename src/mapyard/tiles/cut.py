@@ -141,8 +141,9 @@ def _simplify(shapes: Shapes, kind: int) -> tuple[Shapes, Ints, Mask]:
     """
     if kind == LINE:
         return *_simplify_by_geos(shapes, kind), np.zeros(0, np.bool_)
-    simple, is_doubtful = simplify_rings(shapes, TOLERANCE)
-    is_doubtful |= ~shapely.is_valid(to_geometries(simple, kind))
+    simple, is_doubtful, is_sure = simplify_rings(shapes, TOLERANCE)
+    unsure = np.flatnonzero(~is_sure & (np.diff(simple.features) > 0))
+    is_doubtful[unsure] = ~shapely.is_valid(to_geometries(simple.take(unsure), kind))
     good, others = np.flatnonzero(~is_doubtful), np.flatnonzero(is_doubtful)
     taken, left = thin(simple, kind, good, least_area=MIN_AREA)
     if not len(others):

@@ -205,23 +205,24 @@ def thin(
     return Shapes(xy[: rings[-1]].copy(), rings.copy(), features.copy()), left[:count].copy()
 
 
-def simplify_rings(shapes: Shapes, tolerance: float) -> tuple[Shapes, Mask]:
+def simplify_rings(shapes: Shapes, tolerance: float) -> tuple[Shapes, Mask, Mask]:
     """Return polygons without the vertices within a tolerance of what is left, as GEOS does.
 
     Rings that collapse go. Polygons without a ring of more than three vertices stay as they are.
-    Those of which it cannot be said what is left of them are told, and empty.
+    Those of which it cannot be said what is left of them are told, and empty; and then those that
+    are surely valid.
     """
     outlines, (old_xy, old_rings, old_features) = _outlines(shapes, as_wide=True)
     xy, rings, features = (np.empty_like(side) for side in (old_xy, old_rings, old_features))
     ends = np.empty(int(np.diff(old_rings).max(initial=0)) + 1, np.int64)
-    is_doubtful = np.empty(len(shapes), np.bool_)
+    is_doubtful, is_sure = np.empty(len(shapes), np.bool_), np.empty(len(shapes), np.bool_)
     count = _check(
         load_kernels().simplify_polygons(
             ctypes.addressof(outlines), tolerance, place(ends), len(ends),
-            *map(place, (xy, rings, features, is_doubtful)),
+            *map(place, (xy, rings, features, is_doubtful, is_sure)),
         )
     )  # fmt: skip
-    return Shapes(xy[:count], rings[: features[-1] + 1], features), is_doubtful
+    return Shapes(xy[:count], rings[: features[-1] + 1], features), is_doubtful, is_sure
 
 
 def _make_room(shapes: Shapes, chosen: Ints) -> tuple[list[NDArray[np.int64]], Thinned]:

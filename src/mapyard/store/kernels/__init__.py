@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mapyard.native import Functions, address, load_library
 
 #: Has to be the one in kernels.h.
-_VERSION: Final = 12
+_VERSION: Final = 13
 _FUNCTIONS: Final[Functions] = {
     "take_frames": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p)),
     "take_frames_32": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p)),
@@ -62,7 +62,7 @@ _FUNCTIONS: Final[Functions] = {
     ),
     "simplify_polygons": (
         c_int64,
-        (c_void_p, c_double, c_void_p, c_int64, *[c_void_p] * 4),
+        (c_void_p, c_double, c_void_p, c_int64, *[c_void_p] * 5),
     ),
     "gather_outlines": (c_int64, (c_void_p, c_void_p, c_int64, c_void_p)),
     "spill_begin": (c_void_p, (c_char_p, c_int64, c_int64)),

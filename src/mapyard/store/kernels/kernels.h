@@ -13,7 +13,7 @@
 #endif
 
 /* Rises when a function's arguments or a struct change: another library is not loaded. */
-enum { KERNELS_VERSION = 12 };
+enum { KERNELS_VERSION = 13 };
 
 EXPORT int32_t kernels_version(void);
 
@@ -215,11 +215,12 @@ EXPORT int64_t thin_outlines(
 /* The rings of polygons, all numbers wide, without the vertices that lie within a tolerance of what is left of
    them, and without those that collapse, as GEOS does; those of up to three vertices as they are where a
    polygon has no others. `ends` is room for the vertices of the largest ring. A polygon with a ring that turned
-   over, or a hole that lost its exterior ring, is doubtful and left empty. Returns how many vertices are left,
-   or -1 where a polygon is damaged. */
+   over, or a hole that lost its exterior ring, is doubtful and left empty; one that is a small ring is surely
+   valid where that ring does not touch itself. Returns how many vertices are left, or -1 where a polygon is
+   damaged. */
 EXPORT int64_t simplify_polygons(
     const Outlines *from, double tolerance, int64_t *ends, int64_t end_room, int64_t *xy, int64_t *rings,
-    int64_t *features, uint8_t *is_doubtful);
+    int64_t *features, uint8_t *is_doubtful, uint8_t *is_sure);
 
 /* Shapes as they are, one after the other. Returns how many vertices they have, or -1 where one is damaged. */
 EXPORT int64_t gather_outlines(

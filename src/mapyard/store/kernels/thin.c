@@ -2,6 +2,9 @@
 
 #include <math.h>
 
+/* Vertices of a ring whose segments are compared with each other one by one. */
+enum { MOST_COMPARED = 16 };
+
 typedef struct {
     int64_t x, y;
 } Vertex;
@@ -157,9 +160,33 @@ static int64_t simplify_ring(
     return kept - 1;
 }
 
+static inline int64_t turn(Vertex a, Vertex b, Vertex c) {
+    return (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x);
+}
+
+/* Whether two segments lie on either side of a line that one of them is on: then they do not touch. */
+static inline int is_apart(Vertex a, Vertex b, Vertex c, Vertex d) {
+    int64_t from = turn(a, b, c), to = turn(a, b, d);
+    if ((from > 0 && to > 0) || (from < 0 && to < 0)) return 1;
+    from = turn(c, d, a), to = turn(c, d, b);
+    return (from > 0 && to > 0) || (from < 0 && to < 0);
+}
+
+/* Whether a ring surely does not touch itself; few vertices, as all pairs of segments are looked at. */
+static int is_simple(const Vertex *ring, int64_t count) {
+    if (count < 3 || count > MOST_COMPARED) return 0;
+    for (int64_t i = 0; i < count; i++) {
+        Vertex a = ring[i], b = ring[(i + 1) % count];
+        if (!turn(a, b, ring[(i + 2) % count])) return 0;
+        for (int64_t j = i + 2; j < count - !i; j++)
+            if (!is_apart(a, b, ring[j], ring[(j + 1) % count])) return 0;
+    }
+    return 1;
+}
+
 int64_t simplify_polygons(
     const Outlines *from, double tolerance, int64_t *ends, int64_t end_room, int64_t *xy, int64_t *rings,
-    int64_t *features, uint8_t *is_doubtful) {
+    int64_t *features, uint8_t *is_doubtful, uint8_t *is_sure) {
     if (!from->is_wide_xy || !from->is_wide_rings || !from->is_wide_features) return -1;
     const int64_t *old_rings = from->rings, *old_features = from->features;
     const Vertex *vertices = from->xy;
@@ -199,6 +226,7 @@ int64_t simplify_polygons(
             written = rings[ring];
         }
         features[feature + 1] = ring;
+        is_sure[feature] = ring == first + 1 && is_simple(to + rings[first], written - rings[first]);
     }
     return written;
 }
