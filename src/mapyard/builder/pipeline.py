@@ -25,10 +25,12 @@ from mapyard.builder.preflight import Estimate, check_room, format_bytes
 from mapyard.builder.progress import Reporter
 from mapyard.dataset.catalog import Catalog, new_dataset_id, sync_file, sync_folder
 from mapyard.dataset.manifest import (
+    FilePart,
     Manifest,
     Part,
     Replication,
     describe_file,
+    read_manifest,
     verify_files,
     write_manifest,
 )
@@ -343,7 +345,8 @@ def run_steps(ctx: StepContext, steps: list[Step], parts: dict[str, Part]) -> No
         started_s = time.monotonic()
         ctx.progress.stage(step.name)
         figures = dict(step.run(ctx) or {})
-        part = describe_part(ctx.folder, known, time.monotonic() - started_s, figures)
+        seconds = time.monotonic() - started_s
+        part = describe_part(ctx.folder, known, seconds, figures, ctx.previous)
         known |= set(part.files)
         parts[step.name] = part
 
@@ -370,12 +373,32 @@ def _iso(unix_s: float) -> str:
     return datetime.fromtimestamp(unix_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def describe_part(folder: Path, known: set[str], seconds: float, figures: dict[str, Any]) -> Part:
-    """Return the part that all files not yet known make up."""
+def describe_part(
+    folder: Path,
+    known: set[str],
+    seconds: float,
+    figures: dict[str, Any],
+    before: Path | None = None,
+) -> Part:
+    """Return the part that all files not yet known make up.
+
+    Of files that are the same on disk as in the dataset `before` the checksums are taken over.
+    """
     names = sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
     mine = [name for name in names if name not in known and not name.startswith(APART)]
-    files = {name: describe_file(folder / name) for name in mine}
+    shared = _find_shared(folder, mine, before) if before is not None else {}
+    files = {name: shared.get(name) or describe_file(folder / name) for name in mine}
     return Part(files, round(seconds, 3), figures)
+
+
+def _find_shared(folder: Path, names: list[str], before: Path) -> dict[str, FilePart]:
+    parts = read_manifest(before).parts.values()
+    known = {name: file for part in parts for name, file in part.files.items()}
+    return {
+        name: known[name]
+        for name in names
+        if name in known and (before / name).is_file() and (folder / name).samefile(before / name)
+    }
 
 
 def share_file(ctx: StepContext, name: str, old_name: str = "") -> None:

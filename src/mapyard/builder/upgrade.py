@@ -8,7 +8,7 @@ from mapyard.builder.pipeline import BuildReport, build_dataset
 from mapyard.builder.progress import Reporter
 from mapyard.builder.steps import PART_NAMES, select_steps
 from mapyard.dataset.catalog import Catalog
-from mapyard.dataset.manifest import FORMAT_VERSION, Origin, describe_file, read_origin
+from mapyard.dataset.manifest import FORMAT_VERSION, Origin, is_as_written, read_origin
 from mapyard.errors import MapyardError
 from mapyard.osm.waiting import WHOLE_NAME, list_files, write_whole
 from mapyard.routing.contraction.tables import find_missing, is_outdated
@@ -49,8 +49,8 @@ def upgrade_dataset(
             raise MapyardError(
                 f"{folder.name} has no {file}; build it again with: mapyard build {names}"
             )
-        known = origin.find_checksum(file)
-        if known and describe_file(folder / file).checksum != known:
+        known = origin.find_file(file)
+        if known is not None and not is_as_written(folder / file, known):
             raise MapyardError(
                 f"{file} of {folder.name} has changed since it was built, so nothing is made of "
                 f"it; build it again with: mapyard build {names}"
