@@ -13,6 +13,7 @@ from mapyard.osm.source import prepare_source
 from mapyard.store.patching import trees
 from mapyard.store.patching.patch import patch_store
 from mapyard.store.reader import open_store
+from mapyard.store.shapes import Problems
 from mapyard.store.writer import write_store
 from osm_files import write_osm
 from stores import find_differences
@@ -77,6 +78,36 @@ class RandomMap:
         return [dict(self.nodes), dict(self.ways), dict(self.relations)]
 
 
+def patch_and_compare(
+    tmp_path: Path, step: int, world: RandomMap, before: list[dict[int, Any]], problems: Problems
+) -> Problems:
+    """Patch the store `s{step - 1}`, compare it with a fresh one, and return its problems."""
+    after = world.copy()
+    changed = [
+        {i: e for i, e in new.items() if old.get(i) != e}
+        for old, new in zip(before, after, strict=True)
+    ]
+    deleted = [
+        np.array(sorted(set(old) - set(new)), np.int64)
+        for old, new in zip(before, after, strict=True)
+    ]
+    path = tmp_path / f"c{step}.osm"
+    write_osm(path, *changed)
+    source = tmp_path / f"c{step}.osm.pbf"
+    if any(changed):
+        prepare_source([path], source)
+    blocks = [b for b in iter_blocks(source) if len(b.ids)] if any(changed) else []
+    old, folder = tmp_path / f"s{step - 1}", tmp_path / f"s{step}"
+    patched = patch_store(old, folder, blocks, deleted, problems)
+    fresh = write_store(tmp_path / f"f{step}", world.write(tmp_path / f"{step}.osm.pbf"))
+    new, expected = (open_store(tmp_path / f"{name}{step}") for name in "sf")
+    assert find_differences(new, expected) == []
+    assert {k: sorted(v) for k, v in patched.problems.items()} == {
+        k: sorted(v) for k, v in fresh["problem_ids"].items()
+    }
+    return patched.problems
+
+
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("max_loose_share", [0.05, 100.0])
 def test_random_changes(
@@ -88,32 +119,30 @@ def test_random_changes(
     for step in (1, 2, 3):
         before = world.copy()
         world.change()
-        after = world.copy()
-        changed = [
-            {i: e for i, e in new.items() if old.get(i) != e}
-            for old, new in zip(before, after, strict=True)
-        ]
-        deleted = [
-            np.array(sorted(set(old) - set(new)), np.int64)
-            for old, new in zip(before, after, strict=True)
-        ]
-        path = tmp_path / f"c{step}.osm"
-        write_osm(path, *changed)
-        source = tmp_path / f"c{step}.osm.pbf"
-        if any(changed):
-            prepare_source([path], source)
-        blocks = [b for b in iter_blocks(source) if len(b.ids)] if any(changed) else []
-        patched = patch_store(
-            tmp_path / f"s{step - 1}",
-            tmp_path / f"s{step}",
-            blocks,
-            deleted,
-            problems,
-        )
-        fresh = write_store(tmp_path / f"f{step}", world.write(tmp_path / f"{step}.osm.pbf"))
-        new, expected = (open_store(tmp_path / f"{name}{step}") for name in "sf")
-        assert find_differences(new, expected) == []
-        problems = patched.problems
-        assert {k: sorted(v) for k, v in problems.items()} == {
-            k: sorted(v) for k, v in fresh["problem_ids"].items()
-        }
+        problems = patch_and_compare(tmp_path, step, world, before, problems)
+
+
+def test_a_node_without_a_position_comes_and_goes(tmp_path: Path) -> None:
+    world = RandomMap(0)
+    world.nodes = {i: (0.1 * i, 0.0, {}) for i in (1, 2, 3)}
+    world.ways, world.relations = {1: ([1, 2], {"highway": "path"})}, {}
+    problems = write_store(tmp_path / "s0", world.write(tmp_path / "0.osm.pbf"))["problem_ids"]
+    off_the_globe = (0.1, 95.0, {})
+    for step, (node, way) in enumerate(
+        [
+            (off_the_globe, None),
+            (None, [1, 3]),  # gone, and another way refers to it
+            (off_the_globe, [1, 2, 3]),
+            ((0.1, 0.5, {}), None),
+            (None, [3, 1]),
+        ],
+        1,
+    ):
+        before = world.copy()
+        world.nodes.pop(1, None)
+        if node is not None:
+            world.nodes[1] = node
+        world.nodes = dict(sorted(world.nodes.items()))
+        if way is not None:
+            world.ways[2] = (way, {"highway": "track"})
+        problems = patch_and_compare(tmp_path, step, world, before, problems)

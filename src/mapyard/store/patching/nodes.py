@@ -132,12 +132,15 @@ def patch_refs(
 
 
 def _find_lost(old: Store, upserts: Upserts, plan: RowPlan) -> Ints:
-    """Return the sorted old rows of nodes that are gone, or have no position."""
+    """Return the sorted old rows of nodes that are gone or have no position any more.
+
+    Nodes that never had one are no matter: whoever refers to them has them for missing.
+    """
     gone = plan.row_map.gone
     nodes = plan.new_rows[: len(upserts.ids[NODE])]
     hidden = plan.row_map.invert(nodes[upserts.lat == NO_POSITION])
-    lost = [gone[gone < old.node_count], hidden[hidden >= 0]]
-    return distinct(*lost)
+    lost: Ints = distinct(gone[gone < old.node_count], hidden[hidden >= 0])
+    return lost[old.lat[lost] != NO_POSITION]
 
 
 def patch_node_ways(
