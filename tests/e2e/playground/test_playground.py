@@ -51,7 +51,9 @@ def test_search_suggests_and_shows(page: Browser) -> None:
 def test_a_click_says_what_is_there(page: Browser) -> None:
     click_map(page, 7.4290, 43.7395)
     wait(page, "document.querySelector('#panel article.card')")
-    assert "Monaco" in page.text("#panel article.card")
+    # Which of the things there is nearest depends on how far the map is zoomed in.
+    text = page.text("#panel article.card")
+    assert "Monaco" in text or "Avenue des Spélugues" in text
 
 
 @pytest.mark.usefixtures("window")
