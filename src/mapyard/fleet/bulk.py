@@ -30,8 +30,9 @@ from mapyard.library.results.tables import need
 
 #: How long no core may be free before the run gives up, seconds.
 _PATIENCE_S: Final = 120.0
-#: In how many processes a block is tried that ends each of them.
-_TRIES: Final = 3
+#: In how many processes a block is tried that ends each of them. A node that is lost may end it in
+#: each of its own, before Ray knows.
+_TRIES: Final = 6
 #: Of a core, what a process asks for: copies of regions on the same node ask for a hundredth each.
 _CORE: Final = 0.9
 #: Blocks that a process has: one that it answers, and the next one.
