@@ -40,7 +40,7 @@ sanitize: setup  ## test the C of the project with checks of memory and of undef
 	@MAPYARD_KERNELS=$(CURDIR)/dist/sanitized ASAN_OPTIONS=detect_leaks=0 \
 	  LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so.6)" \
 	  HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-random} \
-	  .venv/bin/python -m pytest tests/unit/routing/kernels tests/unit/store/test_frames.py tests/unit/store/test_kernels.py tests/unit/store/test_tag_places.py tests/unit/tiles/test_thin.py
+	  .venv/bin/python -m pytest tests/unit/routing/kernels tests/unit/store/test_frames.py tests/unit/store/test_kernels.py tests/unit/store/test_tag_places.py tests/unit/store/test_row_map.py tests/unit/store/test_sorted.py tests/unit/store/test_patch.py tests/unit/tiles/test_thin.py
 
 bench: setup  ## the benchmarks, with ratios against peers
 	@.venv/bin/python -m bench

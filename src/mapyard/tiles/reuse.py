@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from mapyard.store.digests import Digests
 from mapyard.store.distinct import distinct
+from mapyard.store.merge import holds
 from mapyard.tiles.mercator import TileId
 from mapyard.tiles.pmtiles import PmtilesReader, tile_number
 from mapyard.tiles.source import LOW_ZOOM_FILE, MAX_LOW_ZOOM
@@ -77,7 +78,7 @@ def find_differences(ones: Digests, others: Digests) -> tuple[Ints, Ints]:
     is_other = np.ones(len(values), np.bool_), np.ones(len(other_values), np.bool_)
     is_other[0][here[same]] = is_other[1][there[same]] = False
     differing = np.union1d(values[is_other[0]], other_values[is_other[1]])
-    differs = _holds(differing, ones), _holds(differing, others)
+    differs = holds(differing, ones), holds(differing, others)
     left = [np.flatnonzero(~one) for one in differs]
     # Where the rest is in another order, all between what is in the same one at both ends differs.
     moved = np.flatnonzero(ones[left[0]] != others[left[1]])
@@ -86,11 +87,3 @@ def find_differences(ones: Digests, others: Digests) -> tuple[Ints, Ints]:
         for one, places in zip(differs, left, strict=True):
             one[places[between]] = True
     return np.flatnonzero(differs[0]), np.flatnonzero(differs[1])
-
-
-def _holds(values: Digests, wanted: Digests) -> NDArray[np.bool_]:
-    """Return which of the wanted are among a few sorted values."""
-    if not len(values):
-        return np.zeros(len(wanted), np.bool_)
-    place = np.minimum(np.searchsorted(values, wanted), len(values) - 1)
-    return np.asarray(values[place] == wanted)

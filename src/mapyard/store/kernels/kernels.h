@@ -237,9 +237,10 @@ typedef struct {
    take `room` bytes. Returns a PyDataMem_Handler. */
 EXPORT void *spill_begin(const char *folder, int64_t room, int64_t large);
 
-/* Give memory that was freed back to the system. */
-EXPORT void spill_end(void);
+/* Give memory that was freed back to the system: what is kept for the next arrays, and at the end, when
+   nothing is kept any more. */
 EXPORT void spill_trim(void);
+EXPORT void spill_end(void);
 EXPORT void spill_tell(Spilled *told);
 
 #endif
