@@ -148,8 +148,9 @@ def run_jobs(jobs: Iterable[Job], services: Services, stop: threading.Event) -> 
     for thread in threads:
         thread.start()
     stop.wait()
+    ends_s = time.monotonic() + STOP_S
     for thread in threads:
-        thread.join(STOP_S)
+        thread.join(max(0.0, ends_s - time.monotonic()))
     for job in jobs:
         if job.at_end:
             _run(job, ctx)

@@ -146,7 +146,10 @@ def main(arguments: list[str]) -> int:
         if asked in readable:
             forker.fork()
         if control in readable:
-            data, fds, _, _ = socket.recv_fds(control, 64, _MOST_FDS)
+            try:
+                data, fds, _, _ = socket.recv_fds(control, 64, _MOST_FDS)
+            except ConnectionResetError:  # killed before it read our last answer
+                return 0
             if not data:
                 return 0
             role = data.decode()
@@ -158,7 +161,8 @@ def main(arguments: list[str]) -> int:
                 _run(lambda: run_worker([role, *map(str, fds)]))  # noqa: B023 - it never returns
             for fd in fds:
                 os.close(fd)
-            control.send(str(pid).encode())
+            with contextlib.suppress(BrokenPipeError):  # the end is seen by the next look
+                control.send(str(pid).encode())
 
 
 def _fork_orphan() -> int:

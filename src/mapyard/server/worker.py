@@ -200,12 +200,14 @@ def _run_background(settings: Settings, lifeline: socket.socket) -> None:
     services = build_services(settings)
 
     def wait_for_end() -> None:
-        while lifeline.recv(1):
-            pass
+        # A supervisor that was killed before it read our last beats ends the socket with a reset.
+        with contextlib.suppress(ConnectionResetError):
+            while lifeline.recv(1):
+                pass
         stop.set()
 
     threading.Thread(target=wait_for_end, daemon=True, name="lifeline").start()
-    lifeline.send(READY)
+    _say(READY, lifeline)
     run_jobs(collect_jobs(load_modules()), services, stop)
     services.snapshots.close()
     if services.accounts is not None:
