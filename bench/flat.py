@@ -27,6 +27,7 @@ import mapyard
 from bench.features import CASES, Case, answer_case
 from mapyard.geo.sphere import DEGREE_M
 from mapyard.results.features import write_feature
+from mapyard.server.memory import keep_freed
 from mapyard.store.reader import E7, Store, open_store
 
 ROUNDS = 5
@@ -175,6 +176,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--kinds", default="", help="only those that begin with one, by comma")
     arguments = parser.parse_args()
+    keep_freed()  # as the server's processes do
     print(f"{platform.machine()}, Python {platform.python_version()}; {arguments.count} places")
     box = [float(value) for value in arguments.box.split(",")]
     asked = []

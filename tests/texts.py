@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,17 @@ import numpy as np
 from mapyard.builder.pipeline import STORE_STEP, StepContext
 from mapyard.builder.progress import Reporter
 from mapyard.builder.text import STEP as TEXT_STEP
-from mapyard.features.search import search_names
+from mapyard.features.by_place import PlacedNames
+from mapyard.features.query import FeatureQuery, test_rows
+from mapyard.features.regions import BoxRegion
+from mapyard.features.search import Filter, search_names
+from mapyard.geo.bbox import Bbox
 from mapyard.geocoding.geocoder import Geocoder, open_geocoder
 from mapyard.osm.source import prepare_source
 from mapyard.settings import Settings
+from mapyard.store.columns import Heap, open_column
 from mapyard.store.patching.patch import Patched, patch_store
-from mapyard.store.reader import Store, open_store
+from mapyard.store.reader import Store, open_store, to_units
 from mapyard.text.index import KEY_FIELDS, TERM_FIELDS, TextIndex
 from mapyard.updates.changes import read_changes
 
@@ -51,7 +57,9 @@ def _read(dataset: Path, part: str, name: str) -> bytes:
 
 def compare_indexes(one: Path, other: Path) -> list[str]:
     """Return what differs in the documents of two indexes, by field and term."""
-    ours, theirs = (dict(_dump_index(folder)) for folder in (one, other))
+    ours, theirs = (
+        {**dict(_dump_index(folder)), **_dump_placed(folder)} for folder in (one, other)
+    )
     return [
         f"{' '.join(key)}: {str(ours.get(key))[:60]} {str(theirs.get(key))[:60]}"
         for key in sorted(ours.keys() | theirs.keys())
@@ -70,6 +78,22 @@ def _dump_index(dataset: Path) -> Iterator[tuple[tuple[str, str], list[int]]]:
             found = index.search_ordered(index.term(field, term), "eid", _ALL)
             if found:
                 yield (field, term), found
+
+
+def _dump_placed(dataset: Path) -> dict[tuple[str, str], bytes]:
+    """Return the records of names by place that hold, by eid."""
+    folder = dataset / "text" / "placed"
+    dropped = set(open_column(folder, "dropped").tolist())
+    found: dict[tuple[str, str], bytes] = {}
+    for part in (folder, folder / "fresh"):
+        if part.is_dir():
+            eids, records = open_column(part, "eids").tolist(), Heap(part, "records")
+            for place, eid in enumerate(eids):
+                if part == folder and eid in dropped:
+                    continue
+                assert ("placed", str(eid)) not in found
+                found["placed", str(eid)] = b"".join(sorted(records[place].split(b"\xf8")))
+    return found
 
 
 def list_terms(index: TextIndex, field: str) -> list[str]:
@@ -98,16 +122,28 @@ class _Asked:
         self.store: Store = open_store(dataset / "elements")
         self.geocoder: Geocoder = open_geocoder(dataset / "text", self.store)
         self.index = TextIndex(dataset / "text" / "index")
+        self.placed = PlacedNames(dataset / "text" / "placed")
 
     def answer(self, question: tuple[Any, ...]) -> Any:
         kind, *rest = question
         if kind == "search":
             return search_names(self.index, rest[0], 20)
+        if kind == "search in a box":
+            return self.search_box(*rest)
         if kind == "reverse":
             lon, lat, limit = rest
             return self.geocoder.reverse(lon, lat, 500.0, limit)
         ask = self.geocoder.forward if kind == "forward" else self.geocoder.autocomplete
         return ask(rest[0], 10)
+
+    def search_box(self, text: str, box: Bbox) -> Any:
+        """Search around a box, where answers by index and by place have to be the same."""
+        query = FeatureQuery(region=BoxRegion(box))
+        keep = Filter(self.store, partial(test_rows, self.store, query))
+        by_place = keep._replace(find_records=lambda _: self.placed.find([to_units(box)], 1 << 40))
+        found = search_names(self.index, text, 20, keep=by_place)
+        assert found == search_names(self.index, text, 20, keep=keep)
+        return found
 
 
 def _make_questions(asked: _Asked, count: int, random: Any) -> Iterator[tuple[Any, ...]]:
@@ -118,9 +154,13 @@ def _make_questions(asked: _Asked, count: int, random: Any) -> Iterator[tuple[An
         feature = asked.geocoder.forward(_name(g, document), 1)
         texts.append(feature[0]["properties"]["display_name"] if feature else _name(g, document))
         texts.append(_name(g, document))
+    west, south, east, north = asked.store.info["bbox"]
     for text in texts:
         yield "forward", text
         yield "search", text
+        x, y = random.uniform(west, east), random.uniform(south, north)
+        box = Bbox(x, y, x + random.uniform(0, 0.1), y + random.uniform(0, 0.1))
+        yield "search in a box", text[: int(random.integers(2, 9))], box
         cut = int(random.integers(1, max(2, len(text))))
         yield "autocomplete", text[:cut]
         place = int(random.integers(0, len(text)))
@@ -130,7 +170,6 @@ def _make_questions(asked: _Asked, count: int, random: Any) -> Iterator[tuple[An
         yield "autocomplete", letter
     for word in ("strasse", "street", "rue", "restaurant", "museum", "parking", "bus"):
         yield "forward", word
-    west, south, east, north = asked.store.info["bbox"]
     for _ in range(count):
         x, y = random.uniform(west, east), random.uniform(south, north)
         yield "reverse", x, y, 1

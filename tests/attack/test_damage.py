@@ -65,7 +65,7 @@ def run_check(data: Path, monkeypatch: pytest.MonkeyPatch) -> Services:
 @pytest.mark.parametrize(
     "pattern",
     ["elements/lon.npy", "elements/*rtree*.npy", "text/index/*", "text/postings/*.npy",
-     "text/postings/near/*", "routing/tiles.tar",
+     "text/postings/near/*", "text/placed/*.npy", "routing/tiles.tar",
      "tiles.pmtiles", "tiles/*.npy", "source.osm.pbf"],
 )  # fmt: skip
 def test_a_flipped_byte_anywhere_takes_the_dataset_out_of_service(

@@ -1,8 +1,8 @@
 """The build step of the part `text`: the index of name search, postings and tables of the geocoder.
 
-In an update the names that changed are written to the index of the dataset before. It is written
-anew when too many are newer than the last full one. Postings and tables are always written whole;
-what did not change in the postings is taken over.
+In an update the names that changed are written to the index of the dataset before, and beside the
+names by place. Both are written anew when too many are newer than the last full ones. Postings and
+tables are always written whole; what did not change in the postings is taken over.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from mapyard.builder.memory import array_bytes, sort_bytes
 from mapyard.builder.pipeline import Step, StepContext
 from mapyard.builder.preflight import Estimate
 from mapyard.features import search
+from mapyard.features.by_place import PlacedWriter
 from mapyard.geocoding.build import documents
 from mapyard.geocoding.build.assemble import assemble, count_documents
 from mapyard.geocoding.build.assembly import Assembly
@@ -71,16 +72,20 @@ def _build(ctx: StepContext, folder: Path) -> Mapping[str, Any]:
     report(f"writing {len(rows):,} of {len(names.searchable):,} names")
     if is_patch:
         assert memo.previous is not None
-        writer = IndexWriter(folder / "index", memo.previous.folder.parent / "index")
+        before = memo.previous.folder.parent
+        writer = IndexWriter(folder / "index", before / "index")
+        placed = PlacedWriter(folder / "placed", before / "placed", names.dropped)
         writer.delete("eid", names.dropped.tolist())
     else:
-        writer = IndexWriter(folder / "index")
-    search.add_documents(writer, store, rows)
+        writer, placed = IndexWriter(folder / "index"), PlacedWriter(folder / "placed")
+    search.add_documents(writer, placed, store, rows)
     memo.put(_FRESH_NAMES, store.eids(rows if is_patch else rows[:0]))
     memo.close()
     report("index")
     writer.close()
-    ctx.shared |= {str(path.relative_to(ctx.folder)) for path in (*linked, *writer.linked)}
+    placed.close()
+    linked += [*writer.linked, *placed.linked]
+    ctx.shared |= {str(path.relative_to(ctx.folder)) for path in linked}
     count, written = len(names.searchable) + documents, writer.count + fresh
     return {"index_documents": count, "written_documents": written, **figures}
 

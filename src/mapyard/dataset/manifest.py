@@ -12,7 +12,7 @@ import msgspec
 from mapyard.errors import MapyardError
 
 #: Raised when the files of a dataset change so that an older Mapyard cannot read them.
-FORMAT_VERSION = 7
+FORMAT_VERSION = 8
 
 
 #: A file's checksums are of blocks of so many bytes, so that it can be read bit by bit.

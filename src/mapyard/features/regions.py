@@ -19,7 +19,7 @@ from mapyard.geo.antimeridian import cut_antimeridian
 from mapyard.geo.bbox import Bbox
 from mapyard.geo.sphere import DEGREE_M, EARTH_RADIUS_M
 from mapyard.results.shaping import buffer_geometries
-from mapyard.store.reader import E7, Rows, Store
+from mapyard.store.reader import E7, Rows, Store, to_units
 
 type Mask = NDArray[np.bool_]
 type Relation = Literal[
@@ -57,7 +57,7 @@ class BoxRegion:
         rows = np.asarray(rows, np.int64)
         passed = np.zeros(len(rows), np.bool_)
         for box in self.boxes or []:
-            places, inside = store.find_meeting(rows, *_to_units(box))
+            places, inside = store.find_meeting(rows, *to_units(box))
             passed[places[inside]] = True
             if not inside.all():
                 places = places[~inside]
@@ -94,21 +94,11 @@ def _have_way_inside(store: Store, rows: Rows, box: Bbox) -> Mask:
 
 
 def _lie_inside(boxes: NDArray[np.int32], box: Bbox) -> Mask:
-    x0, y0, x1, y1 = _to_units(box)
+    x0, y0, x1, y1 = to_units(box)
     return (
         (boxes[:, 0] >= x0) & (boxes[:, 2] <= x1) & (boxes[:, 1] >= y0) & (boxes[:, 3] <= y1)
         & (boxes[:, 0] <= boxes[:, 2])
     )  # fmt: skip
-
-
-def _to_units(box: Bbox) -> tuple[int, int, int, int]:
-    """Return the first and last stored coordinates in a box; 1e-3 absorbs binary rounding."""
-    return (
-        math.ceil(box.west * E7 - 1e-3),
-        math.ceil(box.south * E7 - 1e-3),
-        math.floor(box.east * E7 + 1e-3),
-        math.floor(box.north * E7 + 1e-3),
-    )
 
 
 class AroundRegion:

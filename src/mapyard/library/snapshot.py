@@ -21,6 +21,7 @@ from mapyard.errors import MapyardError, NotInstalled
 from mapyard.settings import Settings
 
 if TYPE_CHECKING:
+    from mapyard.features.by_place import PlacedNames
     from mapyard.geocoding.geocoder import Geocoder
     from mapyard.store.reader import Store
     from mapyard.text.index import TextIndex
@@ -144,6 +145,12 @@ def _open_text(snapshot: Snapshot) -> TextIndex:
     return TextIndex(snapshot.folder / "text" / "index")
 
 
+def _open_placed_names(snapshot: Snapshot) -> PlacedNames:
+    from mapyard.features.by_place import PlacedNames
+
+    return PlacedNames(snapshot.folder / "text" / "placed")
+
+
 def _open_geocoder(snapshot: Snapshot) -> Geocoder:
     from mapyard.geocoding.geocoder import open_geocoder
 
@@ -156,6 +163,7 @@ def _open_geocoder(snapshot: Snapshot) -> Geocoder:
 # Parts that several questions read: known whichever of these is imported first.
 register_part("store", _open_store)
 register_part("text", _open_text)
+register_part("placed names", _open_placed_names)
 register_part("geocoder", _open_geocoder)
 
 

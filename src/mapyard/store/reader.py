@@ -9,6 +9,7 @@ changes the store; a `Store` may be used by several threads.
 from __future__ import annotations
 
 import ctypes
+import math
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -36,6 +37,7 @@ __all__ = [
     "Rows",
     "Store",
     "open_store",
+    "to_units",
 ]
 
 #: Room for nodes of each element found, at first.
@@ -79,7 +81,7 @@ class Store(TagColumns, GeometryColumns):
         rows = self.rows_with_kv(kv)
         found = [np.empty(0, np.uint32)]
         for box in bbox.split():
-            part = self._places_of_tags.find(kv, rows, _units(box), most)
+            part = self._places_of_tags.find(kv, rows, to_units(box), most)
             if part is None:
                 return None
             found.append(part)
@@ -91,7 +93,7 @@ class Store(TagColumns, GeometryColumns):
 
     def search_nodes(self, bbox: Bbox) -> NDArray[np.uint32]:
         """Return the sorted rows of all nodes in a bbox in degrees, exactly, edges included."""
-        parts = [self.find_nodes(*_units(box)) for box in bbox.split()]
+        parts = [self.find_nodes(*to_units(box)) for box in bbox.split()]
         return parts[0] if len(parts) == 1 else distinct(*parts)
 
     def find_nodes(self, x0: int, y0: int, x1: int, y1: int) -> NDArray[np.uint32]:
@@ -127,13 +129,13 @@ class Store(TagColumns, GeometryColumns):
         )
 
 
-def _units(box: Bbox) -> tuple[int, int, int, int]:
+def to_units(box: Bbox) -> tuple[int, int, int, int]:
     """Return the stored coordinates that lie in a box in degrees: x0, y0, x1, y1."""
     return (
-        int(np.ceil(round(box.west * E7, 3))),
-        int(np.ceil(round(box.south * E7, 3))),
-        int(np.floor(round(box.east * E7, 3))),
-        int(np.floor(round(box.north * E7, 3))),
+        math.ceil(round(box.west * E7, 3)),
+        math.ceil(round(box.south * E7, 3)),
+        math.floor(round(box.east * E7, 3)),
+        math.floor(round(box.north * E7, 3)),
     )
 
 
@@ -143,7 +145,7 @@ class BoxSearch:
     __slots__ = ("_parts",)
 
     def __init__(self, tree: Rtree, bbox: Bbox) -> None:
-        self._parts = [tree.begin(*_units(box)) for box in bbox.split()]
+        self._parts = [tree.begin(*to_units(box)) for box in bbox.split()]
 
     @property
     def estimate(self) -> int:

@@ -14,7 +14,6 @@ extract.
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -22,6 +21,8 @@ from typing import Any, Final
 
 import tantivy
 from tantivy import FieldType, Occur, Order
+
+from mapyard.text.links import link_files
 
 Query = tantivy.Query
 
@@ -107,19 +108,11 @@ def link_index(base: Path, folder: Path) -> list[Path]:
 
     Return those that are the same on disk.
     """
-    linked = []
-    for path in base.iterdir():
-        if path.suffix == ".lock":
-            continue
-        target = folder / path.name
-        try:
-            if path.suffix == ".json":
-                raise OSError
-            os.link(path, target)
-            linked.append(target)
-        except OSError:  # of a file system without hard links, too
-            shutil.copy(path, target)
-    return linked
+    files = [path for path in base.iterdir() if path.suffix != ".lock"]
+    for path in files:
+        if path.suffix == ".json":
+            shutil.copy(path, folder / path.name)
+    return link_files([path for path in files if path.suffix != ".json"], folder)
 
 
 class TextIndex:
@@ -154,6 +147,27 @@ class TextIndex:
         """Return the query for any of some numbers."""
         return Query.term_set_query(self.schema, field, numbers)
 
+    @staticmethod
+    def all_of(queries: Sequence[Any]) -> Any:
+        """Return the conjunction; scores add up."""
+        if len(queries) == 1:
+            return queries[0]
+        return Query.boolean_query([(Occur.Must, query) for query in queries])
+
+    @staticmethod
+    def any_of(queries: Sequence[Any]) -> Any:
+        """Return the disjunction; the best score counts."""
+        return queries[0] if len(queries) == 1 else Query.disjunction_max_query(list(queries))
+
+    @staticmethod
+    def without(query: Any, excluded: Sequence[Any]) -> Any:
+        """Return the query less the documents of the excluded ones."""
+        if not excluded:
+            return query
+        return Query.boolean_query(
+            [(Occur.Must, query), *((Occur.MustNot, other) for other in excluded)]
+        )
+
     # ---- answers ----------------------------------------------------------------------------
 
     def search_ordered(self, query: Any, field: str, limit: int, offset: int = 0) -> list[int]:
@@ -167,22 +181,3 @@ class TextIndex:
         """Return the number of matching documents."""
         result: Any = self._searcher.search(query, 1, count=True)
         return int(result.count)
-
-
-def all_of(queries: Sequence[Any]) -> Any:
-    """Return the conjunction; scores add up."""
-    if len(queries) == 1:
-        return queries[0]
-    return Query.boolean_query([(Occur.Must, query) for query in queries])
-
-
-def any_of(queries: Sequence[Any]) -> Any:
-    """Return the disjunction; the best score counts."""
-    return queries[0] if len(queries) == 1 else Query.disjunction_max_query(list(queries))
-
-
-def without(query: Any, excluded: Sequence[Any]) -> Any:
-    """Return the query less the documents of the excluded ones."""
-    return Query.boolean_query(
-        [(Occur.Must, query), *((Occur.MustNot, other) for other in excluded)]
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +12,12 @@ import pytest
 from mapyard.deadline import no_deadline
 from mapyard.features import query as queries
 from mapyard.features import search
+from mapyard.features.by_place import Box, PlacedNames, Records
 from mapyard.features.regions import BoxRegion
 from mapyard.features.search import Filter, find_searchable_rows, search_names
 from mapyard.features.tags import parse_tag_filters
 from mapyard.geo.bbox import Bbox
-from mapyard.store.reader import Store, open_store
+from mapyard.store.reader import Store, open_store, to_units
 from mapyard.text.analysis import slots, terms
 from mapyard.text.index import TextIndex
 from mapyard.text.names import OTHER_KEYS, iter_names, split_values
@@ -26,6 +28,12 @@ from osm_files import EXAMPLES, write_osm
 def opened(build_once: Callable[..., Path]) -> tuple[Store, TextIndex]:
     folder = build_once("monaco-text", EXAMPLES / "monaco.osm.pbf", ["text"]) / "current"
     return open_store(folder / "elements"), TextIndex(folder / "text" / "index")
+
+
+@pytest.fixture(scope="module")
+def placed(build_once: Callable[..., Path]) -> PlacedNames:
+    folder = build_once("monaco-text", EXAMPLES / "monaco.osm.pbf", ["text"]) / "current"
+    return PlacedNames(folder / "text" / "placed")
 
 
 @pytest.fixture(scope="module")
@@ -227,3 +235,51 @@ def test_a_narrowed_index_finds_what_a_filter_lets_through(
         assert find(text, 4, 5_000) == plain
         assert find(text, 1, 3) == plain
     assert bool(asked) == (bool(tags) or box is not None)
+
+
+def test_names_by_place_are_those_of_the_index(
+    opened: tuple[Store, TextIndex], placed: PlacedNames, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, index = opened
+    random = np.random.default_rng(4)
+    texts = [
+        "monaco", "Monaco", "rue", "ru", "av princ", "casino", "louis ii", "de la", "saint", "st",
+        "carrefour", "bd", "musée océanographique", "7", "12", "jardin exotique", "caffe", "xyzzy",
+        "place d'armes", "mc", "c a m",
+    ]  # fmt: skip
+    west, south, east, north = store.info["bbox"]
+    sizes: list[int] = []
+    monkeypatch.setattr(search, "_BATCH", 4)
+    monkeypatch.setattr(search, "_SCANNED", 4)
+    for number in range(300):
+        x, y = random.uniform(west, east), random.uniform(south, north)
+        size = float(random.choice([0.0, 0.002, 0.02, 0.2]))
+        box = Bbox(x, y, x + size, y + size)
+        tags = ("", "highway=*", "amenity!=cafe")[number % 3]
+        query = queries.FeatureQuery(
+            queries.ALL_TYPES,
+            parse_tag_filters((), [tags] if tags else [], lambda key: True, "tags"),
+            BoxRegion(box),
+        )
+        keep = Filter(store, partial(queries.test_rows, store, query))
+        boxes = [to_units(part) for part in box.split()]
+        refused = [None] * (number % 3)  # so often the records are too many
+
+        def read(_: int, boxes: list[Box] = boxes, refused: list[None] = refused) -> Records | None:
+            return refused.pop() if refused else placed.find(boxes, 1 << 40)
+
+        by_place = keep._replace(find_records=read)
+        text = texts[number % len(texts)]
+        for limit in (3, 100):
+            after = None
+            while True:
+                page = search_names(index, text, limit, after=after, keep=by_place)
+                assert page == search_names(index, text, limit, after=after, keep=keep)
+                sizes.append(len(page.eids))
+                after = page.next_place
+                if after is None:
+                    break
+        skipped = search_names(index, text, 5, offset=2, keep=by_place)
+        assert skipped == search_names(index, text, 5, offset=2, keep=keep)
+    assert max(sizes) == 100
+    assert sizes.count(0) < 0.6 * len(sizes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -312,3 +313,33 @@ def test_villages_come_before_hamlets_and_streets_and_whole_words_before_parts(
 def test_a_typo_in_the_town_still_tells_the_towns_apart(geocoder: Geocoder) -> None:
     assert first(geocoder, "Hauptstrasse 1 Altdrof")["osm_id"] == 4100
     assert first(geocoder, "Hauptstrasse 1 Neustatd")["osm_id"] == 4000
+
+
+@pytest.fixture(scope="module")
+def many(open_osm: Callable[..., Geocoder]) -> Geocoder:
+    """The same street in 2,500 places, behind as many that are called so and more."""
+    nodes: dict[int, tuple[float, float]] = {}
+    ways: dict[int, tuple[list[int], dict[str, str]]] = {}
+    for number in range(5_000):
+        row, column = divmod(number, 50)
+        lon, lat = 9.0 + column * 0.05, 47.0 + row * 0.05
+        nodes[2 * number + 1], nodes[2 * number + 2] = (lon, lat), (lon + 0.001, lat)
+        name = "Alte Hauptgasse" if number < 2_500 else "Hauptgasse"
+        tags = {"highway": "residential", "name": name}
+        ways[number + 1] = [2 * number + 1, 2 * number + 2], tags
+    return open_osm("many-streets", nodes, ways)
+
+
+@pytest.mark.parametrize("number", [2_500, 3_777, 4_999])
+@pytest.mark.parametrize("text", ["Hauptgasse", "Hauptgas"])
+def test_of_many_equal_ones_the_near_one_is_found(many: Geocoder, number: int, text: str) -> None:
+    row, column = divmod(number, 50)
+    focus = Focus(9.0 + column * 0.05 + 0.002, 47.0 + row * 0.05)
+    ask = many.forward if text == "Hauptgasse" else many.autocomplete
+    found = ask(text, 1, focus=focus)[0]["properties"]
+    assert (found["osm_type"], found["osm_id"]) == ("way", number + 1)
+
+
+def test_of_many_the_one_that_is_called_so_is_found(many: Geocoder) -> None:
+    names = {feature["properties"]["name"] for feature in many.forward("Hauptgasse", 10)}
+    assert names == {"Hauptgasse"}

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mapyard.errors import Unsupported
+from mapyard.features.by_place import PlacedWriter
 from mapyard.features.search import add_documents, find_searchable_rows
 from mapyard.osm.source import prepare_source
 from mapyard.sparql.engine import Engine, Triples, Truth
@@ -54,8 +55,10 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Engine:
     write_store(folder / "elements", source)
     store = open_store(folder / "elements")
     writer = IndexWriter(folder / "index")
-    add_documents(writer, store, find_searchable_rows(store))
+    placed = PlacedWriter(folder / "placed")
+    add_documents(writer, placed, store, find_searchable_rows(store))
     writer.close()
+    placed.close()
     index = TextIndex(folder / "index")
     return Engine(OsmSource(store, lambda: index))
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mapyard.geo.sphere import haversine_m
+from mapyard.geo.sphere import DEGREE_M, haversine_m
 from mapyard.geocoding.answer.answers import Result
 from mapyard.geocoding.kinds import PLACE, POSTCODE, STREET
 from mapyard.geocoding.read.query import Understood, Word, understand
@@ -27,6 +28,7 @@ from mapyard.geocoding.search.matching import (
     SHORTEST_CODE,
     WORTH,
     Candidates,
+    Documents,
     Filters,
     Matcher,
 )
@@ -65,6 +67,7 @@ _INTERPOLATED: Final = 8
 _INTERPOLATED_NUMBER: Final = 0.8
 #: Things of a kind that are put in the order of distance.
 _NEAREST_OF: Final = 100
+_FAVOR_SCALE: Final = 1 << 20
 _LEVEL_NAMES: Final = (
     ("", ""), ("context", "fuzzy"), ("name", "fuzzy"), ("context", "prefix"), ("context", "exact"),
     ("name", "prefix"), ("category", "exact"), ("name", "exact"),
@@ -101,7 +104,7 @@ def find(
             return results
     if focus is None and query.place_of_kind:
         focus = _find_focus(gazetteer, query.place_of_kind)
-    ranking = rank(gazetteer, query, filters, focus, complete=complete)
+    ranking = rank(gazetteer, query, filters, focus, limit, complete=complete)
     if all(word.country for word in query.words):
         return _put_country_first(gazetteer, query, filters, ranking.results(limit))[:limit]
     if query.near and not ranking.is_good:
@@ -143,21 +146,57 @@ def rank(
     query: Understood,
     filters: Filters,
     focus: Focus | None,
+    wanted: int,
     *,
     complete: bool,
 ) -> Ranking:
-    """Return the candidates of a query, ranked: all words first, then most words."""
+    """Return the candidates of a query, ranked: all words first, then most words.
+
+    The best `wanted` are in their final order.
+    """
     matcher = Matcher(
         gazetteer, query, filters, complete=complete,
         limit=MAX_CANDIDATES if focus is None and filters.keep is None else MAX_FOCUSED,
+        favor=partial(_favor, gazetteer, query, focus),
     )  # fmt: skip
     candidates = matcher.judge(filters.pick(gazetteer, matcher.find_all()))
-    ranking = Ranking(gazetteer, query, candidates, focus, explain=filters.explain)
+    ranking = Ranking(gazetteer, query, candidates, focus, wanted, explain=filters.explain)
     if not ranking.is_good:
         more = filters.pick(gazetteer, matcher.find_most())
         candidates = matcher.judge(distinct(candidates.documents, more))
-        ranking = Ranking(gazetteer, query, candidates, focus, explain=filters.explain)
+        ranking = Ranking(gazetteer, query, candidates, focus, wanted, explain=filters.explain)
     return ranking
+
+
+def _favor(
+    gazetteer: Gazetteer, query: Understood, focus: Focus | None, documents: Documents
+) -> NDArray[np.int32]:
+    """Return how documents stand to each other that the words match equally: the higher the better.
+
+    About as the ranking will see it, in whole numbers: a country has more streets called
+    Hauptstraße than candidates are looked at, and the one near the focus is meant, or the one that
+    is called so and nothing more.
+    """
+    g = gazetteer
+    words = sum(not word.slot.is_little for word in query.words)
+    named = np.minimum(1.0, words / g.words[documents])
+    bias: Floats = g.importance[documents].astype(np.float64)
+    if focus is not None:
+        east_deg = np.abs(g.lon[documents] / E7 - focus.lon)
+        east_deg = np.minimum(east_deg, 360.0 - east_deg) * np.cos(np.radians(focus.lat))
+        distance_m = np.hypot(east_deg, g.lat[documents] / E7 - focus.lat) * DEGREE_M
+        bias = _lean(bias, distance_m, focus)
+    favor: NDArray[np.int32] = np.rint(
+        (NAMED * PARTLY * named + BIAS * bias) * _FAVOR_SCALE
+    ).astype(np.int32)
+    return favor
+
+
+def _lean(importance: NDArray[Any], distance_m: Floats, focus: Focus) -> Floats:
+    """Return importances with the pull of a focus."""
+    pull = FOCUS_PULL * np.exp2(-distance_m / focus.half_m)
+    found: Floats = np.maximum(importance, pull + importance * 0.1)
+    return found
 
 
 def _find_near(
@@ -176,8 +215,9 @@ def _find_near(
     if not filters.allows("poi"):
         return []
     filters = filters._replace(layer="poi")
-    ranking = rank(gazetteer, kind, filters, Focus(lon, lat, 1_000.0), complete=False)
-    results = ranking.results(max(limit, _NEAREST_OF))
+    wanted = max(limit, _NEAREST_OF)
+    ranking = rank(gazetteer, kind, filters, Focus(lon, lat, 1_000.0), wanted, complete=False)
+    results = ranking.results(wanted)
     documents = np.array([result.document for result in results], np.int64)
     distance_m = haversine_m(gazetteer.lon[documents] / E7, gazetteer.lat[documents] / E7, lon, lat)
     place = " ".join(words[query.near :])
@@ -201,6 +241,7 @@ class Ranking:
         query: Understood,
         candidates: Candidates,
         focus: Focus | None,
+        wanted: int,
         *,
         explain: bool = False,
     ) -> None:
@@ -239,7 +280,7 @@ class Ranking:
             self._fixed -= KIND * ~(self._by_category | (self._kinds == PLACE))
         if query.numbers:
             self._match_numbers()
-            self._compare_towns()
+            self._compare_towns(max(wanted, _INTERPOLATED))
         self.scores = self._find_scores()
         if query.numbers and self._match_unmapped():
             self.scores = self._find_scores()
@@ -253,7 +294,7 @@ class Ranking:
             distance_m = haversine_m(
                 g.lon[self.documents] / E7, g.lat[self.documents] / E7, focus.lon, focus.lat
             )
-            bias = np.maximum(bias, FOCUS_PULL * 0.5 ** (distance_m / focus.half_m) + bias * 0.1)
+            bias = _lean(bias, distance_m, focus)
         return bias
 
     def _find_names(self) -> tuple[Floats, NDArray[np.bool_]]:
@@ -368,20 +409,33 @@ class Ranking:
         text = words[candidate.start].text
         return [i for i, w in enumerate(words) if w.text == text and i != candidate.start]
 
-    def _compare_towns(self) -> None:
+    def _compare_towns(self, wanted: int) -> None:
         """Judge, of houses with the right number, the words that say where by the very house.
 
         A street along a border has houses of several towns, so its context holds the names of all.
+        Only the best `wanted` are judged: nothing becomes better by it.
         """
-        if (self._entry < 0).all():
+        is_open = self._entry >= 0
+        if not is_open.any():
             return
         is_where = IS_WHERE[self._levels]
         context = np.flatnonzero(is_where.any(axis=0))
         words = [i for i in context.tolist() if not self._query.words[i].country]
         if not words:
             return
+        while True:
+            best = np.argsort(-self._find_scores(), kind="stable")[:wanted]
+            best = best[is_open[best]]
+            if not len(best):
+                return
+            is_open[best] = False
+            self._judge_houses(best, words, is_where)
+
+    def _judge_houses(
+        self, places: NDArray[np.int64], words: list[int], is_where: NDArray[np.bool_]
+    ) -> None:
         g = self._gazetteer
-        for place in np.flatnonzero(self._entry >= 0).tolist():
+        for place in places.tolist():
             asked = [i for i in words if is_where[place, i]]
             entry = int(self._entry[place])
             lost = self._find_elsewhere(entry, place, asked)

@@ -148,8 +148,10 @@ class Matcher:
         filters: Filters,
         *,
         complete: bool,
-        limit: int = MAX_CANDIDATES,
+        limit: int,
+        favor: Callable[[Documents], NDArray[np.int32]],
     ) -> None:
+        """Begin; where more than `limit` documents match equally, those with most `favor` stay."""
         self._gazetteer = gazetteer
         self._postings = gazetteer.postings
         self._vocabulary = gazetteer.postings.vocabulary
@@ -158,6 +160,7 @@ class Matcher:
         self._filters = filters
         self._complete = complete
         self._limit = limit
+        self._favor = favor
         self._exact: dict[int, list[Way]] = {}
         self._loose: dict[int, list[Way]] = {}
         #: Documents whose bits are known, by word.
@@ -217,11 +220,20 @@ class Matcher:
             for i, bits in known.items():
                 weight = self._query.words[i].weight * _SCALE
                 scores += np.round(_MOST_WORTH * weight).astype(np.int32)[bits]
-            best = _find_best(scores, self._limit)
+            best = self._find_best(documents, scores)
             documents = documents[best]
             known = {j: other[best] for j, other in known.items()}
         self._judged = documents, known
         return documents
+
+    def _find_best(self, documents: Documents, scores: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Return the places of the best documents, ascending."""
+        above, equal = _split_best(scores, self._limit)
+        left = self._limit - len(above)
+        if len(equal) > left:
+            favored, same = _split_best(self._favor(documents[equal]), left)
+            equal = equal[np.concatenate([favored, same[: left - len(favored)]])]
+        return np.sort(np.concatenate([above, equal]))
 
     def _union(self, ways: Sequence[Way]) -> Documents:
         """Return the sorted documents of all ways."""
@@ -402,9 +414,9 @@ def _make_way(level: int, runs: Sequence[Documents], *, is_sorted: bool = False)
     return [Way(level, tuple(runs), size, is_sorted and len(runs) == 1)] if size else []
 
 
-def _find_best(scores: NDArray[np.int32], limit: int) -> NDArray[np.int64]:
-    """Return the places of the highest scores, ascending; of equal ones the first."""
+def _split_best(
+    scores: NDArray[np.int32], limit: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the places of the scores above the last of the `limit` best, and of those like it."""
     least = np.partition(scores, -limit)[-limit]
-    above = (scores > least).nonzero()[0]
-    equal = (scores == least).nonzero()[0][: limit - len(above)]
-    return np.sort(np.concatenate([above, equal]))
+    return (scores > least).nonzero()[0], (scores == least).nonzero()[0]

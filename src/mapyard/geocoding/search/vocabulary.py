@@ -6,8 +6,6 @@ tantivy index of the same terms, one document each, finds those within an edit d
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +17,7 @@ from numpy.typing import NDArray
 from mapyard.caches import cache_method
 from mapyard.store.columns import Heap, write_heap
 from mapyard.text.index import link_index
+from mapyard.text.links import link_files
 
 Terms = NDArray[np.int64]
 
@@ -59,13 +58,7 @@ def link_vocabulary(before: Path, folder: Path) -> list[Path]:
     """Take over the terms of another folder; return the files that are the same on disk."""
     (folder / "near").mkdir()
     linked = link_index(before / "near", folder / "near")
-    for name in _FILES:
-        try:
-            os.link(before / name, folder / name)
-            linked.append(folder / name)
-        except OSError:  # of a file system without hard links
-            shutil.copy(before / name, folder / name)
-    return linked
+    return linked + link_files([before / name for name in _FILES], folder)
 
 
 class Vocabulary:

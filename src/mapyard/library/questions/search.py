@@ -10,6 +10,7 @@ import numpy as np
 from msgspec import Meta
 
 from mapyard.errors import InvalidRequest, TooLarge
+from mapyard.features.by_place import PlacedNames, Records
 from mapyard.features.listing import Listing
 from mapyard.features.query import FeatureQuery, find_candidates, test_rows
 from mapyard.features.regions import BoxRegion
@@ -24,7 +25,7 @@ from mapyard.results.cursor import decode_cursor, encode_cursor
 from mapyard.results.output import Output
 from mapyard.results.pages import PageEnd
 from mapyard.results.streams import Chunk
-from mapyard.store.reader import Rows
+from mapyard.store.reader import Rows, to_units
 from mapyard.text.index import TextIndex
 
 MAX_LIMIT: Final = 100
@@ -137,8 +138,15 @@ def _begin(call: Call, params: Search) -> tuple[FeatureQuery, _Finder]:
             store,
             partial(test_rows, store, query),
             partial(find_candidates, store, query, call.deadline, _MAX_CANDIDATES),
+            partial(_find_records, call, params.bbox) if params.bbox else None,
         )
     return query, _Finder(call, call.part("text"), params.q, keep)
+
+
+def _find_records(call: Call, bbox: Bbox, most: int) -> Records | None:
+    """Return the names around a box, None where these are more than about `most`."""
+    placed: PlacedNames = call.part("placed names")
+    return placed.find([to_units(box) for box in bbox.split()], most)
 
 
 def find_tiers(call: Call, params: Search, limit: int) -> list[int]:

@@ -23,7 +23,7 @@ from mapyard.sparql.terms.ids import Ids, make_ids
 from mapyard.sparql.terms.terms import Literal
 from mapyard.store.reader import Rows, Store
 from mapyard.text.analysis import Slot, slots, terms
-from mapyard.text.index import TextIndex, all_of, any_of
+from mapyard.text.index import TextIndex
 from mapyard.text.names import OTHER_KEYS, parse_name_key
 
 #: Opens the text index of the dataset; raises NotInstalled where it was built without.
@@ -56,13 +56,15 @@ class _Words:
         parts = []
         for slot, is_begin in self._slots:
             ways = [
-                all_of([any_of([index.term(field, term) for field in _FIELDS]) for term in one])
+                index.all_of(
+                    [index.any_of([index.term(field, term) for field in _FIELDS]) for term in one]
+                )
                 for one in slot.alternatives
             ]
             if is_begin:
                 ways += [index.prefix(field, slot.alternatives[0][0]) for field in _FIELDS]
-            parts.append(any_of(ways))
-        return all_of(parts)
+            parts.append(index.any_of(ways))
+        return index.all_of(parts)
 
     def are_in(self, text: str) -> bool:
         """Return whether one text has all words."""
