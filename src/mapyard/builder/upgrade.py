@@ -8,9 +8,15 @@ from mapyard.builder.pipeline import BuildReport, build_dataset
 from mapyard.builder.progress import Reporter
 from mapyard.builder.steps import PART_NAMES, select_steps
 from mapyard.dataset.catalog import Catalog
-from mapyard.dataset.manifest import FORMAT_VERSION, Origin, is_as_written, read_origin
+from mapyard.dataset.manifest import (
+    FORMAT_VERSION,
+    Origin,
+    is_as_written,
+    name_sources,
+    read_origin,
+)
 from mapyard.errors import MapyardError
-from mapyard.osm.waiting import WHOLE_NAME, list_files, write_whole
+from mapyard.osm.waiting import WHOLE_NAME, require_files, write_whole
 from mapyard.routing.contraction.tables import find_missing, is_outdated
 from mapyard.settings import Settings
 
@@ -42,13 +48,9 @@ def upgrade_dataset(
             f"{folder.name} has format {origin.format}, this Mapyard makes {FORMAT_VERSION}: "
             "a newer Mapyard made it; upgrade the program instead"
         )
-    names = ", ".join(str(one.get("name", "")) for one in origin.sources) or "its extract"
-    files = list_files(folder)
+    names = name_sources(origin.sources)
+    files = require_files(folder, names)
     for file in files:
-        if not (folder / file).is_file():
-            raise MapyardError(
-                f"{folder.name} has no {file}; build it again with: mapyard build {names}"
-            )
         known = origin.find_file(file)
         if known is not None and not is_as_written(folder / file, known):
             raise MapyardError(

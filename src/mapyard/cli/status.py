@@ -14,6 +14,7 @@ from rich.table import Table
 from mapyard.addresses import split_login
 from mapyard.cli.answers import AsJson, report
 from mapyard.dataset.catalog import Catalog
+from mapyard.osm.waiting import BASE_NAME
 from mapyard.settings import get_settings
 from mapyard.updates.history import read_runs
 
@@ -32,6 +33,8 @@ def command(
     manifest = catalog.manifest("current")
     source = split_login(manifest.replication.url)[0]
     runs = read_runs(folder)
+    files = manifest.parts["source"].files if "source" in manifest.parts else {}
+    waits = BASE_NAME in files
     lag_s = _find_age_s(manifest.osm_timestamp) if manifest.osm_timestamp else None
     console = Console()
     if as_json:
@@ -40,6 +43,7 @@ def command(
             "osm_timestamp": manifest.osm_timestamp,
             "lag_seconds": None if lag_s is None else round(lag_s),
             "parts": {name: manifest.find_data_time(name) for name in manifest.parts},
+            "changes_wait": waits,
             "replication": msgspec.structs.replace(manifest.replication, url=source),
             "runs": runs[-10:],
         }
@@ -57,6 +61,8 @@ def command(
         + (f", sequence {replication.sequence}" if replication.sequence is not None else ""),
         highlight=False,
     )
+    if waits:
+        console.print("  changes wait beside the extract until something needs the whole of it")
     if not runs:
         console.print("No update has run yet.")
         return

@@ -104,6 +104,11 @@ class Origin(msgspec.Struct):
         return None
 
 
+def name_sources(sources: list[dict[str, Any]]) -> str:
+    """Return what a dataset may be built of again, for errors."""
+    return ", ".join(str(one.get("name", "")) for one in sources) or "its extract"
+
+
 def read_origin(folder: Path) -> Origin:
     """Read what all formats have in common; raises MapyardError when there is no such manifest."""
     try:

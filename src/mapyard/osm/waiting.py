@@ -17,6 +17,7 @@ from typing import Final
 
 import numpy as np
 
+from mapyard.errors import MapyardError
 from mapyard.osm.elements import NODE, RELATION, WAY
 from mapyard.osm.patch import Ids, encode_header, patch_source
 from mapyard.osm.pbf import Header, read_header
@@ -35,6 +36,20 @@ def list_files(dataset: Path) -> list[str]:
     if (dataset / _FOLDER).is_dir():
         return [BASE_NAME, _CHANGED, _DELETED]
     return [WHOLE_NAME]
+
+
+def require_files(dataset: Path, extract: str) -> list[str]:
+    """Return the names of the files of a dataset's source; raise MapyardError where one is gone.
+
+    The error says that the dataset is to be built of `extract` again.
+    """
+    files = list_files(dataset)
+    for file in files:
+        if not (dataset / file).is_file():
+            raise MapyardError(
+                f"{dataset.name} has no {file}; build it again with: mapyard build {extract}"
+            )
+    return files
 
 
 def read_source_header(dataset: Path) -> Header:

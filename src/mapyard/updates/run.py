@@ -33,12 +33,18 @@ from mapyard.builder.pipeline import (
 from mapyard.builder.preflight import Estimate, check_room
 from mapyard.builder.progress import Reporter
 from mapyard.dataset.catalog import Catalog
-from mapyard.dataset.manifest import Manifest, Part, Replication
+from mapyard.dataset.manifest import Manifest, Part, Replication, name_sources
 from mapyard.errors import MapyardError
 from mapyard.geo.bbox import Bbox
 from mapyard.osm.elements import NODE, RELATION, TYPE_NAMES, WAY
 from mapyard.osm.pbf import Header
-from mapyard.osm.waiting import BASE_NAME, list_files, read_source_header, update_source
+from mapyard.osm.waiting import (
+    BASE_NAME,
+    list_files,
+    read_source_header,
+    require_files,
+    update_source,
+)
 from mapyard.settings import Settings
 from mapyard.store.distinct import distinct
 from mapyard.store.patching.patch import Patched, patch_store
@@ -154,7 +160,8 @@ def _run_round(
         return False
     kept = choose_kept(steps, current, manifest, fetched.state.timestamp, settings)
     steps = [step for step in steps if step.name not in kept]
-    size = (current / list_files(current)[0]).stat().st_size
+    files = require_files(current.resolve(), name_sources(manifest.sources))
+    size = (current / files[0]).stat().st_size
     needs = [estimate_update(size), *(s.estimate(size) for s in steps)]
     is_needed = any(step.name not in _WITHOUT_SOURCE for step in steps)
     check_room(catalog.data, needs)

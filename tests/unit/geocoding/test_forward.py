@@ -343,3 +343,15 @@ def test_of_many_equal_ones_the_near_one_is_found(many: Geocoder, number: int, t
 def test_of_many_the_one_that_is_called_so_is_found(many: Geocoder) -> None:
     names = {feature["properties"]["name"] for feature in many.forward("Hauptgasse", 10)}
     assert names == {"Hauptgasse"}
+
+
+def test_of_equal_ones_the_nearest_is_first_however_far(open_osm: Callable[..., Geocoder]) -> None:
+    nodes = {
+        number: (lon, 47.0, {"place": "town", "name": "Neustadt"})
+        for number, lon in enumerate((9.0, 11.0, 13.0, 15.0), 1)
+    }
+    geocoder = open_osm("new-towns", nodes)
+    for lon, order in ((15.9, [4, 3, 2, 1]), (11.9, [2, 3, 1, 4])):
+        for ask in (geocoder.forward, geocoder.autocomplete):
+            found = ask("Neustadt", 4, focus=Focus(lon, 47.5))
+            assert [feature["properties"]["osm_id"] for feature in found] == order

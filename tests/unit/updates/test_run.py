@@ -16,8 +16,10 @@ import pytest
 from killed import kill_while_building
 from mapyard.builder.pipeline import STORE_STEP, build_dataset
 from mapyard.builder.progress import Reporter
+from mapyard.cli.status import command as show_status
 from mapyard.dataset.catalog import Busy, Catalog
 from mapyard.dataset.manifest import verify_files
+from mapyard.errors import MapyardError
 from mapyard.osm.source import is_sorted
 from mapyard.osm.waiting import write_whole
 from mapyard.settings import Settings
@@ -290,6 +292,29 @@ def test_diffs_that_are_no_diffs(small: Path, serve_folder: Serve) -> None:
     url = serve_folder(small / "source")
     write_diff(small / "source", 11, "<modify><node id='x'/></modify>")
     unchanged_after(small, url, BadDiff, "is not a diff")
+
+
+def test_a_source_that_is_gone_is_named(small: Path, serve_folder: Serve) -> None:
+    url = serve_folder(small / "source")
+    write_diff(small / "source", 11, f"<modify>{node(2, 4, 7.5)}</modify>")
+    (small / "data" / "current" / "source.osm.pbf").unlink()
+    unchanged_after(small, url, MapyardError, r"has no source\.osm\.pbf; build it again with")
+
+
+def test_the_status_says_that_changes_wait(
+    small: Path, serve_folder: Serve, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def ask() -> bool:
+        capsys.readouterr()
+        show_status(small / "data", as_json=True)
+        waits: bool = json.loads(capsys.readouterr().out)["changes_wait"]
+        return waits
+
+    assert not ask()
+    apply_one(small, serve_folder, f"<modify>{node(2, 4, 7.5)}</modify>")
+    assert ask() == (small / "data" / "current" / "source").is_dir()
+    show_status(small / "data")
+    assert ("changes wait beside the extract" in capsys.readouterr().out) == ask()
 
 
 def test_gaps_and_foreign_sources_are_refused(small: Path, serve_folder: Serve) -> None:

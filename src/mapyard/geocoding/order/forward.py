@@ -269,6 +269,8 @@ class Ranking:
         self._number: list[Candidate | None] = [None] * count
         self._houses: dict[int, House] = {}
         self._kinds = gazetteer.kind[self.documents]
+        #: To the focus; None without one.
+        self._distance_m: Floats | None = None
         self._bias = self._find_bias(focus)
         if not count:
             self.scores: Floats = np.empty(0)
@@ -291,11 +293,20 @@ class Ranking:
         g = self._gazetteer
         bias = g.importance[self.documents].astype(np.float64)
         if focus is not None and len(bias):
-            distance_m = haversine_m(
+            self._distance_m = haversine_m(
                 g.lon[self.documents] / E7, g.lat[self.documents] / E7, focus.lon, focus.lat
             )
-            bias = _lean(bias, distance_m, focus)
+            bias = _lean(bias, self._distance_m, focus)
         return bias
+
+    def _put_in_order(self, scores: Floats) -> NDArray[np.int64]:
+        """Return the places of documents by score; of equal ones the nearest to a focus is first.
+
+        Without one it is the first document.
+        """
+        if self._distance_m is None:
+            return np.argsort(-scores, kind="stable")
+        return np.lexsort((self._distance_m, -scores))
 
     def _find_names(self) -> tuple[Floats, NDArray[np.bool_]]:
         """Return how well each name fits, and which documents are called so at all."""
@@ -424,7 +435,7 @@ class Ranking:
         if not words:
             return
         while True:
-            best = np.argsort(-self._find_scores(), kind="stable")[:wanted]
+            best = self._put_in_order(self._find_scores())[:wanted]
             best = best[is_open[best]]
             if not len(best):
                 return
@@ -472,7 +483,7 @@ class Ranking:
         """
         g = self._gazetteer
         is_changed = False
-        order = np.argsort(-self.scores, kind="stable")[:_INTERPOLATED]
+        order = self._put_in_order(self.scores)[:_INTERPOLATED]
         for place in order.tolist():
             if self._entry[place] >= 0 or self.scores[place] < 0:
                 continue
@@ -509,7 +520,7 @@ class Ranking:
 
     def results(self, limit: int) -> list[Result]:
         """Return the best results."""
-        best = np.argsort(-self.scores, kind="stable")[:limit]
+        best = self._put_in_order(self.scores)[:limit]
         best = best[self.scores[best] >= 0]
         confidences = self._find_confidences(best).tolist()
         return [
