@@ -174,7 +174,7 @@ class Records:
 
     def any_of(self, masks: Sequence[Mask]) -> Mask:
         """Return where one holds."""
-        return np.logical_or.reduce(masks)
+        return np.logical_or.reduce(masks) if masks else np.zeros(len(self._eids), np.bool_)
 
     def _find(self, field: str, text: bytes) -> NDArray[np.int64]:
         """Return where the terms of a field begin that begin with a text."""

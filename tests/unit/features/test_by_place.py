@@ -72,6 +72,15 @@ def test_terms_and_beginnings(tmp_path: Path, count: int) -> None:
                 assert near & begun <= set(found) <= begun
 
 
+def test_none_of_nothing_holds(tmp_path: Path) -> None:
+    records = write(tmp_path / "placed", {1: at(0, "weg"), 2: at(0, "platz")}).find([WORLD], 64)
+    assert records is not None
+    assert records.any_of([]).tolist() == [False, False]
+    both = records.any_of([records.term("name", "weg"), records.term("name", "platz")])
+    assert records.list_eids(both).tolist() == [1, 2]
+    assert not records.all_of([both, records.any_of([])]).any()
+
+
 def test_a_box_is_found_without_the_rest(tmp_path: Path) -> None:
     placed = write(tmp_path / "placed", {i: at(i * 10_000, "weg") for i in range(1, 5_001)})
     found = eids_of(placed, "weg", (10_000_000, 0, 10_100_000, 0))
