@@ -27,11 +27,11 @@ def free_port() -> int:
         return port
 
 
-def wait_for(what: Callable[[], Any], seconds: float = 150.0) -> Any:
+def wait_for(what: Callable[[], Any], seconds: float = 300.0) -> Any:
     """Return the first true answer; fail when it does not come."""
     ends = time.monotonic() + seconds
     while True:
-        with contextlib.suppress(httpx.TransportError, OSError, subprocess.CalledProcessError):
+        with contextlib.suppress(httpx.TransportError, OSError, subprocess.SubprocessError):
             if found := what():
                 return found
         assert time.monotonic() < ends, "it did not happen in time"

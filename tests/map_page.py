@@ -25,7 +25,7 @@ def open_link(server: Server, data: Path) -> str:
     return link.replace("localhost", "127.0.0.1")
 
 
-def wait(tab: Browser, condition: str, timeout_s: float = 40.0) -> None:
+def wait(tab: Browser, condition: str, timeout_s: float = 90.0) -> None:
     ends_s = time.monotonic() + timeout_s
     while not tab.evaluate(f"Boolean({condition})"):
         assert time.monotonic() < ends_s, (condition, tab.text("#panel")[:500], tab.errors)

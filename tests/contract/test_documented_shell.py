@@ -169,7 +169,7 @@ def lay_out(folder: Path, page: Path) -> None:
     command.chmod(command.stat().st_mode | stat.S_IXUSR)
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("name", RUNS)
 def test_documented_shell_runs(name: str, monaco: Path, mirror: str, tmp_path: Path) -> None:
     blocks = RUNS[name]

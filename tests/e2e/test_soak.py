@@ -11,7 +11,7 @@ from servers import copy_data
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(1200)
 def test_a_minute_of_load(monaco: Path, tmp_path: Path) -> None:
     data = copy_data(monaco, tmp_path / "data")
     report, faults = soak.run(data, seconds=75, requests=6_000)

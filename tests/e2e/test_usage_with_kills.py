@@ -57,7 +57,7 @@ class Clients:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_usage_is_what_was_answered(monaco_copy: Path) -> None:
     log = monaco_copy.parent / "kills.log"
     with running(monaco_copy, log, workers=WORKERS) as server:

@@ -20,7 +20,7 @@ from osm_files import EXAMPLES
 
 pytestmark = [
     pytest.mark.xdist_group("fleet"),
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(1200),
     pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed"),
 ]
 

@@ -31,7 +31,7 @@ from osm_files import EXAMPLES
 
 pytestmark = [
     pytest.mark.xdist_group("fleet"),
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(1200),
     pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed"),
     pytest.mark.skipif(POSTGRESQL is None, reason="PostgreSQL is not installed"),
     pytest.mark.skipif(REDIS is None, reason="Redis is not installed"),

@@ -81,7 +81,7 @@ def has_network() -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_the_wheel_runs_the_demo_in_a_clean_environment(tmp_path: Path) -> None:
     if not has_network():
         pytest.skip("needs the package index")

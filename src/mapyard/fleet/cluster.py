@@ -31,6 +31,8 @@ _PREFIX: Final = "region/"
 LOOK_S: Final = 1.0
 SILENT_S: Final = 3.0
 RESTART_S: Final = 10.0
+#: How long a process that was started may be silent: it first fetches its region's dataset.
+START_S: Final = 3600.0
 #: How long copies of the generation before stay for requests that have begun with it.
 GRACE_S: Final = float(os.environ.get("MAPYARD_FLEET_GRACE_S", "60"))
 
@@ -122,6 +124,10 @@ class Keeper:
         self.copies: dict[str, CopyState] = {}
         self.handles: dict[str, Any] = {}
         self.silent_since: dict[str, float] = {}
+        #: Copies whose process has not answered yet.
+        self.starting: set[str] = set()
+        #: What copies were asked and have not answered: a late answer is a sign of life.
+        self.looks: dict[str, asyncio.Task[Any]] = {}
         self._watching: asyncio.Task[None] | None = None
         self._moving: asyncio.Task[None] | None = None
         self._opening = asyncio.Lock()
@@ -201,6 +207,7 @@ class Keeper:
             url, msgspec.json.encode(region), msgspec.json.encode(generation.rasters)
         )
         self._planned[name] = (region.name, self._chosen)
+        self.starting.add(name)
         return CopyState(name, region.name, region.dataset), handle
 
     def _nodes_without(self, region: str) -> str:
@@ -219,6 +226,8 @@ class Keeper:
 
     def _end(self, name: str, handle: Any) -> None:
         self._planned.pop(name, None)
+        self._forget_silence(name)
+        self.starting.discard(name)
         with contextlib.suppress(Exception):
             self.ray.kill(handle, no_restart=True)
 
@@ -250,7 +259,8 @@ class Keeper:
         state.node, state.address, state.folder = info["node"], info["address"], info["folder"]
         state.asked, state.ready = info["asked"], True
         self._planned[state.name] = (state.region, state.node)
-        self.silent_since.pop(state.name, None)
+        self._forget_silence(state.name)
+        self.starting.discard(state.name)
         if place != (state.node, state.folder, True):
             self.version += 1
 
@@ -272,28 +282,39 @@ class Keeper:
         handle = self.handles.get(state.name)
         if handle is None:
             return
-        try:
-            info = await asyncio.wait_for(_result(handle.info.remote()), SILENT_S)
-        except Exception as error:
-            if state.ready:
-                state.ready = False
-                self.version += 1
-            since_s = self.silent_since.setdefault(state.name, time.monotonic())
-            is_gone = isinstance(error, self.ray.exceptions.ActorDiedError)
-            # Where its other copy is silent too, it is no fault of one process.
-            has_other = any(
-                other.ready for other in self.copies.values() if other.region == state.region
-            )
-            if is_gone or (has_other and time.monotonic() - since_s > RESTART_S):
-                self._replace(state, is_gone=is_gone)
+        look = self.looks.get(state.name)
+        if look is None:
+            look = self.looks[state.name] = asyncio.ensure_future(_result(handle.info.remote()))
+            self.silent_since.setdefault(state.name, time.monotonic())
+        await asyncio.wait({look}, timeout=SILENT_S)
+        if self.looks.get(state.name) is not look:  # it was ended meanwhile
             return
-        self._note(state, info)
+        error: BaseException | None = None
+        if look.done():
+            del self.looks[state.name]
+            error = look.exception()
+            if error is None:
+                self._note(state, look.result())
+                return
+        if state.ready:
+            state.ready = False
+            self.version += 1
+        is_gone = isinstance(error, self.ray.exceptions.ActorDiedError)
+        # Where its other copy is silent too, it is no fault of one process.
+        has_other = any(
+            other.ready for other in self.copies.values() if other.region == state.region
+        )
+        silent_s = time.monotonic() - self.silent_since[state.name]
+        patience_s = START_S if state.name in self.starting else RESTART_S
+        if is_gone or (has_other and silent_s > patience_s):
+            self._replace(state, is_gone=is_gone)
 
     def _replace(self, state: CopyState, *, is_gone: bool) -> None:
         """Let Ray start a silent process anew; ask for another copy where it is gone for good."""
-        self.silent_since.pop(state.name, None)
+        self._forget_silence(state.name)
         if not is_gone:
             log.warning("%s is silent: its process is started anew", state.name)
+            self.starting.add(state.name)
             with contextlib.suppress(Exception):
                 self.ray.kill(self.handles[state.name], no_restart=False)
             return
@@ -310,6 +331,13 @@ class Keeper:
         self.copies.pop(name, None)
         self.handles.pop(name, None)
         self._planned.pop(name, None)
+        self._forget_silence(name)
+        self.starting.discard(name)
+
+    def _forget_silence(self, name: str) -> None:
+        self.silent_since.pop(name, None)
+        if look := self.looks.pop(name, None):
+            look.cancel()
 
     async def _share(self) -> None:
         """Move a copy to a node that has much fewer than another one: one that has just joined."""

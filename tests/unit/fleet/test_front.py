@@ -31,7 +31,7 @@ from mapyard.tiles.table import Table
 from osm_files import EXAMPLES
 
 # Five datasets are built first.
-pytestmark = [pytest.mark.xdist_group("fleet-front"), pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.xdist_group("fleet-front"), pytest.mark.timeout(1200)]
 
 
 @pytest.fixture(scope="module")

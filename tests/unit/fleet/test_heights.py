@@ -26,7 +26,7 @@ from mapyard.fleet.split import split_regions
 from osm_files import write_osm
 
 pytest.importorskip("obstore")
-pytestmark = [pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.timeout(1200)]
 
 #: Rows and columns of a raster of one degree, from north to south and west to east.
 _SIDE = 1_201

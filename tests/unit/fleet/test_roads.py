@@ -29,7 +29,7 @@ from mapyard.server.assembly import load_endpoints
 from mapyard.settings import get_settings
 from osm_files import EXAMPLES, write_osm
 
-pytestmark = [pytest.mark.xdist_group("fleet-front"), pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.xdist_group("fleet-front"), pytest.mark.timeout(1200)]
 
 
 def read_ids(folder: Path) -> set[str]:

@@ -20,7 +20,7 @@ from mapyard.fleet.rows import Chooser, Regions, find_regions
 from osm_files import EXAMPLES
 
 pytest.importorskip("obstore")
-pytestmark = [pytest.mark.xdist_group("fleet-front"), pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.xdist_group("fleet-front"), pytest.mark.timeout(1200)]
 
 
 @pytest.fixture(scope="module")

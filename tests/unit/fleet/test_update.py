@@ -33,7 +33,7 @@ from mapyard.store.reader import open_store
 from osm_files import EXAMPLES, TEST_DATA
 from stores import find_differences
 
-pytestmark = [pytest.mark.xdist_group("fleet-update"), pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.xdist_group("fleet-update"), pytest.mark.timeout(1200)]
 
 OLD, NEW = TEST_DATA / "monaco-2025-11-08.osm.pbf", EXAMPLES / "monaco.osm.pbf"
 DIFFS = TEST_DATA / "monaco-updates"
@@ -235,7 +235,7 @@ def updated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_a_generation_is_updated_by_daily_diffs(
     updated: Path, monkeypatch: pytest.MonkeyPatch, monaco: Path
 ) -> None:

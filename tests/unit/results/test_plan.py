@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -40,12 +41,20 @@ SPARQL = {
 }  # fmt: skip
 
 
+def explain(make: Callable[[], QueryPlan]) -> QueryPlan:
+    """Return a plan whose times add up: in one of ten, as a process may be interrupted anywhere."""
+    for _ in range(10):
+        plan = make()
+        if sum(step.time_ms for _, step in plan.lines()) >= 0.8 * plan.time_ms - 0.5:
+            return plan
+    raise AssertionError(f"time is spent outside of all steps\n{plan}")
+
+
 def check(plan: QueryPlan) -> dict[str, list[PlanStep]]:
-    """Check that the times add up; return the steps by name."""
+    """Check the times, none of which is counted twice; return the steps by name."""
     steps = [step for _, step in plan.lines()]
     assert all(step.time_ms >= -0.001 for step in steps)
     assert sum(step.time_ms for step in steps) <= plan.time_ms + 0.1
-    assert sum(step.time_ms for step in steps) >= 0.8 * plan.time_ms - 0.5
     assert len(str(plan).splitlines()) == len(steps) + 2
     found: dict[str, list[PlanStep]] = {}
     for step in steps:
@@ -56,8 +65,7 @@ def check(plan: QueryPlan) -> dict[str, list[PlanStep]]:
 @pytest.mark.parametrize("name", OVERPASS)
 def test_overpass(monaco_store: Store, name: str) -> None:
     query = OVERPASS[name]
-    # The quickest of three: a process that is interrupted spends time outside of all steps.
-    plan = min((explain_text(monaco_store, query) for _ in range(3)), key=lambda p: p.time_ms)
+    plan = explain(lambda: explain_text(monaco_store, query))
     steps = check(plan)
     shown = run_text(monaco_store, query).outs
     expected = sum(elements.size for out, elements in shown if out.mode != "count")
@@ -67,10 +75,10 @@ def test_overpass(monaco_store: Store, name: str) -> None:
 
 
 def test_an_overpass_query_shows_its_index_and_every_filter(monaco_store: Store) -> None:
-    steps = check(explain_text(monaco_store, OVERPASS["tag"]))
+    steps = check(explain(lambda: explain_text(monaco_store, OVERPASS["tag"])))
     (start,) = steps["start by tag"]
     assert start.rows == start.estimated_rows == steps["query"][0].rows
-    plan = explain_text(monaco_store, OVERPASS["loop"])
+    plan = explain(lambda: explain_text(monaco_store, OVERPASS["loop"]))
     steps = check(plan)
     outer, inner = steps["query"]
     assert inner.runs == outer.rows
@@ -85,7 +93,7 @@ def rows_of(result: Any) -> int:
 @pytest.mark.parametrize("name", SPARQL)
 def test_sparql(monaco_store: Store, name: str) -> None:
     engine = Engine(OsmSource(monaco_store))
-    plan = engine.explain(SPARQL[name])
+    plan = explain(lambda: engine.explain(SPARQL[name]))
     check(plan)
     assert plan.rows == rows_of(engine.query(SPARQL[name])) > 0
     again = engine.explain(SPARQL[name])
@@ -94,7 +102,7 @@ def test_sparql(monaco_store: Store, name: str) -> None:
 
 def test_a_sparql_query_shows_its_order_and_what_was_expected(monaco_store: Store) -> None:
     engine = Engine(OsmSource(monaco_store))
-    plan = engine.explain(SPARQL["join"])
+    plan = explain(lambda: engine.explain(SPARQL["join"]))
     first, second = check(plan)["triple"]
     assert first.detail == '?s osmkey:amenity "cafe"'
     assert (
@@ -104,7 +112,7 @@ def test_a_sparql_query_shows_its_order_and_what_was_expected(monaco_store: Stor
     )
     assert second.detail == "?s osmkey:name ?n"
     assert second.rows == plan.rows
-    spatial = check(engine.explain(SPARQL["spatial"]))
+    spatial = check(explain(lambda: engine.explain(SPARQL["spatial"])))
     assert spatial["index"][0].estimated_rows
     assert "FILTER(geof:distance(?g" in spatial["triple"][-1].detail
 
