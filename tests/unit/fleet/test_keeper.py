@@ -1,10 +1,9 @@
-"""Which processes the keeper starts anew: those that fell silent, not those that begin or are slow."""
+"""The keeper starts silent processes anew, but not those that begin or are slow."""
 
 from __future__ import annotations
 
 import asyncio
 import importlib.util
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -34,7 +33,7 @@ class Copy:
         return INFO
 
 
-class Died(Exception):
+class DiedError(Exception):
     pass
 
 
@@ -44,13 +43,13 @@ def end(handle: Copy, *, no_restart: bool) -> None:
 
 
 @pytest.fixture
-def keeper(monkeypatch: pytest.MonkeyPatch) -> Iterator[Keeper]:
+def keeper(monkeypatch: pytest.MonkeyPatch) -> Keeper:
     monkeypatch.setattr(cluster, "_kv_get", lambda key: None)
     monkeypatch.setattr(cluster, "SILENT_S", 0.05)
     monkeypatch.setattr(cluster, "RESTART_S", 0.2)
     made = Keeper()
-    made.ray = SimpleNamespace(exceptions=SimpleNamespace(ActorDiedError=Died), kill=end)
-    yield made
+    made.ray = SimpleNamespace(exceptions=SimpleNamespace(ActorDiedError=DiedError), kill=end)
+    return made
 
 
 def add(keeper: Keeper, name: str, delay_s: float | None, *, starting: bool = False) -> Copy:
