@@ -17,7 +17,7 @@ import shapely.geometry
 from mapyard.geocoding.answer.answers import Result, Writer
 from mapyard.geocoding.order import crossings, forward, reverse, structured
 from mapyard.geocoding.order.autocomplete import complete
-from mapyard.geocoding.order.forward import Focus
+from mapyard.geocoding.order.ranking import Focus
 from mapyard.geocoding.order.structured import Address
 from mapyard.geocoding.read.coordinates import Coordinates, find_coordinates
 from mapyard.geocoding.read.plus_codes import decode_plus_code, find_plus_code

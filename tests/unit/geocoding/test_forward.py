@@ -9,7 +9,7 @@ import pytest
 
 from mapyard.geo.bbox import Bbox
 from mapyard.geocoding.geocoder import Geocoder
-from mapyard.geocoding.order.forward import Focus
+from mapyard.geocoding.order.ranking import Focus
 from mapyard.geocoding.order.structured import Address
 from mapyard.geocoding.search.matching import Filters
 

@@ -14,7 +14,7 @@ import orjson
 from mapyard.deadline import Deadline
 from mapyard.errors import InvalidRequest
 from mapyard.geocoding.geocoder import Feature, Geocoder
-from mapyard.geocoding.order.forward import Focus
+from mapyard.geocoding.order.ranking import Focus
 from mapyard.geocoding.order.structured import WITHOUT, Address, find_country
 from mapyard.geocoding.search.matching import NO_FILTERS, Filters
 from mapyard.text.folding import fold

@@ -8,7 +8,7 @@ from typing import Final
 from mapyard.geocoding.answer.answers import Result
 from mapyard.geocoding.kinds import STREET
 from mapyard.geocoding.order.crossings import find
-from mapyard.geocoding.order.forward import Focus
+from mapyard.geocoding.order.ranking import Focus
 from mapyard.geocoding.search.gazetteer import Gazetteer
 from mapyard.geocoding.search.matching import NO_FILTERS, Filters
 from mapyard.text.words import STREET_WORDS

@@ -17,7 +17,7 @@ from mapyard.geo.sphere import DEGREE_M, haversine_m
 from mapyard.geocoding.answer.answers import Result
 from mapyard.geocoding.kinds import STREET
 from mapyard.geocoding.order import forward
-from mapyard.geocoding.order.forward import Focus
+from mapyard.geocoding.order.ranking import Focus
 from mapyard.geocoding.read.query import understand
 from mapyard.geocoding.search.gazetteer import Gazetteer, Ints
 from mapyard.geocoding.search.matching import NO_FILTERS, Filters

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from mapyard.geocoding.answer.answers import Result
 from mapyard.geocoding.order import forward
-from mapyard.geocoding.order.forward import Focus
+from mapyard.geocoding.order.ranking import Focus
 from mapyard.geocoding.read.query import understand
 from mapyard.geocoding.search.gazetteer import Gazetteer
 from mapyard.geocoding.search.matching import Filters

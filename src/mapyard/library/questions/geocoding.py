@@ -11,7 +11,7 @@ from mapyard.errors import InvalidRequest, TooLarge
 from mapyard.features.query import FeatureQuery, test_rows
 from mapyard.geocoding.answer.batch import Answer, Options, answer_rows, read_csv, read_ndjson
 from mapyard.geocoding.geocoder import Geocoder, Output
-from mapyard.geocoding.order.forward import Focus
+from mapyard.geocoding.order.ranking import Focus
 from mapyard.geocoding.order.reverse import Layer
 from mapyard.geocoding.order.structured import Address
 from mapyard.geocoding.search.matching import Filters, Keep
