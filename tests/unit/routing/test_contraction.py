@@ -347,7 +347,15 @@ def test_a_mode_that_disagrees_leaves_no_arrays(copy, monkeypatch):
 def test_modes_side_by_side_give_the_same_bytes(copy, monkeypatch):
     """Also where all large arrays lie in files, those of numpy in each thread, too."""
     monkeypatch.setattr(build, "_check", lambda *arguments: ModeCheck(1, 1, True, None))
-    monkeypatch.setattr(build, "_EDGE_BYTES", 0.1)
+    monkeypatch.setattr(build, "_SPILLED_EDGE_BYTES", 0.1)
+    in_threads = build._map_in_threads
+    used = []
+
+    def map_in_threads(work, tasks, threads):
+        used.append(threads)
+        return in_threads(work, tasks, threads)
+
+    monkeypatch.setattr(build, "_map_in_threads", map_in_threads)
     monkeypatch.setattr(mapping, "_LARGE_BYTES", 1 << 12)
     monkeypatch.setattr(spill, "LARGE_BYTES", 1 << 14)
 
@@ -366,6 +374,7 @@ def test_modes_side_by_side_give_the_same_bytes(copy, monkeypatch):
         found = read()
         assert in_memory.keys() == found.keys()
         assert [name for name in found if in_memory[name] != found[name]] == [], jobs
+    assert used == [1, 1, 3]
     # Of 630 MB; those that no other thread would put into files are 430.
     assert in_files_bytes[3] > 0.9 * in_files_bytes[1] > 50_000_000
 

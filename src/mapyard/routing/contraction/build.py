@@ -60,7 +60,7 @@ _TIE: Final = 1.03
 _TIE_S: Final = 1.0
 _SEED: Final = 1
 #: What preparing a mode holds for each road edge of a graph, about; and where arrays go to files.
-_EDGE_BYTES, _SPILLED_EDGE_BYTES = 150, 20
+_EDGE_BYTES, _SPILLED_EDGE_BYTES = 150, 8
 #: Modes whose routes look at large roads only far from both ends.
 _HIERARCHICAL: Final = ("auto", "truck")
 
@@ -103,6 +103,10 @@ def _build_tables(
         name: profile for name, profile in PROFILES.items() if name in (*TABLE_MODES, *chosen)
     }
 
+    def count_edges(mode: Mode) -> int:
+        usable, _ = select_edges(graph, MODE_COSTS[mode])
+        return int(np.count_nonzero(usable))
+
     def write(mode: Mode) -> NDArray[np.uint8] | None:
         """Write the profiles of a mode; return what is connected, None where no road is for it."""
         usable, _ = select_edges(graph, MODE_COSTS[mode])
@@ -118,6 +122,7 @@ def _build_tables(
     suffices_for = memory_bytes / (edge_bytes * max(1, len(graph.start)))
     threads = min(jobs, max(1, int(suffices_for)))
     modes = list(dict.fromkeys(profile.mode for profile in profiles.values()))
+    modes.sort(key=count_edges, reverse=True)  # what takes longest begins first
     connected = {
         mode: found
         for mode, found in zip(modes, _map_in_threads(write, modes, threads), strict=True)
