@@ -33,6 +33,9 @@ SILENT_S: Final = 3.0
 RESTART_S: Final = 10.0
 #: How long a process that was started may be silent: it first fetches its region's dataset.
 START_S: Final = 3600.0
+#: At most so long nothing is tried where processes of a region end before they answer: at first it
+#: is RESTART_S, and twice as long each time.
+PAUSE_S: Final = 300.0
 #: How long copies of the generation before stay for requests that have begun with it.
 GRACE_S: Final = float(os.environ.get("MAPYARD_FLEET_GRACE_S", "60"))
 
@@ -126,6 +129,10 @@ class Keeper:
         self.silent_since: dict[str, float] = {}
         #: Copies whose process has not answered yet.
         self.starting: set[str] = set()
+        #: How often the last processes of a region ended before they answered.
+        self.failures: dict[str, int] = {}
+        #: When another process takes the place of a copy that ended so.
+        self.resumes_s: dict[str, float] = {}
         #: What copies were asked and have not answered: a late answer is a sign of life.
         self.looks: dict[str, asyncio.Task[Any]] = {}
         self._watching: asyncio.Task[None] | None = None
@@ -261,6 +268,7 @@ class Keeper:
         self._planned[state.name] = (state.region, state.node)
         self._forget_silence(state.name)
         self.starting.discard(state.name)
+        self.failures.pop(state.region, None)
         if place != (state.node, state.folder, True):
             self.version += 1
 
@@ -280,7 +288,7 @@ class Keeper:
 
     async def _look(self, state: CopyState) -> None:
         handle = self.handles.get(state.name)
-        if handle is None:
+        if handle is None or time.monotonic() < self.resumes_s.get(state.name, 0.0):
             return
         look = self.looks.get(state.name)
         if look is None:
@@ -318,7 +326,7 @@ class Keeper:
             with contextlib.suppress(Exception):
                 self.ray.kill(self.handles[state.name], no_restart=False)
             return
-        if self.served is None or self.generation is None:
+        if self.served is None or self.generation is None or self._pauses(state):
             return
         log.warning("%s is gone: another copy takes its place", state.name)
         self._forget(state.name)
@@ -327,7 +335,18 @@ class Keeper:
         self.copies[fresh.name], self.handles[fresh.name] = fresh, handle
         self.version += 1
 
+    def _pauses(self, state: CopyState) -> bool:
+        """Return whether the next process waits: where the data cannot be had, each one ends."""
+        if state.name not in self.starting or state.name in self.resumes_s:
+            return False
+        failures = self.failures[state.region] = self.failures.get(state.region, 0) + 1
+        pause_s = min(PAUSE_S, RESTART_S * 2 ** min(failures - 1, 16))
+        self.resumes_s[state.name] = time.monotonic() + pause_s
+        log.warning("%s does not start; the next process begins in %d s", state.name, pause_s)
+        return True
+
     def _forget(self, name: str) -> None:
+        self.resumes_s.pop(name, None)
         self.copies.pop(name, None)
         self.handles.pop(name, None)
         self._planned.pop(name, None)
