@@ -103,5 +103,7 @@ def open_browser(*flags: str) -> Iterator[Browser]:
             executable_path=CHROMIUM, chromium_sandbox=False, args=[*FLAGS, *flags]
         )
         width, height = DESKTOP
-        yield Browser(chromium.new_page(viewport={"width": width, "height": height}))
+        page = chromium.new_page(viewport={"width": width, "height": height})
+        page.set_default_timeout(90_000)  # milliseconds; a busy machine draws maps slowly
+        yield Browser(page)
         chromium.close()
