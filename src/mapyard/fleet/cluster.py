@@ -307,15 +307,28 @@ class Keeper:
         if state.ready:
             state.ready = False
             self.version += 1
-        is_gone = isinstance(error, self.ray.exceptions.ActorDiedError)
-        # Where its other copy is silent too, it is no fault of one process.
-        has_other = any(
-            other.ready for other in self.copies.values() if other.region == state.region
+        await self._mend(
+            state, handle, is_gone=isinstance(error, self.ray.exceptions.ActorDiedError)
         )
-        silent_s = time.monotonic() - self.silent_since[state.name]
-        patience_s = START_S if state.name in self.starting else RESTART_S
-        if is_gone or (has_other and silent_s > patience_s):
-            self._replace(state, is_gone=is_gone)
+
+    async def _mend(self, state: CopyState, handle: Any, *, is_gone: bool) -> None:
+        """Replace a copy that is gone, or was silent for too long."""
+        if not is_gone:
+            silent_s = time.monotonic() - self.silent_since[state.name]
+            patience_s = START_S if state.name in self.starting else RESTART_S
+            # Where its other copy is silent too, it is no fault of one process.
+            has_other = any(
+                other.ready for other in self.copies.values() if other.region == state.region
+            )
+            if silent_s <= patience_s or not has_other:
+                return
+            if state.name not in self.starting and await asyncio.to_thread(_is_starting, handle):
+                # Its process has ended by itself, and Ray has begun the next one.
+                self.starting.add(state.name)
+                return
+            if self.handles.get(state.name) is not handle:  # it was ended meanwhile
+                return
+        self._replace(state, is_gone=is_gone)
 
     def _replace(self, state: CopyState, *, is_gone: bool) -> None:
         """Let Ray start a silent process anew; ask for another copy where it is gone for good."""
@@ -452,6 +465,18 @@ class Keeper:
 
 async def _result(reference: Any) -> Any:
     return await reference
+
+
+def _is_starting(handle: Any) -> bool:
+    """Return whether a copy's process has not begun to take questions, as far as Ray tells."""
+    from ray._private.state import actors
+
+    try:
+        state = actors(handle._actor_id.hex()).get("State", "")
+    except Exception as error:
+        log.warning("Ray does not tell the state of a copy: %s", error)
+        return False
+    return state in ("DEPENDENCIES_UNREADY", "PENDING_CREATION", "RESTARTING")
 
 
 def _kv_put(key: bytes, value: bytes) -> None:

@@ -38,6 +38,7 @@ class Copy:
         self.clock = clock
         self.delay_s = delay_s
         self.is_dead = is_dead
+        self.is_starting = False
         self.kills = 0
         self.info = SimpleNamespace(remote=self._answer)
 
@@ -66,6 +67,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def keeper(monkeypatch: pytest.MonkeyPatch) -> Keeper:
     monkeypatch.setattr(cluster, "_kv_get", lambda key: None)
     monkeypatch.setattr(cluster, "SILENT_S", 0.01)
+    monkeypatch.setattr(cluster, "_is_starting", lambda handle: handle.is_starting)
     made = Keeper()
     made.ray = SimpleNamespace(exceptions=SimpleNamespace(ActorDiedError=DiedError), kill=end)
     return made
@@ -116,6 +118,21 @@ def test_a_process_that_begins_may_take_its_time(keeper: Keeper, clock: Clock) -
         copy.delay_s = 0
         await look(keeper, clock, 2)
         assert copy.kills == 0 and keeper.copies["fresh"].ready
+
+    asyncio.run(check())
+
+
+def test_a_process_that_ray_has_started_anew_is_left_alone(keeper: Keeper, clock: Clock) -> None:
+    async def check() -> None:
+        add(keeper, clock, "well", 0)
+        copy = add(keeper, clock, "killed", 0)
+        await look(keeper, clock, 2)
+        copy.delay_s, copy.is_starting = None, True  # it ended, nobody asked for that
+        await look(keeper, clock, 60)
+        assert copy.kills == 0 and not keeper.copies["killed"].ready
+        copy.delay_s, copy.is_starting = 0, False
+        await look(keeper, clock, 2)
+        assert keeper.copies["killed"].ready
 
     asyncio.run(check())
 
