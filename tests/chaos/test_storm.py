@@ -21,7 +21,7 @@ from pathlib import Path
 import psutil
 import pytest
 from sqlalchemy import func, select
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from databases import POSTGRESQL, REDIS, Proxy, running_postgresql, running_redis
 from mapyard.accounts import registry
@@ -217,9 +217,17 @@ class Storm:
 
     def lock_sqlite(self) -> float:
         database = open_database(self.data)
-        with database.write() as session:
-            session.connection().exec_driver_sql("UPDATE revision SET value = value")
-            time.sleep(self.chance.uniform(1.0, min(30.0, SECONDS / 4)))
+        held_s = self.chance.uniform(1.0, min(30.0, SECONDS / 4))
+        ends_s = time.monotonic() + 60
+        while True:  # a worker that was stopped while it wrote has the lock until it is ended
+            try:
+                with database.write() as session:
+                    session.connection().exec_driver_sql("UPDATE revision SET value = value")
+                    time.sleep(held_s)
+                break
+            except OperationalError:
+                if time.monotonic() > ends_s:
+                    raise
         database.close()
         return 3.0
 
