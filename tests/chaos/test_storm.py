@@ -383,7 +383,7 @@ def test_a_storm(data: Path, tmp_path: Path, kind: str) -> None:
             asked_quietly = len(QUERIES)
             load = Load(server)
             storm = Storm(server, data, proxies, SEED, clock)
-            threads = [threading.Thread(target=load.run, args=(i,)) for i in range(6)]
+            threads = [threading.Thread(target=load.run, args=(i,), daemon=True) for i in range(6)]
             for thread in threads:
                 thread.start()
             storm.run(time.monotonic() + seconds)
