@@ -183,7 +183,7 @@ class Keeper:
     async def close(self) -> None:
         """Stop serving: end all copies, forget the entry."""
         _kv_del(_ENTRY)
-        for name, handle in self.handles.items():
+        for name, handle in list(self.handles.items()):
             self._end(name, handle)
         self.copies, self.handles, self.generation, self.served = {}, {}, None, None
         self.version += 1
@@ -232,9 +232,7 @@ class Keeper:
         return self._chosen
 
     def _end(self, name: str, handle: Any) -> None:
-        self._planned.pop(name, None)
-        self._forget_silence(name)
-        self.starting.discard(name)
+        self._forget(name)
         with contextlib.suppress(Exception):
             self.ray.kill(handle, no_restart=True)
 
@@ -267,8 +265,9 @@ class Keeper:
         state.asked, state.ready = info["asked"], True
         self._planned[state.name] = (state.region, state.node)
         self._forget_silence(state.name)
-        self.starting.discard(state.name)
-        self.failures.pop(state.region, None)
+        if state.name in self.starting:  # only one that has begun tells that the data can be had
+            self.starting.discard(state.name)
+            self.failures.pop(state.region, None)
         if place != (state.node, state.folder, True):
             self.version += 1
 

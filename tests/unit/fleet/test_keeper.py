@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import subprocess
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -170,9 +172,11 @@ def test_what_cannot_start_is_tried_less_and_less_often(
 
     monkeypatch.setattr(keeper, "_start", start)
     keeper.served = Served("", "", 1)
-    keeper.generation = SimpleNamespace(get_region=lambda name: name)  # type: ignore[assignment]
+    generation = SimpleNamespace(get_region=lambda name: name)
+    monkeypatch.setattr(keeper, "generation", generation)
 
     async def check() -> None:
+        add(keeper, clock, "well", 0)
         add(keeper, clock, "first", 0).is_dead = True
         await look(keeper, clock, 5)
         assert len(made) == 1  # one that has answered before is replaced at once
@@ -184,7 +188,48 @@ def test_what_cannot_start_is_tried_less_and_less_often(
         assert len(made) == 3  # after 20 s more
         await look(keeper, clock, 60)
         assert len(made) == 4  # after 40 s more; that one lives
-        assert [state.ready for state in keeper.copies.values()] == [True]
+        assert [state.ready for state in keeper.copies.values()] == [True, True]
         assert keeper.failures == {} == keeper.resumes_s
 
     asyncio.run(check())
+
+
+ON_RAY = """
+import time
+from mapyard.fleet.cluster import _is_starting
+from mapyard.fleet.ray import load_ray
+
+ray = load_ray()
+
+class Slow:
+    def __init__(self):
+        time.sleep(4)
+    def ping(self):
+        return 1
+
+def wait(copy):
+    while True:
+        try:
+            return ray.get(copy.ping.remote())
+        except ray.exceptions.ActorUnavailableError:
+            time.sleep(0.2)
+
+copy = ray.remote(Slow).options(num_cpus=0.01, max_restarts=-1).remote()
+found = [_is_starting(copy)]
+wait(copy)
+found.append(_is_starting(copy))
+ray.kill(copy, no_restart=False)
+ends = time.monotonic() + 30
+while not _is_starting(copy) and time.monotonic() < ends:
+    time.sleep(0.05)
+found.append(_is_starting(copy))
+wait(copy)
+print(found + [_is_starting(copy)])
+"""
+
+
+def test_ray_tells_which_process_begins() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ON_RAY], capture_output=True, text=True, timeout=300
+    )
+    assert "[True, False, True, False]" in done.stdout, done.stderr[-2_000:]

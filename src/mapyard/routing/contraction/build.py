@@ -103,15 +103,13 @@ def _build_tables(
         name: profile for name, profile in PROFILES.items() if name in (*TABLE_MODES, *chosen)
     }
 
-    def count_edges(mode: Mode) -> int:
-        usable, _ = select_edges(graph, MODE_COSTS[mode])
-        return int(np.count_nonzero(usable))
+    modes = list(dict.fromkeys(profile.mode for profile in profiles.values()))
+    usable = {mode: select_edges(graph, MODE_COSTS[mode])[0] for mode in modes}
 
     def write(mode: Mode) -> NDArray[np.uint8] | None:
         """Write the profiles of a mode; return what is connected, None where no road is for it."""
-        usable, _ = select_edges(graph, MODE_COSTS[mode])
         found = None
-        rank = rank_edges(graph, usable) if usable.any() else None
+        rank = rank_edges(graph, usable[mode]) if usable[mode].any() else None
         for name in [name for name, profile in profiles.items() if profile.mode == mode]:
             if rank is not None:
                 costs, target = find_costs(PROFILES[name]), get_folder(directory, name)
@@ -121,8 +119,8 @@ def _build_tables(
     edge_bytes = _EDGE_BYTES if find_handler() is None else _SPILLED_EDGE_BYTES
     suffices_for = memory_bytes / (edge_bytes * max(1, len(graph.start)))
     threads = min(jobs, max(1, int(suffices_for)))
-    modes = list(dict.fromkeys(profile.mode for profile in profiles.values()))
-    modes.sort(key=count_edges, reverse=True)  # what takes longest begins first
+    # What takes longest begins first.
+    modes.sort(key=lambda mode: int(np.count_nonzero(usable[mode])), reverse=True)
     connected = {
         mode: found
         for mode, found in zip(modes, _map_in_threads(write, modes, threads), strict=True)
